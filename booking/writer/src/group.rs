@@ -1,0 +1,111 @@
+//! The writing thread: whatever waits when a commit begins shares that commit, so that the
+//! number of `fsync`s follows the disk's pace and not the number of purchases.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::LedgerError;
+
+/// More than this in one commit would make the first of them wait for the last.
+const GROUP_MAX: usize = 512;
+
+/// Idle time after which the thread folds the log into the file, while nobody waits.
+const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
+
+/// A queued transaction: runs inside the group, and hands back what to do once the group's fate is known.
+pub(crate) type Job = Box<dyn FnOnce(Option<&mut rusqlite::Transaction<'_>>) -> Settle + Send>;
+
+/// Called with `None` when the group's commit succeeded, with the reason when it did not.
+type Settle = Box<dyn FnOnce(Option<&str>) + Send>;
+
+/// Wraps a transaction so that its answer is given only after the commit that holds it.
+pub(crate) fn job<T, E, F>(transaction: F, answer: oneshot::Sender<Result<T, E>>) -> Job
+where
+    T: Send + 'static,
+    E: From<LedgerError> + Send + 'static,
+    F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+{
+    Box::new(move |group| {
+        let result = match group {
+            Some(group) => within_savepoint(group, transaction),
+            None => {
+                Err(LedgerError::Unavailable("no transaction could be begun".to_owned()).into())
+            }
+        };
+        Box::new(move |failure| {
+            let settled = match (result, failure) {
+                (Ok(_), Some(reason)) => Err(LedgerError::Unavailable(reason.to_owned()).into()),
+                (result, _) => result,
+            };
+            // A caller that has gone away no longer wants its answer; the write stands all the same.
+            let _ = answer.send(settled);
+        })
+    })
+}
+
+fn within_savepoint<T, E, F>(group: &mut rusqlite::Transaction<'_>, transaction: F) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: FnOnce(&Savepoint<'_>) -> Result<T, E>,
+{
+    let savepoint = group.savepoint().map_err(LedgerError::from)?;
+    let value = transaction(&savepoint)?;
+    savepoint.commit().map_err(LedgerError::from)?;
+    Ok(value)
+}
+
+/// Serves the queue until every handle is dropped.
+pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Job>) {
+    let mut dirty = false;
+    loop {
+        let first = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
+            Ok(job) => job,
+            Err(RecvTimeoutError::Timeout) => {
+                if dirty
+                    && let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)")
+                {
+                    tracing::warn!(%error, "the ledger's log could not be folded in; trying again later");
+                }
+                dirty = false;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        commit_group(&mut connection, first, inbox);
+        dirty = true;
+    }
+}
+
+fn commit_group(connection: &mut Connection, first: Job, inbox: &Receiver<Job>) {
+    let mut settles = Vec::new();
+    let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+    let outcome = match begun {
+        Ok(mut group) => {
+            settles.push(first(Some(&mut group)));
+            while settles.len() < GROUP_MAX
+                && let Ok(next) = inbox.try_recv()
+            {
+                settles.push(next(Some(&mut group)));
+            }
+            group.commit()
+        }
+        Err(error) => {
+            settles.push(first(None));
+            Err(error)
+        }
+    };
+    let failure = outcome.err().map(|error| error.to_string());
+    if let Some(reason) = &failure {
+        tracing::error!(
+            reason,
+            writes = settles.len(),
+            "a ledger commit failed; its writes were refused"
+        );
+    }
+    for settle in settles {
+        settle(failure.as_deref());
+    }
+}

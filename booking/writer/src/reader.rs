@@ -1,0 +1,60 @@
+//! A few reading connections beside the writer; SQLite's write-ahead log lets them see every commit.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::LedgerError;
+
+/// More idle connections than this are closed: each holds its own page cache.
+const IDLE_MAX: usize = 4;
+
+pub(crate) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    pub(crate) fn with<T, E, F>(&self, query: F) -> Result<T, E>
+    where
+        E: From<LedgerError>,
+        F: FnOnce(&Connection) -> Result<T, E>,
+    {
+        let idle = self.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.open().map_err(LedgerError::from)?,
+        };
+        let result = query(&connection);
+        let mut idle = self.lock();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
+        result
+    }
+
+    fn open(&self) -> Result<Connection, rusqlite::Error> {
+        let connection = Connection::open_with_flags(
+            &self.path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.set_prepared_statement_cache_capacity(128);
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        Ok(connection)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        // A panicking query leaves a list of connections behind that is still sound.
+        self.idle
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,230 @@
+//! Keys at rest and in public: what the ledger stores, what the JWKS shows, and the thumbprint that names both.
+
+use std::fmt;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A signing key as the ledger keeps it. Secret: its `Debug` shows only the name.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredKey {
+    /// RFC 7638 thumbprint of the public half.
+    pub kid: String,
+    /// The Ed25519 private key, PKCS#8 DER; base64 in texts.
+    #[serde(with = "as_base64")]
+    pub pkcs8: Vec<u8>,
+    /// Unix seconds. The newest key that is not retired signs.
+    pub created_at: i64,
+    /// Unix seconds from which it signs nothing new; it goes on verifying.
+    pub retired_at: Option<i64>,
+}
+
+/// A public key, RFC 8037.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jwk {
+    /// `OKP`
+    pub kty: String,
+    /// `Ed25519`
+    #[serde(default)]
+    pub crv: String,
+    /// The 32 public bytes, base64url.
+    #[serde(default)]
+    pub x: String,
+    /// `EdDSA`
+    #[serde(default)]
+    pub alg: String,
+    /// `sig`
+    #[serde(default, rename = "use")]
+    pub usage: String,
+    /// RFC 7638 thumbprint.
+    #[serde(default)]
+    pub kid: String,
+}
+
+/// What `/.well-known/jwks.json` answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jwks {
+    /// The signing key first, then the retired ones.
+    pub keys: Vec<Jwk>,
+}
+
+/// Keys that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The operating system gave no key.
+    #[error("no signing key could be made; nothing was stored, try again")]
+    NotMade,
+    /// Not an Ed25519 key, or damaged.
+    #[error(
+        "key {kid} is not a readable Ed25519 key; restore it from a backup of the ledger or take it out"
+    )]
+    Unreadable {
+        /// The key's name.
+        kid: String,
+    },
+    /// The name is not the thumbprint of the key under it.
+    #[error("key {kid} is stored under a name that is not its thumbprint {thumbprint}")]
+    Misnamed {
+        /// The name it has.
+        kid: String,
+        /// The name it should have.
+        thumbprint: String,
+    },
+    /// Every key is retired, or there is none.
+    #[error("there is no key to sign with: every key is retired, or none was given")]
+    NoneSigns,
+}
+
+impl StoredKey {
+    /// Makes a key, named by its thumbprint, not retired.
+    ///
+    /// # Errors
+    /// [`KeyError::NotMade`] where the system has no randomness to give.
+    pub fn generate(now: i64) -> Result<Self, KeyError> {
+        let pair = Ed25519KeyPair::generate().map_err(|_| KeyError::NotMade)?;
+        // Version 1 of the document is the one that other tools read too.
+        let pkcs8 = pair
+            .to_pkcs8v1()
+            .map_err(|_| KeyError::NotMade)?
+            .as_ref()
+            .to_vec();
+        Ok(Self {
+            kid: thumbprint(pair.public_key().as_ref()),
+            pkcs8,
+            created_at: now,
+            retired_at: None,
+        })
+    }
+
+    /// The public half, after checking that the key is whole and rightly named.
+    pub(crate) fn public(&self) -> Result<Jwk, KeyError> {
+        let pair = Ed25519KeyPair::from_pkcs8(&self.pkcs8).map_err(|_| KeyError::Unreadable {
+            kid: self.kid.clone(),
+        })?;
+        let jwk = Jwk::of(pair.public_key().as_ref());
+        if jwk.kid != self.kid {
+            return Err(KeyError::Misnamed {
+                kid: self.kid.clone(),
+                thumbprint: jwk.kid,
+            });
+        }
+        Ok(jwk)
+    }
+}
+
+impl fmt::Debug for StoredKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredKey")
+            .field("kid", &self.kid)
+            .field("created_at", &self.created_at)
+            .field("retired_at", &self.retired_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Jwk {
+    fn of(public: &[u8]) -> Self {
+        Self {
+            kty: "OKP".into(),
+            crv: "Ed25519".into(),
+            x: URL_SAFE_NO_PAD.encode(public),
+            alg: "EdDSA".into(),
+            usage: "sig".into(),
+            kid: thumbprint(public),
+        }
+    }
+
+    /// Whether this is a key of our kind. A key set may hold others, which are none of our business (RFC 7517 §5).
+    pub(crate) fn is_ours(&self) -> bool {
+        (
+            self.kty.as_str(),
+            self.crv.as_str(),
+            self.alg.as_str(),
+            self.usage.as_str(),
+        ) == ("OKP", "Ed25519", "EdDSA", "sig")
+    }
+
+    /// The 32 public bytes, after checking that the name is their thumbprint.
+    pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, KeyError> {
+        let bytes = URL_SAFE_NO_PAD
+            .decode(&self.x)
+            .ok()
+            .filter(|bytes| bytes.len() == 32);
+        let bytes = bytes.ok_or_else(|| KeyError::Unreadable {
+            kid: self.kid.clone(),
+        })?;
+        let thumbprint = thumbprint(&bytes);
+        if thumbprint != self.kid {
+            return Err(KeyError::Misnamed {
+                kid: self.kid.clone(),
+                thumbprint,
+            });
+        }
+        Ok(bytes)
+    }
+}
+
+/// RFC 7638 over the members that RFC 8037 requires, in their fixed order.
+fn thumbprint(public: &[u8]) -> String {
+    let x = URL_SAFE_NO_PAD.encode(public);
+    URL_SAFE_NO_PAD.encode(Sha256::digest(format!(
+        r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#
+    )))
+}
+
+mod as_base64 {
+    use super::{Engine, STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD
+            .decode(String::deserialize(deserializer)?)
+            .map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thumbprint_is_that_of_rfc_8037_appendix_a_3() {
+        let x = URL_SAFE_NO_PAD
+            .decode("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
+            .unwrap();
+        assert_eq!(
+            thumbprint(&x),
+            "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
+        );
+    }
+
+    #[test]
+    fn a_stored_key_survives_its_text_and_never_shows_its_secret() {
+        let key = StoredKey::generate(7).unwrap();
+        let text = serde_json::to_string(&key).unwrap();
+        assert_eq!(serde_json::from_str::<StoredKey>(&text).unwrap(), key);
+        assert!(!format!("{key:?}").contains("pkcs8"));
+        assert_eq!(key.public().unwrap().kid, key.kid);
+    }
+
+    #[test]
+    fn a_misnamed_or_damaged_key_is_refused_by_name() {
+        let (mut key, other) = (
+            StoredKey::generate(7).unwrap(),
+            StoredKey::generate(7).unwrap(),
+        );
+        key.kid = other.kid.clone();
+        assert!(matches!(key.public(), Err(KeyError::Misnamed { .. })));
+        key.pkcs8.truncate(20);
+        assert_eq!(key.public(), Err(KeyError::Unreadable { kid: other.kid }));
+    }
+}

@@ -1,0 +1,391 @@
+//! Builds booking out of its parts and starts its workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fairgate_pass::{Holder, Keyring};
+use fairgate_writer::Writer;
+use rand::RngExt;
+use tokio::task::JoinSet;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::coverage::matches;
+use crate::catalogue::http::CatalogueRoutes;
+use crate::catalogue::promoter::PromoterRoutes;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::door::{Door, RoleKeys};
+use crate::holds::http::HoldRoutes;
+use crate::holds::lapse::sweep_forever;
+use crate::holds::take::HoldDesk;
+use crate::idempotency::Answers;
+use crate::ids::ShowId;
+use crate::inventory::picture::Changes;
+use crate::inventory::seats::Seats;
+use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::{Ledger, LedgerError};
+use crate::orders::checkout::OrderDesk;
+use crate::orders::expire::expire_forever;
+use crate::orders::http::OrderRoutes;
+use crate::orders::key::OrderKeys;
+use crate::payments::Provider;
+use crate::payments::effects::Effects;
+use crate::payments::http::PaymentRoutes;
+use crate::payments::sandbox::Sandbox;
+use crate::payments::webhook::Inbox;
+use crate::router::{Handles, router};
+use crate::store::memory::MemoryStore;
+use crate::store::{HoldSignal, InventoryStore};
+use crate::tickets::TicketDesk;
+use crate::tickets::http::TicketRoutes;
+use crate::wake::Wake;
+
+/// How long the outbox worker sleeps when nobody calls it.
+const OUTBOX_EVERY: Duration = Duration::from_millis(500);
+
+/// How often old answers are forgotten.
+const FORGET_EVERY: Duration = Duration::from_secs(600);
+
+/// Held cells that fall within this are told to the line.
+const LAPSING_MS: i64 = 5 * 60 * 1_000;
+
+/// How booking is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Signs tickets, verifies passes.
+    pub keyring: Keyring,
+    /// Role keys.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+    /// Whether the sandbox takes the money; without it there is no provider.
+    pub sandbox: bool,
+}
+
+/// A handle on booking.
+#[derive(Clone)]
+pub struct Booking {
+    catalogue: Catalogue,
+    seats: Seats,
+    ledger: Arc<dyn Ledger>,
+    setup: Setup,
+    door: Door,
+    answers: Answers,
+    inbox: Option<Inbox>,
+    sandbox: Option<Sandbox>,
+    effects: Option<Effects>,
+    seat_bell: Wake,
+}
+
+/// A show in a few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShowInShort {
+    /// The slug.
+    pub id: ShowId,
+    /// The title.
+    pub title: String,
+    /// When it begins.
+    pub starts_at: jiff::Timestamp,
+    /// The venue's slug.
+    pub venue: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// How many seats it has.
+    pub seats: u32,
+}
+
+/// Shared measurements over some shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// Free cells.
+    pub free: u64,
+    /// Held cells.
+    pub held: u64,
+    /// Sold cells.
+    pub sold: u64,
+    /// Held cells whose holds run out within five minutes.
+    pub lapsing_5m: u64,
+    /// Visitors whose orders were ticketed, behind the cursor asked for.
+    pub finished: Vec<(u64, Holder)>,
+}
+
+impl Booking {
+    /// Opens booking over a ledger file, with the in-process store.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be opened or read.
+    pub async fn open(writer: Writer, setup: Setup) -> Result<Self, LedgerError> {
+        let ledger: Arc<dyn Ledger> = Arc::new(SqliteLedger::open(writer).await?);
+        Self::with(Arc::new(MemoryStore::default()), ledger, setup).await
+    }
+
+    /// Builds booking over any store and ledger.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn with(
+        store: Arc<dyn InventoryStore>,
+        ledger: Arc<dyn Ledger>,
+        setup: Setup,
+    ) -> Result<Self, LedgerError> {
+        let catalogue = Catalogue::open(Arc::clone(&ledger)).await?;
+        let seats = Seats::new(store, Arc::clone(&ledger)).await?;
+        let order_keys = OrderKeys::new(ledger.secret("order_keys", rand::rng().random()).await?);
+        let sandbox_secret = ledger
+            .secret("sandbox_webhook", rand::rng().random())
+            .await?;
+        let (seat_bell, event_bell, effect_bell) =
+            (Wake::default(), Wake::default(), Wake::default());
+        let sandbox = setup
+            .sandbox
+            .then(|| Sandbox::new(Arc::clone(&ledger), sandbox_secret));
+        let provider = sandbox
+            .clone()
+            .map(|sandbox| Arc::new(sandbox) as Arc<dyn Provider>);
+        let inbox = provider.clone().map(|provider| Inbox {
+            ledger: Arc::clone(&ledger),
+            provider,
+            clock: setup.clock.clone(),
+            bell: event_bell,
+            seats: seat_bell.clone(),
+            effects: effect_bell.clone(),
+        });
+        let effects = provider.map(|provider| Effects {
+            ledger: Arc::clone(&ledger),
+            provider,
+            clock: setup.clock.clone(),
+            bell: effect_bell,
+            seats: seat_bell.clone(),
+        });
+        let door = Door {
+            verifier: setup.keyring.verifier(),
+            catalogue: catalogue.clone(),
+            order_keys,
+        };
+        let answers = Answers::new(Arc::clone(&ledger), setup.clock.clone());
+        Ok(Self {
+            catalogue,
+            seats,
+            ledger,
+            setup,
+            door,
+            answers,
+            inbox,
+            sandbox,
+            effects,
+            seat_bell,
+        })
+    }
+
+    /// All routes, with their part of the OpenAPI document.
+    #[must_use]
+    pub fn router(&self) -> OpenApiRouter {
+        let clock = &self.setup.clock;
+        let holds = HoldDesk {
+            catalogue: self.catalogue.clone(),
+            seats: self.seats.clone(),
+        };
+        let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
+        let test = provider.as_ref().is_some_and(|provider| provider.is_test());
+        router(Handles {
+            catalogue: CatalogueRoutes {
+                catalogue: self.catalogue.clone(),
+                seats: self.seats.clone(),
+                clock: clock.clone(),
+            },
+            promoter: PromoterRoutes {
+                catalogue: self.catalogue.clone(),
+                seats: self.seats.clone(),
+                keys: self.setup.keys.clone(),
+                clock: clock.clone(),
+            },
+            orders: OrderRoutes {
+                desk: OrderDesk {
+                    holds: holds.clone(),
+                    ledger: Arc::clone(&self.ledger),
+                    provider,
+                },
+                door: self.door.clone(),
+                answers: self.answers.clone(),
+                clock: clock.clone(),
+                seats: self.seat_bell.clone(),
+            },
+            holds: HoldRoutes {
+                desk: holds,
+                door: self.door.clone(),
+                answers: self.answers.clone(),
+                clock: clock.clone(),
+            },
+            payments: PaymentRoutes {
+                inbox: self.inbox.clone(),
+                sandbox: self.sandbox.clone(),
+            },
+            tickets: TicketRoutes {
+                desk: TicketDesk {
+                    ledger: Arc::clone(&self.ledger),
+                    catalogue: self.catalogue.clone(),
+                    keyring: self.setup.keyring.clone(),
+                    test,
+                },
+                door: self.door.clone(),
+                keys: self.setup.keys.clone(),
+                clock: clock.clone(),
+            },
+        })
+    }
+
+    /// Starts the workers; they run until the set is dropped.
+    #[must_use]
+    pub fn start(&self) -> JoinSet<()> {
+        let mut workers = JoinSet::new();
+        let clock = &self.setup.clock;
+        workers.spawn(sweep_forever(self.seats.clone(), clock.clone()));
+        workers.spawn(expire_forever(
+            Arc::clone(&self.ledger),
+            self.seat_bell.clone(),
+            clock.clone(),
+        ));
+        workers.spawn(carry_forever(self.seats.clone(), self.seat_bell.clone()));
+        workers.spawn(forget_forever(self.answers.clone()));
+        if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
+            workers.spawn(inbox.settle_forever());
+            workers.spawn(effects.carry_out_forever());
+        }
+        workers
+    }
+
+    /// The shows that some patterns name.
+    #[must_use]
+    pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
+        let named = |show: &Show| {
+            patterns
+                .iter()
+                .any(|pattern| matches(pattern, show.id.as_str()))
+        };
+        let in_short = |show: &Arc<Show>| ShowInShort {
+            id: show.id.clone(),
+            title: show.document.title.clone(),
+            starts_at: show.document.starts_at,
+            venue: show.document.venue.to_string(),
+            currency: show.document.currency.as_str().to_owned(),
+            seats: show.plan.map.cell_count(),
+        };
+        self.catalogue
+            .shows()
+            .iter()
+            .filter(|show| named(show))
+            .map(in_short)
+            .collect()
+    }
+
+    /// The room whose passes open a show.
+    #[must_use]
+    pub fn room_of(&self, show: &ShowId) -> String {
+        self.catalogue.room_of(show)
+    }
+
+    /// Replaces the list of which room covers which shows.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+        self.catalogue.cover(coverage).await
+    }
+
+    /// Shared measurements over some shows; unknown ids count nothing.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, LedgerError> {
+        let mut pulse = Pulse::default();
+        let mut ids = Vec::with_capacity(shows.len());
+        for show in shows.iter().filter_map(|show| self.find(show)) {
+            self.seats.ensure_open(&show).await?;
+            if let Some((counts, lapsing)) = self
+                .seats
+                .store
+                .counts(&show.id, self.setup.clock.now_ms(), LAPSING_MS)
+                .await
+            {
+                pulse.free += counts.free;
+                pulse.held += counts.held;
+                pulse.sold += counts.sold;
+                pulse.lapsing_5m += lapsing;
+            }
+            ids.push(show.id.clone());
+        }
+        pulse.finished = self.ledger.finished(finished_after, ids).await?;
+        Ok(pulse)
+    }
+
+    /// The whole picture of a show: version, cells, two bits a cell.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn snapshot(
+        &self,
+        show: &str,
+    ) -> Result<Option<(u64, u32, bytes::Bytes)>, LedgerError> {
+        let Some(show) = self.find(show) else {
+            return Ok(None);
+        };
+        self.seats.ensure_open(&show).await?;
+        Ok(self.seats.store.packed(&show.id).await)
+    }
+
+    /// What changed after a version; a show that is not open is a gap.
+    pub async fn changes(&self, show: &str, since: u64) -> Changes {
+        match self.find(show) {
+            Some(show) => self
+                .seats
+                .store
+                .changes(&show.id, since)
+                .await
+                .unwrap_or(Changes::Gap),
+            None => Changes::Gap,
+        }
+    }
+
+    /// Signals for the sockets of the holds' owners.
+    #[must_use]
+    pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
+        self.seats.store.signals()
+    }
+
+    /// Whether play money is taken.
+    #[must_use]
+    pub fn is_sandbox(&self) -> bool {
+        self.sandbox.is_some()
+    }
+
+    fn find(&self, show: &str) -> Option<Arc<Show>> {
+        show.parse::<ShowId>()
+            .ok()
+            .and_then(|id| self.catalogue.show(&id))
+    }
+}
+
+async fn carry_forever(seats: Seats, bell: Wake) {
+    loop {
+        match seats.carry_outbox().await {
+            Ok(carried) => {
+                metrics::counter!("fairgate_seat_rows_delivered_total").increment(carried as u64)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "sold and freed seats could not be read; trying again")
+            }
+        }
+        bell.wait(OUTBOX_EVERY).await;
+    }
+}
+
+async fn forget_forever(answers: Answers) {
+    let mut every = tokio::time::interval(FORGET_EVERY);
+    loop {
+        every.tick().await;
+        if let Err(error) = answers.forget_old().await {
+            tracing::warn!(%error, "old answers could not be forgotten; trying again");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Which room's passes open which show: rooms name shows by ids and globs.
+
+use crate::ids::ShowId;
+
+/// The room that covers what no room names.
+pub const EVERYDAY: &str = "everyday";
+
+/// Rooms with the shows they name.
+#[derive(Debug, Default)]
+pub struct Coverage(Vec<(String, Vec<String>)>);
+
+impl Coverage {
+    /// Of a list of (room, patterns).
+    #[must_use]
+    pub fn new(rooms: Vec<(String, Vec<String>)>) -> Self {
+        Self(rooms)
+    }
+
+    /// The room of a show; `everyday` where no room names it.
+    #[must_use]
+    pub fn room_of(&self, show: &ShowId) -> String {
+        let named = self.0.iter().find(|(_, patterns)| {
+            patterns
+                .iter()
+                .any(|pattern| matches(pattern, show.as_str()))
+        });
+        named.map_or_else(|| EVERYDAY.to_owned(), |(room, _)| room.clone())
+    }
+}
+
+/// Whether a pattern names a show: `*` stands for any run of characters, everything else for itself.
+#[must_use]
+pub fn matches(pattern: &str, show: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| show.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_run_and_nothing_else_is_special() {
+        for (pattern, show, expected) in [
+            ("g1-*", "g1-2027-01-10", true),
+            ("g1-*", "g1", false),
+            ("*", "anything", true),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxcyyb", false),
+            ("night-1", "night-1", true),
+            ("night-1", "night-10", false),
+            ("a*a", "a", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches(pattern, show), expected, "{pattern} on {show}");
+        }
+    }
+
+    #[test]
+    fn what_no_room_names_is_the_everyday_rooms() {
+        let coverage = Coverage::new(vec![("demo".into(), vec!["night-*".into()])]);
+        let room = |show: &str| coverage.room_of(&show.parse().expect("a slug"));
+        assert_eq!(
+            (room("night-1"), room("film")),
+            ("demo".to_owned(), EVERYDAY.to_owned())
+        );
+    }
+}

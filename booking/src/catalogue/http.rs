@@ -1,0 +1,365 @@
+//! Shows, seat maps and seat states over HTTP. Reads need no pass.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Catalogue;
+use super::show::{RefundRule, Show};
+use crate::clock::Clock;
+use crate::http::{Params, Path, Problem};
+use crate::idempotency::Answer;
+use crate::ids::{ShowId, VenueId};
+use crate::inventory::CellState;
+use crate::inventory::seats::Seats;
+use crate::money::Money;
+use crate::store::View;
+
+/// Shows a page of `GET /v1/shows` has.
+const PAGE: usize = 50;
+
+/// The compact form of a seat map.
+const PACKED: &str = "application/vnd.fairgate.seatmap";
+
+/// What the handlers of the catalogue need.
+#[derive(Clone)]
+pub struct CatalogueRoutes {
+    /// The shows.
+    pub catalogue: Catalogue,
+    /// Their seats.
+    pub seats: Seats,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// `GET /v1/shows?…`
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShowQuery {
+    /// Words that all stand in the title, the id or the venue, in any case.
+    q: String,
+    /// A venue's slug.
+    venue: Option<String>,
+    /// Shows that begin at or after this moment or day.
+    from: Option<String>,
+    /// Shows that begin before the end of this moment or day.
+    to: Option<String>,
+    /// A category key or label that has a price.
+    category: Option<String>,
+    /// From 1.
+    page: Option<usize>,
+}
+
+/// A show as visitors see it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ShowView {
+    #[schema(value_type = String)]
+    show: ShowId,
+    /// `seated` or `rail`.
+    kind: &'static str,
+    title: String,
+    #[schema(value_type = String)]
+    starts_at: Timestamp,
+    #[schema(value_type = String)]
+    venue: VenueId,
+    room: String,
+    seats: u32,
+    legs: u16,
+    categories: Vec<CategoryView>,
+    limits: Limits,
+    refunds: Vec<RefundRule>,
+    extensions: u32,
+    hold_s: u32,
+    pay_s: u32,
+    orphans: super::show::Orphans,
+}
+
+/// A category with its price.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CategoryView {
+    key: String,
+    label: String,
+    color: String,
+    /// `{amount, currency}`; null where it is not for sale.
+    #[schema(value_type = Option<Object>)]
+    price: Option<Money>,
+}
+
+/// How much one buyer may have.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Limits {
+    seats_per_visitor: u32,
+}
+
+/// A page of shows.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ShowList {
+    shows: Vec<ShowView>,
+    total: usize,
+    page: usize,
+    per_page: usize,
+}
+
+impl ShowView {
+    fn new(show: &Show, room: String) -> Self {
+        let document = &show.document;
+        let categories =
+            show.plan
+                .map
+                .categories
+                .iter()
+                .zip(&show.prices)
+                .map(|(category, price)| CategoryView {
+                    key: category.key.clone(),
+                    label: category.label.clone(),
+                    color: category.color.clone(),
+                    price: price.map(|amount| document.currency.of(amount)),
+                });
+        Self {
+            show: show.id.clone(),
+            kind: "seated",
+            title: document.title.clone(),
+            starts_at: document.starts_at,
+            venue: document.venue.clone(),
+            room,
+            seats: show.plan.map.cell_count(),
+            legs: show.grid().legs,
+            categories: categories.collect(),
+            limits: Limits {
+                seats_per_visitor: document.seats_per_visitor,
+            },
+            refunds: document.refunds.clone(),
+            extensions: document.extensions,
+            hold_s: document.hold_s,
+            pay_s: document.pay_s,
+            orphans: document.orphans,
+        }
+    }
+}
+
+/// Finds shows.
+#[utoipa::path(get, path = "/v1/shows", tag = "booking", params(ShowQuery), responses((status = 200, body = ShowList)))]
+pub async fn list(
+    State(routes): State<CatalogueRoutes>,
+    Params(query): Params<ShowQuery>,
+) -> Result<Answer, Problem> {
+    let from = moment("from", query.from.as_deref(), false)?;
+    let to = moment("to", query.to.as_deref(), true)?;
+    let words: Vec<String> = query.q.split_whitespace().map(str::to_lowercase).collect();
+    let wanted = |show: &Show| {
+        let document = &show.document;
+        let text = format!("{} {} {}", document.title, show.id, document.venue).to_lowercase();
+        words.iter().all(|word| text.contains(word.as_str()))
+            && query
+                .venue
+                .as_ref()
+                .is_none_or(|venue| document.venue.as_str() == venue)
+            && from.is_none_or(|from| document.starts_at >= from)
+            && to.is_none_or(|to| document.starts_at <= to)
+            && query.category.as_ref().is_none_or(|category| {
+                let index = show.plan.map.category_index(category);
+                index
+                    .and_then(|index| show.prices.get(usize::from(index)))
+                    .is_some_and(Option::is_some)
+            })
+    };
+    let found: Vec<_> = routes
+        .catalogue
+        .shows()
+        .into_iter()
+        .filter(|show| wanted(show))
+        .collect();
+    let page = query.page.unwrap_or(1).max(1);
+    let shown = found
+        .iter()
+        .skip((page - 1).saturating_mul(PAGE))
+        .take(PAGE);
+    let shows = shown
+        .map(|show| ShowView::new(show, routes.catalogue.room_of(&show.id)))
+        .collect();
+    Answer::json(
+        200,
+        &ShowList {
+            shows,
+            total: found.len(),
+            page,
+            per_page: PAGE,
+        },
+    )
+}
+
+/// Reads a show.
+#[utoipa::path(get, path = "/v1/shows/{show}", tag = "booking", params(("show" = String, Path)),
+    responses((status = 200, body = ShowView), (status = 404)))]
+pub async fn read(
+    State(routes): State<CatalogueRoutes>,
+    Path(show): Path<String>,
+) -> Result<Answer, Problem> {
+    let show = routes.show(&show)?;
+    Answer::json(
+        200,
+        &ShowView::new(&show, routes.catalogue.room_of(&show.id)),
+    )
+}
+
+/// The geometry of a show: never changes under its tag.
+#[utoipa::path(get, path = "/v1/shows/{show}/seatmap", tag = "booking", params(("show" = String, Path)),
+    responses((status = 200), (status = 304), (status = 404)))]
+pub async fn seatmap(
+    State(routes): State<CatalogueRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let show = routes.show(&show)?;
+    let geometry = &show.plan.geometry;
+    let packed = accepts(&headers, PACKED);
+    let etag = format!("\"{}{}\"", geometry.digest, if packed { "-p" } else { "" });
+    let tag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
+    let cached = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok());
+    let common = [
+        (header::ETAG, tag),
+        (header::VARY, HeaderValue::from_static("accept")),
+        (
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("public, max-age=60, must-revalidate"),
+        ),
+    ];
+    if cached.is_some_and(|cached| {
+        cached
+            .split(',')
+            .any(|one| one.trim().trim_start_matches("W/") == etag)
+    }) {
+        return Ok((StatusCode::NOT_MODIFIED, common).into_response());
+    }
+    let (media, body) = if packed {
+        (PACKED, geometry.packed.clone())
+    } else {
+        ("application/json", geometry.json.clone())
+    };
+    Ok((common, [(header::CONTENT_TYPE, media)], body).into_response())
+}
+
+/// The states of a show's seats: the snapshot frame, or JSON by `Accept`.
+#[utoipa::path(get, path = "/v1/shows/{show}/seats", tag = "booking", params(("show" = String, Path)),
+    responses((status = 200), (status = 404)))]
+pub async fn seats(
+    State(routes): State<CatalogueRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let show = routes.show(&show)?;
+    routes.seats.ensure_open(&show).await?;
+    let missing = || Problem::not_found("picture of show", show.id.as_str());
+    if accepts(&headers, "application/json") {
+        let view = routes
+            .seats
+            .store
+            .view(&show.id)
+            .await
+            .ok_or_else(missing)?;
+        let counts = routes
+            .seats
+            .store
+            .counts(&show.id, routes.clock.now_ms(), 0)
+            .await
+            .ok_or_else(missing)?
+            .0;
+        let body = serde_json::json!({
+            "version": view.version.to_string(),
+            "free": counts.free,
+            "held": counts.held,
+            "sold": counts.sold,
+            "unavailable": unavailable(&show, &view),
+        });
+        return Ok(Answer::json(200, &body)?.into_response());
+    }
+    let (version, cells, packed) = routes
+        .seats
+        .store
+        .packed(&show.id)
+        .await
+        .ok_or_else(missing)?;
+    let mut frame = Vec::with_capacity(13 + packed.len());
+    frame.push(0x01);
+    frame.extend_from_slice(&version.to_le_bytes());
+    frame.extend_from_slice(&cells.to_le_bytes());
+    frame.extend_from_slice(&packed);
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::VARY, "accept"),
+    ];
+    Ok((headers, frame).into_response())
+}
+
+impl CatalogueRoutes {
+    fn show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
+        let found = show
+            .parse::<ShowId>()
+            .ok()
+            .and_then(|id| self.catalogue.show(&id));
+        found.ok_or_else(|| Problem::not_found("show", show))
+    }
+}
+
+/// Seats that are not free, by label; a seat of several legs shows its worst.
+fn unavailable(show: &Show, view: &View) -> serde_json::Map<String, serde_json::Value> {
+    let grid = show.grid();
+    let mut states = vec![CellState::Free; grid.seats as usize];
+    for (cell, state) in (0..grid.cells()).zip(&view.states) {
+        if let Some(slot) = states.get_mut(grid.seat_of(cell) as usize) {
+            *slot = slot.worse(*state);
+        }
+    }
+    let taken = (0..grid.seats)
+        .zip(states)
+        .filter(|(_, state)| *state != CellState::Free);
+    taken
+        .map(|(seat, state)| (show.label(seat).to_owned(), state.word().into()))
+        .collect()
+}
+
+fn accepts(headers: &HeaderMap, media: &str) -> bool {
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    accept.split(',').any(|one| {
+        one.split(';')
+            .next()
+            .is_some_and(|one| one.trim().eq_ignore_ascii_case(media))
+    })
+}
+
+/// A moment, or a day in UTC; a day as an end means its last moment.
+fn moment(
+    field: &'static str,
+    text: Option<&str>,
+    end: bool,
+) -> Result<Option<Timestamp>, Problem> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(Some(moment));
+    }
+    let day: Option<jiff::civil::Date> = text.parse().ok();
+    let day = day.map(|day| {
+        if end {
+            day.tomorrow().unwrap_or(day)
+        } else {
+            day
+        }
+    });
+    let start = day
+        .and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok())
+        .map(|zoned| zoned.timestamp());
+    start.map(Some).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Problem::field(field, format!("{field}: \"{shown}\" is neither a day (2027-06-01) nor a moment (2027-06-01T20:00:00Z)."))
+    })
+}

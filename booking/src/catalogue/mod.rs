@@ -1,0 +1,239 @@
+//! The catalogue: venues with their versioned plans, shows that pin one, and which room covers which show.
+//! What is asked for on every request is kept in memory; the ledger has the truth.
+
+pub mod coverage;
+pub mod http;
+pub mod plan;
+pub mod promoter;
+pub mod seatmap;
+pub mod show;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use fairgate_writer::LedgerError;
+use sha2::{Digest, Sha256};
+
+use crate::ids::{ShowId, VenueId};
+use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
+use coverage::Coverage;
+use seatmap::SeatMap;
+use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check};
+
+/// A handle on the catalogue.
+#[derive(Clone)]
+pub struct Catalogue {
+    ledger: Arc<dyn Ledger>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    shows: RwLock<HashMap<ShowId, Arc<Show>>>,
+    plans: RwLock<HashMap<(VenueId, u32), Arc<Plan>>>,
+    coverage: RwLock<Coverage>,
+}
+
+/// Why a show was not put.
+#[derive(Debug, thiserror::Error)]
+pub enum PutRefused {
+    /// There is no such venue.
+    #[error("there is no venue {0}")]
+    NoVenue(VenueId),
+    /// The document is not valid.
+    #[error("the document has {} faults", .0.len())]
+    Invalid(Vec<FieldFault>),
+    /// Used seats would move; their labels.
+    #[error("the plan is in use at {0:?}")]
+    PlanInUse(Vec<String>),
+    /// The ledger did not answer.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Catalogue {
+    /// Reads the catalogue from the ledger.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn open(ledger: Arc<dyn Ledger>) -> Result<Self, LedgerError> {
+        let catalogue = Self {
+            shared: Arc::default(),
+            ledger,
+        };
+        *write(&catalogue.shared.coverage) = Coverage::new(catalogue.ledger.coverage().await?);
+        for stored in catalogue.ledger.shows().await? {
+            let plan = catalogue
+                .plan(&stored.document.venue, stored.plan_version)
+                .await?;
+            let prices = check(&stored.document, &plan.map).map_err(|faults| {
+                LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
+            })?;
+            let show = Show {
+                id: stored.id,
+                document: stored.document,
+                plan,
+                prices,
+            };
+            write(&catalogue.shared.shows).insert(show.id.clone(), Arc::new(show));
+        }
+        Ok(catalogue)
+    }
+
+    /// A show, if there is one.
+    #[must_use]
+    pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
+        read(&self.shared.shows).get(id).cloned()
+    }
+
+    /// All shows, by date and then by id.
+    #[must_use]
+    pub fn shows(&self) -> Vec<Arc<Show>> {
+        let mut shows: Vec<_> = read(&self.shared.shows).values().cloned().collect();
+        shows.sort_by(|a, b| (a.document.starts_at, &a.id).cmp(&(b.document.starts_at, &b.id)));
+        shows
+    }
+
+    /// The room that covers a show.
+    #[must_use]
+    pub fn room_of(&self, show: &ShowId) -> String {
+        read(&self.shared.coverage).room_of(show)
+    }
+
+    /// Replaces the list of (room, patterns).
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+        self.ledger.put_coverage(coverage.clone()).await?;
+        *write(&self.shared.coverage) = Coverage::new(coverage);
+        Ok(())
+    }
+
+    /// Stores a plan as the venue's next version, unless it is the newest already.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn put_venue(
+        &self,
+        venue: &VenueId,
+        map: &SeatMap,
+        now_ms: i64,
+    ) -> Result<u32, LedgerError> {
+        let plan =
+            serde_json::to_string(map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        let digest: [u8; 32] = Sha256::digest(&plan).into();
+        self.ledger.put_venue(venue, plan, digest, now_ms).await
+    }
+
+    /// Puts a show on its venue's newest plan. `held` are seats in baskets and orders by the store's picture.
+    ///
+    /// # Errors
+    /// [`PutRefused`]; nothing was changed.
+    pub async fn put_show(
+        &self,
+        id: &ShowId,
+        document: ShowDocument,
+        held: &[u32],
+        now_ms: i64,
+    ) -> Result<Arc<Show>, PutRefused> {
+        let newest = self.ledger.newest_plan(&document.venue).await?;
+        let version = newest.ok_or_else(|| PutRefused::NoVenue(document.venue.clone()))?;
+        let plan = self.plan(&document.venue, version).await?;
+        let prices = check(&document, &plan.map).map_err(PutRefused::Invalid)?;
+        let present = self.show(id);
+        let changed = present
+            .as_ref()
+            .filter(|show| !Arc::ptr_eq(&show.plan, &plan));
+        let mut keeps: Option<SeatsKept> = None;
+        if let Some(present) = changed {
+            let (old, new) = (Arc::clone(&present.plan), Arc::clone(&plan));
+            let same = move |seat: u32| same_seat(&old.map, &new.map, seat);
+            let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
+            if !moved.is_empty() {
+                return Err(PutRefused::PlanInUse(labels(present, &moved)));
+            }
+            keeps = Some(Box::new(same));
+        }
+        let stored = StoredShow {
+            id: id.clone(),
+            document: document.clone(),
+            plan_version: version,
+        };
+        self.ledger
+            .put_show(stored, keeps, now_ms)
+            .await
+            .map_err(|refused| match (refused, &present) {
+                (ShowRefused::PlanInUse(seats), Some(present)) => {
+                    PutRefused::PlanInUse(labels(present, &seats))
+                }
+                (ShowRefused::PlanInUse(_), None) => PutRefused::PlanInUse(Vec::new()),
+                (ShowRefused::Ledger(error), _) => PutRefused::Ledger(error),
+            })?;
+        let show = Arc::new(Show {
+            id: id.clone(),
+            document,
+            plan,
+            prices,
+        });
+        write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
+        Ok(show)
+    }
+
+    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<Plan>, LedgerError> {
+        let key = (venue.clone(), version);
+        if let Some(plan) = read(&self.shared.plans).get(&key) {
+            return Ok(Arc::clone(plan));
+        }
+        let text = self.ledger.plan(venue, version).await?;
+        let text = text
+            .ok_or_else(|| LedgerError::Corrupt(format!("venue {venue} lacks plan {version}")))?;
+        let map: SeatMap = serde_json::from_str(&text)
+            .map_err(|error| LedgerError::Corrupt(format!("plan {version} of {venue}: {error}")))?;
+        let geometry = geometry(&map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        let plan = Arc::new(Plan {
+            version,
+            map,
+            geometry,
+        });
+        Ok(Arc::clone(
+            write(&self.shared.plans).entry(key).or_insert(plan),
+        ))
+    }
+}
+
+fn geometry(map: &SeatMap) -> Result<Geometry, serde_json::Error> {
+    let json = serde_json::to_vec(&map.geometry_json())?;
+    let digest = hex::encode(&Sha256::digest(&json)[..12]);
+    Ok(Geometry {
+        json: json.into(),
+        packed: map.geometry_packed().into(),
+        digest,
+    })
+}
+
+/// Whether a used seat stays what it was: same index, same label, same category.
+fn same_seat(old: &SeatMap, new: &SeatMap, seat: u32) -> bool {
+    let of = |map: &SeatMap| {
+        let seat = map.seats.get(seat as usize)?;
+        let category = map.categories.get(usize::from(seat.category))?;
+        Some((seat.label.clone(), category.key.clone()))
+    };
+    of(old).is_some() && of(old) == of(new)
+}
+
+fn labels(show: &Show, seats: &[u32]) -> Vec<String> {
+    seats
+        .iter()
+        .map(|seat| show.label(*seat).to_owned())
+        .collect()
+}
+
+/// What is behind these locks is replaced whole, so a panic elsewhere leaves nothing half-written.
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,253 @@
+//! What a promoter changes: venues and shows, whole documents, refused whole with every fault named.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Fault, parse_grid, parse_seatsio};
+use super::seatmap::SeatMap;
+use super::show::{FieldFault, ShowDocument};
+use super::{Catalogue, PutRefused};
+use crate::clock::Clock;
+use crate::door::{Role, RoleKeys};
+use crate::http::{Body, BodyText, Params, Path, Problem, parse_json};
+use crate::idempotency::Answer;
+use crate::ids::{ShowId, VenueId};
+use crate::inventory::seats::Seats;
+
+/// What the promoter's handlers need.
+#[derive(Clone)]
+pub struct PromoterRoutes {
+    /// The catalogue.
+    pub catalogue: Catalogue,
+    /// The seats of its shows.
+    pub seats: Seats,
+    /// Who may.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// `PUT /v1/promoter/venues/{venue}?format=`
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+pub struct VenueQuery {
+    /// `seatsio` for a chart as the body; without it the body is `{"plan": "grid:ROWSxSEATS"}`.
+    format: Option<String>,
+    /// Mending plans is not built yet.
+    repair: Option<bool>,
+}
+
+/// A venue without a format.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VenueDocument {
+    /// `grid:ROWSxSEATS`.
+    plan: String,
+}
+
+/// A stored plan.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct VenuePut {
+    #[schema(value_type = String)]
+    venue: VenueId,
+    version: u32,
+    name: String,
+    cells: u32,
+    seats: usize,
+    standing: u32,
+    categories: Vec<String>,
+}
+
+/// A stored show.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ShowPut {
+    #[schema(value_type = String)]
+    show: ShowId,
+    plan_version: u32,
+    room: String,
+    cells: u32,
+    /// Categories without a price: not for sale.
+    not_for_sale: Vec<String>,
+    document: ShowDocument,
+}
+
+/// Imports a seating plan as the venue's next version.
+#[utoipa::path(put, path = "/v1/promoter/venues/{venue}", tag = "promoter", params(("venue" = String, Path), VenueQuery),
+    responses((status = 200, body = VenuePut), (status = 422)))]
+pub async fn put_venue(
+    State(routes): State<PromoterRoutes>,
+    Path(venue): Path<String>,
+    Params(query): Params<VenueQuery>,
+    headers: HeaderMap,
+    BodyText(body): BodyText,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Promoter)?;
+    let venue: VenueId = venue
+        .parse()
+        .map_err(|error| Problem::field("venue", format!("venue: {error}. Nothing was stored.")))?;
+    if query.repair == Some(true) {
+        return Err(Problem::not_available(
+            "repair",
+            "repair: this version names every fault but mends none. Nothing was stored; mend the plan and send it again.",
+        ));
+    }
+    let parsed =
+        tokio::task::spawn_blocking(move || read_plan(query.format.as_deref(), &body)).await;
+    let map = parsed.map_err(|error| {
+        tracing::error!(%error, "reading a plan failed");
+        Problem::new(
+            500,
+            "internal",
+            "Something broke here",
+            "The plan could not be read. Nothing was stored.",
+        )
+    })??;
+    let version = routes
+        .catalogue
+        .put_venue(&venue, &map, routes.clock.now_ms())
+        .await?;
+    let standing: u32 = map.areas.iter().map(|area| area.capacity).sum();
+    Answer::json(
+        200,
+        &VenuePut {
+            venue,
+            version,
+            name: map.name.clone(),
+            cells: map.cell_count(),
+            seats: map.seats.len() - standing as usize,
+            standing,
+            categories: map
+                .categories
+                .iter()
+                .map(|category| category.key.clone())
+                .collect(),
+        },
+    )
+}
+
+/// Puts a show on its venue's newest plan.
+#[utoipa::path(put, path = "/v1/promoter/shows/{show}", tag = "promoter", params(("show" = String, Path)),
+    request_body = ShowDocument, responses((status = 200, body = ShowPut), (status = 409), (status = 422)))]
+pub async fn put_show(
+    State(routes): State<PromoterRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+    Body(document): Body<ShowDocument>,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Promoter)?;
+    let id: ShowId = show
+        .parse()
+        .map_err(|error| Problem::field("show", format!("show: {error}. Nothing was stored.")))?;
+    let before = routes.catalogue.show(&id);
+    let held = routes.seats.held(&routes.catalogue, &id).await;
+    let now_ms = routes.clock.now_ms();
+    let show = routes
+        .catalogue
+        .put_show(&id, document, &held, now_ms)
+        .await
+        .map_err(refused)?;
+    let changed = before.is_some_and(|before| {
+        before.prices != show.prices || before.plan.version != show.plan.version
+    });
+    if changed && routes.seats.store.is_open(&id).await {
+        // Baskets keep the picture they were made on; it is replaced once they have lapsed or become orders.
+        if let Err(busy) = routes.seats.reopen(&show).await? {
+            tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
+        }
+    }
+    let map = &show.plan.map;
+    let unpriced = map
+        .categories
+        .iter()
+        .zip(&show.prices)
+        .filter(|(_, price)| price.is_none());
+    Answer::json(
+        200,
+        &ShowPut {
+            plan_version: show.plan.version,
+            room: routes.catalogue.room_of(&id),
+            cells: map.cell_count(),
+            not_for_sale: unpriced.map(|(category, _)| category.key.clone()).collect(),
+            document: show.document.clone(),
+            show: id,
+        },
+    )
+}
+
+fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
+    match format {
+        Some("seatsio") => parse_seatsio(body).map_err(|faults| faulty(&faults)),
+        Some(format @ ("fairgate" | "pretix" | "csv")) => Err(Problem::not_available(
+            "format",
+            format!(
+                "format: this version reads seats.io charts (format=seatsio) and grids (no format, {{\"plan\":\"grid:20x30\"}}), not {format}. Nothing was stored."
+            ),
+        )),
+        Some(_) => Err(Problem::field(
+            "format",
+            "format: one of seatsio, fairgate, pretix, csv. Nothing was stored.",
+        )),
+        None => {
+            let document: VenueDocument = parse_json(body.as_bytes())?;
+            let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
+                Problem::field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
+            })?;
+            parse_grid(grid).map_err(|faults| faulty(&faults))
+        }
+    }
+}
+
+fn faulty(faults: &[Fault]) -> Problem {
+    let first = faults
+        .first()
+        .map(|fault| format!("{}: {}", fault.at, fault.message))
+        .unwrap_or_default();
+    let detail = format!(
+        "The plan has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
+        faults.len()
+    );
+    Problem::new(422, "plan_invalid", "The seating plan has faults", detail).with("faults", faults)
+}
+
+fn refused(why: PutRefused) -> Problem {
+    match why {
+        PutRefused::NoVenue(venue) => Problem::field(
+            "venue",
+            format!("venue: there is no venue \"{venue}\" yet; put it first. Nothing was stored."),
+        ),
+        PutRefused::Invalid(faults) => invalid(&faults),
+        PutRefused::PlanInUse(seats) => {
+            let shown: Vec<_> = seats.iter().take(10).cloned().collect();
+            let detail = format!(
+                "The newest plan moves, drops or renames seats that are held or sold: {}. Nothing was changed. Keep these seats as they are.",
+                shown.join(", ")
+            );
+            Problem::new(409, "plan_in_use", "The plan is in use", detail).with("seats", seats)
+        }
+        PutRefused::Ledger(error) => Problem::ledger(&error),
+    }
+}
+
+/// A document with faults: `not_available` where that is all that is wrong, else `invalid_field`.
+fn invalid(faults: &[FieldFault]) -> Problem {
+    let worst = faults
+        .iter()
+        .find(|fault| fault.code != "not_available")
+        .or(faults.first());
+    let (field, code) = worst.map_or(("(the whole body)", "invalid_field"), |fault| {
+        (fault.field.as_str(), fault.code)
+    });
+    let told: Vec<String> = faults
+        .iter()
+        .map(|fault| format!("{}: {}", fault.field, fault.detail))
+        .collect();
+    Problem::new(
+        422,
+        code,
+        "The document is not valid",
+        format!("{}. Nothing was stored.", told.join("; ")),
+    )
+    .with("field", field)
+    .with("problems", faults)
+}

@@ -1,0 +1,143 @@
+//! What `GET /v1/shows/{show}/seatmap` answers as JSON: names instead of indices, so that a client needs
+//! no second table to read a seat. Fields beyond the contract's: `areas`, `categories`, `sections`,
+//! `zones`, `focal`, `bounds`, `name`, and a seat's `kind` where it is not an ordinary seat.
+
+use serde::Serialize;
+
+use super::{Category, Kind, Point, SeatMap, Zone};
+
+/// The smallest rectangle that holds every seat and area; all zero for an empty map.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Left edge.
+    pub min_x: f32,
+    /// Upper edge.
+    pub min_y: f32,
+    /// Right edge.
+    pub max_x: f32,
+    /// Lower edge.
+    pub max_y: f32,
+}
+
+#[derive(Serialize)]
+struct Geometry<'a> {
+    name: &'a str,
+    focal: Option<Point>,
+    bounds: Bounds,
+    categories: &'a [Category],
+    sections: &'a [String],
+    zones: &'a [Zone],
+    areas: Vec<AreaShown<'a>>,
+    seats: Vec<SeatShown<'a>>,
+}
+
+#[derive(Serialize)]
+struct AreaShown<'a> {
+    label: &'a str,
+    category: &'a str,
+    first: u32,
+    capacity: u32,
+    section: Option<&'a str>,
+    zone: Option<&'a str>,
+    center: Point,
+}
+
+#[derive(Serialize)]
+struct SeatShown<'a> {
+    label: &'a str,
+    x: f32,
+    y: f32,
+    category: &'a str,
+    section: Option<&'a str>,
+    row: Option<&'a str>,
+    number: &'a str,
+    accessible: bool,
+    companion: bool,
+    restricted_view: bool,
+    #[serde(skip_serializing_if = "Kind::is_seat")]
+    kind: Kind,
+}
+
+impl SeatMap {
+    /// The rectangle that holds everything.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        let mut points = self.seats.iter().map(|seat| (seat.x, seat.y));
+        let Some((x, y)) = points.next() else {
+            return Bounds {
+                min_x: 0.0,
+                min_y: 0.0,
+                max_x: 0.0,
+                max_y: 0.0,
+            };
+        };
+        points.fold(
+            Bounds {
+                min_x: x,
+                min_y: y,
+                max_x: x,
+                max_y: y,
+            },
+            |b, (x, y)| Bounds {
+                min_x: b.min_x.min(x),
+                min_y: b.min_y.min(y),
+                max_x: b.max_x.max(x),
+                max_y: b.max_y.max(y),
+            },
+        )
+    }
+
+    /// The geometry, to be written as JSON: `{name, focal, bounds, categories, sections, zones, areas, seats}`. The
+    /// same map always gives the same bytes, so their hash serves as an `ETag`. A table's chair has the
+    /// table's label as `section` and no `row`.
+    #[must_use]
+    pub fn geometry_json(&self) -> impl Serialize {
+        let section = |at: Option<u32>| at.map(|at| self.sections[at as usize].as_str());
+        let category = |at: u16| self.categories[usize::from(at)].key.as_str();
+        Geometry {
+            name: &self.name,
+            focal: self.focal,
+            bounds: self.bounds(),
+            categories: &self.categories,
+            sections: &self.sections,
+            zones: &self.zones,
+            areas: self
+                .areas
+                .iter()
+                .map(|area| AreaShown {
+                    label: &area.label,
+                    category: category(area.category),
+                    first: area.first,
+                    capacity: area.capacity,
+                    section: section(area.section),
+                    zone: area.zone.map(|at| self.zones[usize::from(at)].key.as_str()),
+                    center: area.center,
+                })
+                .collect(),
+            seats: self
+                .seats
+                .iter()
+                .map(|seat| SeatShown {
+                    label: &seat.label,
+                    x: seat.x,
+                    y: seat.y,
+                    category: category(seat.category),
+                    section: section(seat.section),
+                    row: self.row_label(seat.row, seat.kind),
+                    number: &seat.number,
+                    accessible: seat.accessible,
+                    companion: seat.companion,
+                    restricted_view: seat.restricted_view,
+                    kind: seat.kind,
+                })
+                .collect(),
+        }
+    }
+
+    /// The label of a seat's row as people read it; a table is a row only to the chooser.
+    #[must_use]
+    pub fn row_label(&self, row: Option<u32>, kind: Kind) -> Option<&str> {
+        row.filter(|_| kind != Kind::Table)
+            .map(|at| self.rows[at as usize].label.as_str())
+    }
+}

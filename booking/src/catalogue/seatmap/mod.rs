@@ -1,0 +1,392 @@
+//! One version of a venue's seating plan, as everything else reads it: a list of seats whose position
+//! is the seat's index, and the rows, sections, zones and areas that give those seats their meaning.
+//!
+//! A map is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON that the ledger
+//! keeps), checked once, and from then on only read, so that an index found today means the same seat for
+//! as long as a show pins this version.
+
+mod bench;
+mod geometry;
+mod packed;
+
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
+
+use serde::{Deserialize, Serialize};
+
+pub use bench::Bench;
+pub use geometry::Bounds;
+pub use packed::PACKED_MEDIA_TYPE;
+
+use bench::{bench_cells, benches};
+
+/// A point of the plan, in the plan's own units (seats.io: about 20 units a chair); y grows downwards.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// To the right.
+    pub x: f32,
+    /// Downwards.
+    pub y: f32,
+}
+
+/// A price category.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Category {
+    /// Unique within the map; numbers of foreign formats are kept as text.
+    pub key: String,
+    /// What people read.
+    pub label: String,
+    /// A CSS colour.
+    pub color: String,
+}
+
+/// A row of seats, in the order in which people sit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Index into [`Parts::sections`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<u32>,
+    /// As printed on the row, "A"; of a table its label.
+    pub label: String,
+    /// Seat indices from one end to the other; all of one kind.
+    pub cells: Vec<u32>,
+}
+
+/// A part of a venue with a focal point of its own, such as the finish line of a race track.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Zone {
+    /// Unique within the map.
+    pub key: String,
+    /// What people read.
+    pub label: String,
+    /// Where those who sit here look.
+    pub focal: Option<Point>,
+}
+
+/// What a sellable unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A chair in a row.
+    #[default]
+    Seat,
+    /// One of an area's interchangeable admissions.
+    Standing,
+    /// A chair at a table.
+    Table,
+    /// A booth, sold as one unit; never chosen by "best available".
+    Booth,
+}
+
+impl Kind {
+    fn is_seat(&self) -> bool {
+        *self == Self::Seat
+    }
+}
+
+/// One sellable unit; its index in [`Parts::seats`] is its cell on a show of one leg.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seat {
+    /// Unique within the map: `A-4`, `Section A-A-1`, `GA1-100`.
+    pub label: String,
+    /// Position, see [`Point`].
+    pub x: f32,
+    /// Position, see [`Point`].
+    pub y: f32,
+    /// Index into [`Parts::categories`].
+    pub category: u16,
+    /// Index into [`Parts::sections`]; of a table's chair the table's label is the section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<u32>,
+    /// Index into [`Parts::zones`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<u16>,
+    /// Index into [`Parts::rows`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u32>,
+    /// As printed on the chair.
+    pub number: String,
+    /// A place for a wheelchair.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub accessible: bool,
+    /// Meant for whoever comes with somebody in an accessible place.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub companion: bool,
+    /// The view is not whole.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restricted_view: bool,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Kind::is_seat")]
+    pub kind: Kind,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// A general-admission area: a run of interchangeable seats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Area {
+    /// Unique among areas; its units are `LABEL-1` … `LABEL-capacity`.
+    pub label: String,
+    /// Index into [`Parts::categories`].
+    pub category: u16,
+    /// Index of its first unit in [`Parts::seats`].
+    pub first: u32,
+    /// How many units follow each other from `first` on.
+    pub capacity: u32,
+    /// Index into [`Parts::sections`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<u32>,
+    /// Index into [`Parts::zones`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<u16>,
+    /// Its middle.
+    pub center: Point,
+}
+
+impl Area {
+    /// The cells of this area.
+    #[must_use]
+    pub fn cells(&self) -> Range<u32> {
+        self.first..self.first + self.capacity
+    }
+}
+
+/// What a map is made of and stored as.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The plan's name.
+    pub name: String,
+    /// Price categories.
+    pub categories: Vec<Category>,
+    /// Labels of sections (and of tables).
+    pub sections: Vec<String>,
+    /// Rows, and tables as rows.
+    pub rows: Vec<Row>,
+    /// Zones.
+    pub zones: Vec<Zone>,
+    /// Where everybody looks.
+    pub focal: Option<Point>,
+    /// Every sellable unit.
+    pub seats: Vec<Seat>,
+    /// General admission.
+    pub areas: Vec<Area>,
+}
+
+/// Why parts do not make a map. Importers find these faults earlier and say where they stand; this is the
+/// last check, and the one that a damaged ledger meets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsound {
+    /// Two seats or two areas share a label.
+    #[error("the label {0:?} stands twice in the seating plan")]
+    DuplicateLabel(String),
+    /// An index points nowhere.
+    #[error("{what} number {at} of the seating plan points at something that does not exist")]
+    Dangling {
+        /// The list it stands in.
+        what: &'static str,
+        /// Its position there.
+        at: usize,
+    },
+    /// More seats than an index can name.
+    #[error("the seating plan has {0} seats, which is more than can be numbered")]
+    TooMany(usize),
+}
+
+/// A checked map with its indexes. Reads like its [`Parts`]; there is no way to change it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Parts")]
+pub struct SeatMap {
+    parts: Parts,
+    by_label: HashMap<Box<str>, u32>,
+    area_by_label: HashMap<Box<str>, u32>,
+    benches: Vec<Bench>,
+    /// The bench of each seat and the position there; `None` for what stands in no row.
+    seated: Vec<Option<(u32, u32)>>,
+}
+
+impl Deref for SeatMap {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+impl Serialize for SeatMap {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.parts.serialize(serializer)
+    }
+}
+
+impl PartialEq for SeatMap {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl TryFrom<Parts> for SeatMap {
+    type Error = Unsound;
+    fn try_from(parts: Parts) -> Result<Self, Unsound> {
+        Self::new(parts)
+    }
+}
+
+impl SeatMap {
+    /// Checks the parts and indexes them: labels, and who sits beside whom.
+    ///
+    /// # Errors
+    /// [`Unsound`] where a label stands twice or an index points nowhere.
+    pub fn new(parts: Parts) -> Result<Self, Unsound> {
+        let count = u32::try_from(parts.seats.len())
+            .ok()
+            .filter(|count| *count < u32::MAX)
+            .ok_or(Unsound::TooMany(parts.seats.len()))?;
+        check_indices(&parts, count)?;
+        let mut by_label = HashMap::with_capacity(parts.seats.len());
+        for (cell, seat) in (0..count).zip(&parts.seats) {
+            if by_label.insert(seat.label.as_str().into(), cell).is_some() {
+                return Err(Unsound::DuplicateLabel(seat.label.clone()));
+            }
+        }
+        let mut area_by_label = HashMap::with_capacity(parts.areas.len());
+        for (at, area) in (0..).zip(&parts.areas) {
+            if area_by_label
+                .insert(area.label.as_str().into(), at)
+                .is_some()
+            {
+                return Err(Unsound::DuplicateLabel(area.label.clone()));
+            }
+        }
+        let benches = benches(&parts);
+        let mut seated = vec![None; parts.seats.len()];
+        for (number, bench) in (0..).zip(&benches) {
+            for (position, cell) in (0..).zip(bench_cells(&parts, bench)) {
+                if seated[*cell as usize].replace((number, position)).is_some() {
+                    return Err(Unsound::Dangling {
+                        what: "seat",
+                        at: *cell as usize,
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            parts,
+            by_label,
+            area_by_label,
+            benches,
+            seated,
+        })
+    }
+
+    /// How many cells a leg of this map has.
+    #[must_use]
+    pub fn cell_count(&self) -> u32 {
+        u32::try_from(self.seats.len())
+            .expect("the constructor refused more seats than a u32 can number")
+    }
+
+    /// The index of the seat with this label.
+    #[must_use]
+    pub fn index_of(&self, label: &str) -> Option<u32> {
+        self.by_label.get(label).copied()
+    }
+
+    /// The general-admission area with this label.
+    #[must_use]
+    pub fn area(&self, label: &str) -> Option<&Area> {
+        self.area_by_label
+            .get(label)
+            .map(|at| &self.areas[*at as usize])
+    }
+
+    /// The area that this cell is a unit of.
+    #[must_use]
+    pub fn area_of(&self, cell: u32) -> Option<&Area> {
+        self.areas.iter().find(|area| area.cells().contains(&cell))
+    }
+
+    /// The category with this key, or else with this label; keys win where one's key is another's label.
+    #[must_use]
+    pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
+        let found = |is: &dyn Fn(&Category) -> bool| self.categories.iter().position(is);
+        found(&|category| category.key == key_or_label)
+            .or_else(|| found(&|category| category.label == key_or_label))
+            .and_then(|at| u16::try_from(at).ok())
+    }
+
+    /// The section with this label.
+    #[must_use]
+    pub fn section_index(&self, label: &str) -> Option<u32> {
+        self.sections
+            .iter()
+            .position(|section| section == label)
+            .and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// The zone with this key, or else with this label.
+    #[must_use]
+    pub fn zone_index(&self, key_or_label: &str) -> Option<u16> {
+        let found = |is: &dyn Fn(&Zone) -> bool| self.zones.iter().position(is);
+        found(&|zone| zone.key == key_or_label)
+            .or_else(|| found(&|zone| zone.label == key_or_label))
+            .and_then(|at| u16::try_from(at).ok())
+    }
+
+    /// Every stretch of chairs between aisles.
+    #[must_use]
+    pub fn benches(&self) -> &[Bench] {
+        &self.benches
+    }
+
+    /// The cells of a bench, from one end to the other.
+    #[must_use]
+    pub fn on_bench(&self, bench: &Bench) -> &[u32] {
+        bench_cells(&self.parts, bench)
+    }
+
+    /// The bench that a cell stands on and its position there.
+    #[must_use]
+    pub fn bench_of(&self, cell: u32) -> Option<(&Bench, usize)> {
+        let (bench, position) = (*self.seated.get(cell as usize)?)?;
+        Some((&self.benches[bench as usize], position as usize))
+    }
+}
+
+/// Every index stands for something, and each area's units are its own.
+fn check_indices(parts: &Parts, count: u32) -> Result<(), Unsound> {
+    let below = |at: Option<u32>, len: usize| at.is_none_or(|at| (at as usize) < len);
+    let zone_ok = |zone: Option<u16>| below(zone.map(u32::from), parts.zones.len());
+    for (at, seat) in parts.seats.iter().enumerate() {
+        let sound = usize::from(seat.category) < parts.categories.len()
+            && below(seat.section, parts.sections.len())
+            && below(seat.row, parts.rows.len())
+            && zone_ok(seat.zone);
+        if !sound {
+            return Err(Unsound::Dangling { what: "seat", at });
+        }
+    }
+    for (at, row) in parts.rows.iter().enumerate() {
+        if !below(row.section, parts.sections.len()) || row.cells.iter().any(|cell| *cell >= count)
+        {
+            return Err(Unsound::Dangling { what: "row", at });
+        }
+    }
+    for (at, area) in parts.areas.iter().enumerate() {
+        let fits = area
+            .first
+            .checked_add(area.capacity)
+            .is_some_and(|end| end <= count);
+        let sound = usize::from(area.category) < parts.categories.len()
+            && below(area.section, parts.sections.len())
+            && zone_ok(area.zone);
+        if !fits || !sound {
+            return Err(Unsound::Dangling { what: "area", at });
+        }
+    }
+    Ok(())
+}

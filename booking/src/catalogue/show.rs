@@ -1,0 +1,300 @@
+//! A show's document: what a promoter writes, checked whole, all faults at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::seatmap::SeatMap;
+use crate::ids::{ShowId, VenueId};
+use crate::inventory::Grid;
+use crate::money::{AMOUNT_MAX, Currency};
+
+/// The document of `PUT /v1/promoter/shows/{show}` and of `[[show]]` in an on-sale file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowDocument {
+    /// The venue whose newest plan the show pins.
+    #[schema(value_type = String)]
+    pub venue: VenueId,
+    /// The title, 1 to 200 characters.
+    pub title: String,
+    /// RFC 3339 with an offset.
+    #[schema(value_type = String)]
+    pub starts_at: Timestamp,
+    /// ISO 4217.
+    #[schema(value_type = String)]
+    pub currency: Currency,
+    /// Minor units by category key or label; a category without a price is not for sale.
+    pub prices: BTreeMap<String, i64>,
+    /// Seconds a hold lasts, as shown to the buyer.
+    #[serde(default = "defaults::hold_s")]
+    pub hold_s: u32,
+    /// Seconds the lock outlives what is shown.
+    #[serde(default = "defaults::grace_s")]
+    pub grace_s: u32,
+    /// Seconds the order's claim outlives the time to pay.
+    #[serde(default = "defaults::claim_grace_s")]
+    pub claim_grace_s: u32,
+    /// Seconds an order has to pay, at least.
+    #[serde(default = "defaults::pay_s")]
+    pub pay_s: u32,
+    /// How often a hold may be extended by `hold_s`.
+    #[serde(default)]
+    pub extensions: u32,
+    /// Seats one visitor may hold and buy of this show.
+    #[serde(default = "defaults::seats_per_visitor")]
+    pub seats_per_visitor: u32,
+    /// Seats one verified account may buy; accounts are not built yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats_per_account: Option<u32>,
+    /// Seats one payment card may buy; needs a provider that names cards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats_per_card: Option<u32>,
+    /// Whether a plain hold may leave a single empty seat.
+    #[serde(default)]
+    pub orphans: Orphans,
+    /// Refund rules; refunds are not built yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundRule>,
+}
+
+/// What a plain hold that leaves a single empty seat meets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Orphans {
+    /// 422 `would_orphan`, with a suggestion.
+    #[default]
+    Refuse,
+    /// Nothing.
+    Allow,
+}
+
+/// Money back until `until_h` hours before the show, less `fee_pct` per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefundRule {
+    /// Hours before the show.
+    pub until_h: u32,
+    /// Per cent kept.
+    pub fee_pct: u32,
+}
+
+mod defaults {
+    pub(super) const fn hold_s() -> u32 {
+        300
+    }
+    pub(super) const fn grace_s() -> u32 {
+        5
+    }
+    pub(super) const fn claim_grace_s() -> u32 {
+        30
+    }
+    pub(super) const fn pay_s() -> u32 {
+        120
+    }
+    pub(super) const fn seats_per_visitor() -> u32 {
+        4
+    }
+}
+
+/// One thing wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct FieldFault {
+    /// The field's path.
+    pub field: String,
+    /// `invalid_field` or `not_available`.
+    pub code: &'static str,
+    /// What is wrong and what would be right.
+    pub detail: String,
+}
+
+/// Prices by category index; `None` is not for sale.
+pub type Prices = Vec<Option<i64>>;
+
+/// Checks a document against the plan it would pin.
+///
+/// # Errors
+/// Every fault of the document.
+pub fn check(document: &ShowDocument, map: &SeatMap) -> Result<Prices, Vec<FieldFault>> {
+    let mut faults = Vec::new();
+    let mut wrong = |field: &str, code, detail: String| {
+        faults.push(FieldFault {
+            field: field.to_owned(),
+            code,
+            detail,
+        });
+    };
+    let title_chars = document.title.chars().count();
+    if !(1..=200).contains(&title_chars) || document.title.chars().any(char::is_control) {
+        wrong(
+            "title",
+            "invalid_field",
+            "a title has 1 to 200 printable characters".into(),
+        );
+    }
+    for (field, value, least, most) in [
+        ("hold_s", document.hold_s, 1, 86_400),
+        ("grace_s", document.grace_s, 0, 600),
+        ("claim_grace_s", document.claim_grace_s, 0, 3_600),
+        ("pay_s", document.pay_s, 1, 86_400),
+        ("extensions", document.extensions, 0, 100),
+        ("seats_per_visitor", document.seats_per_visitor, 1, 1_000),
+    ] {
+        if !(least..=most).contains(&value) {
+            wrong(
+                field,
+                "invalid_field",
+                format!("{value} is not between {least} and {most}"),
+            );
+        }
+    }
+    for (field, set) in [
+        ("seats_per_account", document.seats_per_account.is_some()),
+        ("seats_per_card", document.seats_per_card.is_some()),
+        ("refunds", !document.refunds.is_empty()),
+    ] {
+        if set {
+            wrong(
+                field,
+                "not_available",
+                "this version cannot honour it yet; leave it out".into(),
+            );
+        }
+    }
+    let mut prices: Prices = vec![None; map.categories.len()];
+    for (name, amount) in &document.prices {
+        let field = format!("prices.{name}");
+        match map.category_index(name) {
+            None => wrong(
+                &field,
+                "invalid_field",
+                format!("the plan has no category \"{name}\"; it has {}", named(map)),
+            ),
+            Some(_) if !(0..=AMOUNT_MAX).contains(amount) => {
+                wrong(
+                    &field,
+                    "invalid_field",
+                    format!("{amount} is not between 0 and {AMOUNT_MAX} minor units"),
+                );
+            }
+            Some(index) => match prices.get_mut(usize::from(index)) {
+                Some(slot @ None) => *slot = Some(*amount),
+                _ => wrong(
+                    &field,
+                    "invalid_field",
+                    "the category is priced twice, by key and by label".into(),
+                ),
+            },
+        }
+    }
+    if prices.iter().all(Option::is_none) {
+        wrong(
+            "prices",
+            "invalid_field",
+            format!(
+                "nothing would be for sale: give at least one price, by {}",
+                named(map)
+            ),
+        );
+    }
+    if faults.is_empty() {
+        Ok(prices)
+    } else {
+        Err(faults)
+    }
+}
+
+fn named(map: &SeatMap) -> String {
+    let names: Vec<_> = map
+        .categories
+        .iter()
+        .map(|c| format!("\"{}\" ({})", c.key, c.label))
+        .collect();
+    names.join(", ")
+}
+
+/// A plan version, read once and shared by every show that pins it.
+#[derive(Debug)]
+pub struct Plan {
+    /// Its version.
+    pub version: u32,
+    /// The seats.
+    pub map: SeatMap,
+    /// The seat map as it is served.
+    pub geometry: Geometry,
+}
+
+/// The seat map as it is served, made once a plan version.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    /// The JSON document.
+    pub json: bytes::Bytes,
+    /// The compact form.
+    pub packed: bytes::Bytes,
+    /// A digest of the content, for tags.
+    pub digest: String,
+}
+
+/// A show as it is sold now: its document, the plan it pins, and its prices.
+#[derive(Debug)]
+pub struct Show {
+    /// The slug.
+    pub id: ShowId,
+    /// What the promoter wrote.
+    pub document: ShowDocument,
+    /// The pinned plan.
+    pub plan: Arc<Plan>,
+    /// By category index.
+    pub prices: Prices,
+}
+
+impl Show {
+    /// The shape: one leg for anything that is not rail.
+    #[must_use]
+    pub fn grid(&self) -> Grid {
+        Grid {
+            seats: self.plan.map.cell_count(),
+            legs: 1,
+        }
+    }
+
+    /// What the seat costs, if it is for sale.
+    #[must_use]
+    pub fn price(&self, seat: u32) -> Option<i64> {
+        let category = self.plan.map.seats.get(seat as usize)?.category;
+        self.prices.get(usize::from(category)).copied().flatten()
+    }
+
+    /// The seats that are not for sale: their category has no price.
+    #[must_use]
+    pub fn blocked(&self) -> Vec<u32> {
+        (0..self.plan.map.cell_count())
+            .filter(|seat| self.price(*seat).is_none())
+            .collect()
+    }
+
+    /// A seat's label; seats beyond the plan have none.
+    #[must_use]
+    pub fn label(&self, seat: u32) -> &str {
+        self.plan
+            .map
+            .seats
+            .get(seat as usize)
+            .map_or("", |seat| seat.label.as_str())
+    }
+
+    /// The label of a seat's category.
+    #[must_use]
+    pub fn category(&self, seat: u32) -> &str {
+        let map = &self.plan.map;
+        let index = map
+            .seats
+            .get(seat as usize)
+            .map(|seat| usize::from(seat.category));
+        index
+            .and_then(|index| map.categories.get(index))
+            .map_or("", |category| category.label.as_str())
+    }
+}

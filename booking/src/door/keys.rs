@@ -1,0 +1,99 @@
+//! Keys by role. A key is compared by its digest in constant time and never logged.
+
+use axum::http::{HeaderMap, header};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::http::Problem;
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Scan tickets, nothing else.
+    Door,
+    /// Read reports and settings.
+    Viewer,
+    /// Change everything.
+    Promoter,
+}
+
+impl Role {
+    /// The role's name, as audit rows show it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Door => "door",
+            Self::Viewer => "viewer",
+            Self::Promoter => "promoter",
+        }
+    }
+
+    /// Whether a key of this role opens what needs `needed`. A promoter opens everything; a viewer never scans.
+    #[must_use]
+    pub fn opens(self, needed: Self) -> bool {
+        self == Self::Promoter || self == needed
+    }
+}
+
+/// The keys this process knows.
+#[derive(Clone, Default)]
+pub struct RoleKeys {
+    digests: Vec<(Role, [u8; 32])>,
+}
+
+impl RoleKeys {
+    /// Adds a key; the key itself is not kept.
+    pub fn add(&mut self, role: Role, key: &str) {
+        self.digests.push((role, Sha256::digest(key).into()));
+    }
+
+    /// The role of the request's Bearer key, if it opens what needs `needed`.
+    ///
+    /// # Errors
+    /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for one of another role.
+    pub fn admit(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
+        let key = bearer(headers).ok_or_else(|| {
+            Problem::new(
+                401,
+                "key_required",
+                "A key is required",
+                format!("This address needs a {} key as \"Authorization: Bearer …\". Nothing was changed.", needed.name()),
+            )
+        })?;
+        let digest: [u8; 32] = Sha256::digest(key).into();
+        let mut found = None;
+        for (role, known) in &self.digests {
+            if bool::from(known.ct_eq(&digest)) {
+                found = found.max(Some(*role));
+            }
+        }
+        match found {
+            Some(role) if role.opens(needed) => Ok(role),
+            Some(role) => Err(Problem::new(
+                403,
+                "key_role",
+                "This key may not do that",
+                format!(
+                    "The key is a {} key; this address needs a {} key. Nothing was changed.",
+                    role.name(),
+                    needed.name()
+                ),
+            )),
+            None => Err(Problem::new(
+                401,
+                "key_invalid",
+                "The key is not known here",
+                "The key is not one of this installation's keys. Nothing was changed. Check FAIRGATE_PROMOTER_KEY.",
+            )),
+        }
+    }
+}
+
+/// The Bearer credential of a request.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, credential) = value.split_once(' ')?;
+    let credential = credential.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty()).then_some(credential)
+}

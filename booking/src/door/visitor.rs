@@ -1,0 +1,162 @@
+//! Who is calling: a visitor with a pass, or somebody with an order's key. Booking checks by itself: reaching it
+//! around the gateway gains nothing.
+
+use axum::http::HeaderMap;
+use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};
+
+use super::keys::bearer;
+use crate::catalogue::Catalogue;
+use crate::holds::take::not_yours;
+use crate::http::Problem;
+use crate::ids::{OrderId, ShowId};
+use crate::orders::key::{OrderKeys, PREFIX};
+
+/// Seconds a visitor without a pass is asked to wait before it tries again by itself.
+const WAITING_ROOM_RETRY_S: u64 = 10;
+
+/// Checks passes and order keys.
+#[derive(Clone)]
+pub struct Door {
+    /// The keys that passes are signed with.
+    pub verifier: Verifier,
+    /// Which room covers which show.
+    pub catalogue: Catalogue,
+    /// The keys of orders.
+    pub order_keys: OrderKeys,
+}
+
+impl Door {
+    /// The visitor's pass for a show, live or run out.
+    ///
+    /// # Errors
+    /// 429 `waiting_room` without a pass, 401 `pass_invalid` for a bad one or one of another room.
+    pub fn pass(
+        &self,
+        headers: &HeaderMap,
+        show: &ShowId,
+        now_s: i64,
+    ) -> Result<Presented, Problem> {
+        let room = self.catalogue.room_of(show);
+        let Some(credential) = bearer(headers) else {
+            return Err(waiting_room(&room));
+        };
+        let presented = self
+            .verifier
+            .verify_pass(credential, now_s)
+            .map_err(|error| pass_invalid(&error, &room))?;
+        if presented.room() == room {
+            Ok(presented)
+        } else {
+            let detail = format!(
+                "The pass is for another on-sale. Nothing was changed. This show's waiting room is /r/{room}."
+            );
+            Err(
+                Problem::new(401, "pass_invalid", "The pass does not fit", detail)
+                    .with("room", room),
+            )
+        }
+    }
+
+    /// A pass for something new.
+    ///
+    /// # Errors
+    /// As [`Door::pass`], and 401 `pass_expired` for one that ran out.
+    pub fn live(
+        &self,
+        headers: &HeaderMap,
+        show: &ShowId,
+        now_s: i64,
+    ) -> Result<LivePass, Problem> {
+        let presented = self.pass(headers, show, now_s)?;
+        presented.live().cloned().map_err(|_| {
+            let room = presented.room();
+            Problem::new(
+                401,
+                "pass_expired",
+                "Your time for choosing seats is over",
+                format!("The pass ran out; no new seats were held. What you hold or ordered you can still pay, read or give back. For new seats claim another pass at /r/{room}."),
+            )
+            .with("room", room)
+            .with("room_url", format!("/r/{room}"))
+        })
+    }
+
+    /// Who reads or changes an order: its visitor, or whoever has its key.
+    ///
+    /// # Errors
+    /// 401 `order_key_required`, `pass_invalid`; 403 `not_yours` for a wrong key.
+    pub fn order(
+        &self,
+        headers: &HeaderMap,
+        order: &OrderId,
+        now_s: i64,
+    ) -> Result<OrderCaller, Problem> {
+        match bearer(headers) {
+            Some(key) if key.starts_with(PREFIX) => {
+                if self.order_keys.opens(order, key) {
+                    Ok(OrderCaller::Key)
+                } else {
+                    Err(not_yours("order"))
+                }
+            }
+            Some(_) => Ok(OrderCaller::Visitor(
+                self.pass(headers, &order.show(), now_s)?.holder(),
+            )),
+            None => Err(Problem::new(
+                401,
+                "order_key_required",
+                "Show whose order it is",
+                "Send the order's key, or the pass it was made with, as \"Authorization: Bearer …\". Nothing was changed.",
+            )),
+        }
+    }
+}
+
+/// Who opens an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderCaller {
+    /// Whoever has the order's key.
+    Key,
+    /// A visitor; the order must be its own.
+    Visitor(Holder),
+}
+
+impl OrderCaller {
+    /// Checks that an order of this visitor is open to the caller.
+    ///
+    /// # Errors
+    /// 403 `not_yours`.
+    pub fn may_open(self, visitor: Holder) -> Result<(), Problem> {
+        match self {
+            Self::Visitor(caller) if caller != visitor => Err(not_yours("order")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// 401 `pass_invalid`.
+#[must_use]
+pub fn pass_invalid(error: &PassError, room: &str) -> Problem {
+    Problem::new(
+        401,
+        "pass_invalid",
+        "The pass is not valid",
+        format!("{error}. Nothing was changed. Come in through the waiting room at /r/{room}."),
+    )
+    .with("room", room)
+    .with("room_url", format!("/r/{room}"))
+}
+
+/// 429 `waiting_room`: the way in is through the line.
+#[must_use]
+pub fn waiting_room(room: &str) -> Problem {
+    Problem::new(
+        429,
+        "waiting_room",
+        "Please wait for your turn",
+        format!("Seats of this show are held with a pass from its waiting room. Nothing was held. Go to /r/{room}."),
+    )
+    .with("room", room)
+    .with("room_url", format!("/r/{room}"))
+    .retry_after(WAITING_ROOM_RETRY_S)
+}

@@ -1,0 +1,237 @@
+//! Holds over HTTP: extract, call, answer.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+
+use super::ask::{HoldAsk, HoldChange};
+use super::take::{HoldDesk, hold_expired};
+use super::{Hold, Stage};
+use crate::catalogue::show::Show;
+use crate::clock::{Clock, rfc3339};
+use crate::door::Door;
+use crate::http::{Body, BodyBytes, Path, Problem, parse_json};
+use crate::idempotency::{Answer, Answers, key_of};
+use crate::ids::{HoldId, ShowId};
+use crate::money::Money;
+
+/// What the handlers of holds need.
+#[derive(Clone)]
+pub struct HoldRoutes {
+    /// Where holds are made.
+    pub desk: HoldDesk,
+    /// Who may.
+    pub door: Door,
+    /// Answers kept for retries.
+    pub answers: Answers,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// A hold as its visitor sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct HoldView {
+    /// `hold_…`
+    #[schema(value_type = String)]
+    hold: HoldId,
+    /// The show's slug.
+    #[schema(value_type = String)]
+    show: ShowId,
+    /// `basket`, or `ordered` once it has become an order.
+    state: &'static str,
+    /// Its seats.
+    seats: Vec<SeatView>,
+    /// Whether they lie side by side.
+    next_to_each_other: bool,
+    /// What they cost together.
+    total: MoneyView,
+    /// The deadline, RFC 3339.
+    expires_at: String,
+    /// The server's time, for a countdown on a clock that is off.
+    server_time: String,
+    /// How often the hold may still be extended.
+    extensions_left: u32,
+}
+
+/// One seat with its price.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SeatView {
+    label: String,
+    category: String,
+    price: MoneyView,
+}
+
+/// Money as the contract writes it: `{amount, currency}` in minor units.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(value_type = Object)]
+pub struct MoneyView(pub Money);
+
+impl HoldView {
+    fn new(show: &Show, hold: Hold, now_ms: i64) -> Self {
+        let currency = show.document.currency;
+        let total = MoneyView(currency.of(hold.total()));
+        let seat = |item: &super::Held| SeatView {
+            label: show.label(item.seat).to_owned(),
+            category: show.category(item.seat).to_owned(),
+            price: MoneyView(currency.of(item.amount)),
+        };
+        Self {
+            show: show.id.clone(),
+            state: if hold.stage == Stage::Basket {
+                "basket"
+            } else {
+                "ordered"
+            },
+            seats: hold.items.iter().map(seat).collect(),
+            next_to_each_other: hold.next_to_each_other,
+            total,
+            expires_at: rfc3339(hold.expires_at_ms),
+            server_time: rfc3339(now_ms),
+            extensions_left: hold.extensions_left,
+            hold: hold.id,
+        }
+    }
+}
+
+/// Holds seats.
+#[utoipa::path(post, path = "/v1/shows/{show}/holds", tag = "booking", params(("show" = String, Path)),
+    request_body = HoldAsk, responses((status = 201, body = HoldView), (status = 409), (status = 422), (status = 429)))]
+pub async fn take(
+    State(routes): State<HoldRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let show = routes.show(&show)?;
+    let pass = routes
+        .door
+        .live(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let key = key_of(&headers)?;
+    let id = match &key {
+        Some(key) => HoldId::of_key(&show.id, pass.sub, key),
+        None => HoldId::random(&show.id, &mut rand::rng()),
+    };
+    let call = format!("POST /v1/shows/{}/holds", show.id);
+    let act = async {
+        let ask: HoldAsk = parse_json(&body)?;
+        let now_ms = routes.clock.now_ms();
+        let hold = routes.desk.take(&show, &pass, &ask, id, now_ms).await?;
+        metrics::counter!("fairgate_holds_taken_total").increment(1);
+        Answer::json(201, &HoldView::new(&show, hold, now_ms))
+    };
+    Ok(routes
+        .answers
+        .once(&pass.sub.0, &call, key, &body, act)
+        .await)
+}
+
+/// Reads an own hold.
+#[utoipa::path(get, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
+    responses((status = 200, body = HoldView), (status = 410)))]
+pub async fn read(
+    State(routes): State<HoldRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    let (show, id) = routes.hold(&hold).await?;
+    let pass = routes
+        .door
+        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let found = routes.desk.seats.store.hold(&id, pass.holder()).await;
+    match found {
+        Ok(hold) => Answer::json(200, &HoldView::new(&show, hold, routes.clock.now_ms())),
+        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
+    }
+}
+
+/// Changes an own hold whole, or not at all.
+#[utoipa::path(patch, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
+    request_body = HoldChange, responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
+pub async fn change(
+    State(routes): State<HoldRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+    Body(change): Body<HoldChange>,
+) -> Result<Answer, Problem> {
+    let (show, id) = routes.hold(&hold).await?;
+    let now_ms = routes.clock.now_ms();
+    let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
+    let hold = routes
+        .desk
+        .change(&show, pass.holder(), &id, &change)
+        .await?;
+    Answer::json(200, &HoldView::new(&show, hold, now_ms))
+}
+
+/// Gives an own hold back.
+#[utoipa::path(delete, path = "/v1/holds/{hold}", tag = "booking", params(("hold" = String, Path)),
+    responses((status = 204), (status = 410)))]
+pub async fn release(
+    State(routes): State<HoldRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let (show, id) = routes.hold(&hold).await?;
+    let pass = routes
+        .door
+        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    match routes.desk.seats.store.release(&id, pass.holder()).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
+    }
+}
+
+/// Extends an own hold, while the show's extensions last.
+#[utoipa::path(post, path = "/v1/holds/{hold}/extend", tag = "booking", params(("hold" = String, Path)),
+    responses((status = 200, body = HoldView), (status = 409), (status = 410)))]
+pub async fn extend(
+    State(routes): State<HoldRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let (show, id) = routes.hold(&hold).await?;
+    let pass = routes
+        .door
+        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let key = key_of(&headers)?;
+    let call = format!("POST /v1/holds/{id}/extend");
+    let act = async {
+        let now_ms = routes.clock.now_ms();
+        let hold = routes
+            .desk
+            .extend(&show, pass.holder(), &id, now_ms)
+            .await?;
+        Answer::json(200, &HoldView::new(&show, hold, now_ms))
+    };
+    Ok(routes
+        .answers
+        .once(&pass.holder().0, &call, key, &body, act)
+        .await)
+}
+
+impl HoldRoutes {
+    fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
+        let found = show
+            .parse::<ShowId>()
+            .ok()
+            .and_then(|id| self.desk.catalogue.show(&id));
+        found.ok_or_else(|| Problem::not_found("show", show))
+    }
+
+    /// A hold id tells its show; one of a show that is not here cannot have been made here.
+    /// After a restart its show is opened first, so that a hold that is gone is told as gone.
+    async fn hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
+        let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
+        let show = self
+            .desk
+            .catalogue
+            .show(&id.show())
+            .ok_or_else(hold_expired)?;
+        self.desk.seats.ensure_open(&show).await?;
+        Ok((show, id))
+    }
+}

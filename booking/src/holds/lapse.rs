@@ -1,0 +1,53 @@
+//! Time passes for holds: the sweep that frees seats on time, and giving back or extending by hand.
+
+use std::time::Duration;
+
+use fairgate_pass::Holder;
+
+use super::Hold;
+use super::take::HoldDesk;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::http::Problem;
+use crate::ids::HoldId;
+use crate::inventory::seats::Seats;
+
+/// How often what is overdue is looked for.
+const SWEEP_EVERY: Duration = Duration::from_millis(100);
+
+impl HoldDesk {
+    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last.
+    ///
+    /// # Errors
+    /// 409 `no_extensions_left`, `hold_ordered`; 410 `hold_expired`; 403 `not_yours`.
+    pub async fn extend(
+        &self,
+        show: &Show,
+        visitor: Holder,
+        id: &HoldId,
+        now_ms: i64,
+    ) -> Result<Hold, Problem> {
+        let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
+        let lock_until_ms = expires_at_ms + i64::from(show.document.grace_s) * 1_000;
+        match self
+            .seats
+            .store
+            .extend(id, visitor, expires_at_ms, lock_until_ms)
+            .await
+        {
+            Ok(hold) => Ok(hold),
+            Err(refused) => Err(self.explain(show, refused, &[]).await),
+        }
+    }
+}
+
+/// Frees what is overdue, for as long as the process runs.
+pub async fn sweep_forever(seats: Seats, clock: Clock) {
+    let mut every = tokio::time::interval(SWEEP_EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        let lapsed = seats.sweep(clock.now_ms()).await;
+        metrics::counter!("fairgate_holds_lapsed_total").increment(lapsed as u64);
+    }
+}

@@ -1,0 +1,405 @@
+//! Holding seats: choose on the live picture, let the store arbitrate, choose again where somebody was quicker.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fairgate_pass::{Holder, LivePass};
+use serde_json::json;
+
+use super::ask::{HoldAsk, HoldChange, Wanted, limit_exceeded};
+use super::{Held, Hold, Stage};
+use crate::catalogue::Catalogue;
+use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::show::{Orphans, Show};
+use crate::http::Problem;
+use crate::ids::HoldId;
+use crate::inventory::CellState;
+use crate::inventory::choose::{self, Choice, NotFound};
+use crate::inventory::seats::Seats;
+use crate::store::{Refused, View};
+
+/// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
+/// somebody else was quicker.
+const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
+
+/// The desk where holds are taken, changed and given back.
+#[derive(Clone)]
+pub struct HoldDesk {
+    /// Shows.
+    pub catalogue: Catalogue,
+    /// Their seats.
+    pub seats: Seats,
+}
+
+/// What a choice became: seat indices, and whether they lie side by side.
+struct Chosen {
+    seats: Vec<u32>,
+    side_by_side: bool,
+}
+
+impl HoldDesk {
+    /// Takes what was asked for, or nothing.
+    ///
+    /// # Errors
+    /// 409 `seats_taken`, `best_available_not_found`; 422 `limit_exceeded`, `would_orphan`, `unknown_seat` and the like.
+    pub async fn take(
+        &self,
+        show: &Arc<Show>,
+        pass: &LivePass,
+        ask: &HoldAsk,
+        id: HoldId,
+        now_ms: i64,
+    ) -> Result<Hold, Problem> {
+        let wanted = ask.resolve(show)?;
+        self.seats.ensure_open(show).await?;
+        match self.seats.store.hold(&id, pass.sub).await {
+            Ok(present) => return Ok(present),
+            Err(Refused::Gone) => {}
+            Err(refused) => return Err(self.explain(show, refused, &[]).await),
+        }
+        let mut lost = (Refused::NotReady, Vec::new());
+        for spread in SPREADS {
+            let chosen = self.choose(show, &wanted, spread).await?;
+            let hold = fresh(show, pass, id.clone(), &chosen, now_ms)?;
+            match self
+                .seats
+                .store
+                .take(hold, show.document.seats_per_visitor)
+                .await
+            {
+                Ok(hold) => return Ok(hold),
+                // Only what was chosen here can be chosen anew; what the visitor named cannot.
+                Err(Refused::Taken(cells)) if may_choose_again(&wanted, show, &cells) => {
+                    lost = (Refused::Taken(cells), chosen.seats);
+                }
+                Err(refused) => return Err(self.explain(show, refused, &chosen.seats).await),
+            }
+        }
+        Err(self.explain(show, lost.0, &lost.1).await)
+    }
+
+    /// Changes a hold whole or not at all.
+    ///
+    /// # Errors
+    /// As `take`, and 410 `hold_expired`, 403 `not_yours`, 409 `hold_ordered`.
+    pub async fn change(
+        &self,
+        show: &Arc<Show>,
+        visitor: Holder,
+        id: &HoldId,
+        change: &HoldChange,
+    ) -> Result<Hold, Problem> {
+        let (add, remove) = change.resolve(show)?;
+        let present = self.seats.store.hold(id, visitor).await;
+        let present = match present {
+            Ok(present) => present,
+            Err(refused) => return Err(self.explain(show, refused, &add).await),
+        };
+        let mut left: Vec<u32> = present
+            .items
+            .iter()
+            .map(|item| item.seat)
+            .filter(|seat| !remove.contains(seat))
+            .collect();
+        left.extend(&add);
+        if left.is_empty() {
+            return Err(Problem::field(
+                "remove",
+                "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
+            ));
+        }
+        if !add.is_empty() {
+            let view = self.view(show).await?;
+            refuse_orphans(show, &view, &add)?;
+        }
+        let side_by_side = side_by_side(&show.plan.map, &left);
+        let add = items(show, &add)?;
+        let changed = self
+            .seats
+            .store
+            .change(
+                id,
+                visitor,
+                add.clone(),
+                remove,
+                side_by_side,
+                show.document.seats_per_visitor,
+            )
+            .await;
+        match changed {
+            Ok(hold) => Ok(hold),
+            Err(refused) => {
+                let wanted: Vec<u32> = add.iter().map(|item| item.seat).collect();
+                Err(self.explain(show, refused, &wanted).await)
+            }
+        }
+    }
+
+    async fn view(&self, show: &Show) -> Result<View, Problem> {
+        self.seats.store.view(&show.id).await.ok_or_else(not_ready)
+    }
+
+    async fn choose(&self, show: &Show, wanted: &Wanted, spread: usize) -> Result<Chosen, Problem> {
+        let view = self.view(show).await?;
+        let map = &show.plan.map;
+        let free = |seat: u32| is_free(&view, seat);
+        let mut rng = rand::rng();
+        match wanted {
+            Wanted::Best(wish) => {
+                let choice =
+                    choose::choose(map, &free, wish, spread, &mut rng).map_err(not_found)?;
+                Ok(Chosen {
+                    seats: choice.cells,
+                    side_by_side: choice.next_to_each_other,
+                })
+            }
+            Wanted::Named { seats, areas } => {
+                refuse_orphans(show, &view, seats)?;
+                let mut chosen = seats.clone();
+                for (index, quantity) in areas {
+                    let Some(area) = map.areas.get(*index) else {
+                        continue;
+                    };
+                    chosen.extend(
+                        choose::pick_area(map, &free, area, *quantity, &mut rng)
+                            .map_err(not_found)?,
+                    );
+                }
+                let side_by_side = side_by_side(map, &chosen);
+                Ok(Chosen {
+                    seats: chosen,
+                    side_by_side,
+                })
+            }
+        }
+    }
+
+    /// The problem that a refusal is for its visitor; `asked` are the seats it wanted.
+    pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> Problem {
+        match refused {
+            Refused::Taken(cells) => {
+                let grid = show.grid();
+                let mut labels: Vec<&str> = cells
+                    .iter()
+                    .map(|cell| show.label(grid.seat_of(*cell)))
+                    .collect();
+                labels.dedup();
+                let detail = format!(
+                    "Somebody else has {}. Nothing was held. Choose other seats{}.",
+                    labels.join(", "),
+                    if asked.is_empty() {
+                        ""
+                    } else {
+                        ", or take the suggestion"
+                    }
+                );
+                let problem = Problem::new(409, "seats_taken", "Seats are taken", detail)
+                    .with("seats", labels);
+                match self.seats.store.view(&show.id).await {
+                    Some(view) => with_suggestion(problem, show, &view, asked, false),
+                    None => problem,
+                }
+            }
+            Refused::Limit { have, limit } => limit_exceeded(have, asked.len() as u64, limit),
+            Refused::Gone => hold_expired(),
+            Refused::Foreign => not_yours("hold"),
+            Refused::Ordered => Problem::new(
+                409,
+                "hold_ordered",
+                "The hold has become an order",
+                "These seats belong to an order by now; nothing was changed. Pay or cancel the order instead.",
+            ),
+            Refused::NotHeld(seats) => {
+                let labels: Vec<&str> = seats.iter().map(|seat| show.label(*seat)).collect();
+                let detail = format!(
+                    "{} is not in the hold. The hold is as it was.",
+                    labels.join(", ")
+                );
+                Problem::new(422, "unknown_seat", "A seat is not in the hold", detail)
+                    .with("seats", labels)
+                    .with("field", "remove")
+            }
+            Refused::NoExtensions => Problem::new(
+                409,
+                "no_extensions_left",
+                "The hold cannot be extended",
+                "The hold was extended as often as this show allows. Its deadline is as it was; order the seats before it.",
+            ),
+            Refused::PlanChanged => Problem::new(
+                409,
+                "plan_changed",
+                "The seating plan has changed",
+                "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
+            ),
+            Refused::NotReady => not_ready(),
+        }
+    }
+}
+
+fn fresh(
+    show: &Show,
+    pass: &LivePass,
+    id: HoldId,
+    chosen: &Chosen,
+    now_ms: i64,
+) -> Result<Hold, Problem> {
+    let document = &show.document;
+    let expires_at_ms = now_ms + i64::from(document.hold_s) * 1_000;
+    Ok(Hold {
+        id,
+        visitor: pass.sub,
+        room: pass.room.clone(),
+        items: items(show, &chosen.seats)?,
+        plan_version: show.plan.version,
+        next_to_each_other: chosen.side_by_side,
+        expires_at_ms,
+        lock_until_ms: expires_at_ms + i64::from(document.grace_s) * 1_000,
+        extensions_left: document.extensions,
+        stage: Stage::Basket,
+    })
+}
+
+fn items(show: &Show, seats: &[u32]) -> Result<Vec<Held>, Problem> {
+    let item = |seat: &u32| {
+        let amount = show.price(*seat).ok_or_else(not_ready)?;
+        Ok(Held {
+            seat: *seat,
+            legs: 0..show.grid().legs,
+            amount,
+        })
+    };
+    seats.iter().map(item).collect()
+}
+
+fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
+    match wanted {
+        Wanted::Best(_) => true,
+        Wanted::Named { .. } => {
+            let grid = show.grid();
+            refused
+                .iter()
+                .all(|cell| show.plan.map.area_of(grid.seat_of(*cell)).is_some())
+        }
+    }
+}
+
+/// On a show without legs a seat is one cell.
+fn is_free(view: &View, seat: u32) -> bool {
+    view.states.get(seat as usize) == Some(&CellState::Free)
+}
+
+fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), Problem> {
+    if show.document.orphans == Orphans::Allow || seats.iter().any(|seat| !is_free(view, *seat)) {
+        return Ok(());
+    }
+    let free = |seat: u32| is_free(view, seat);
+    let Some(orphans) = choose::would_orphan(&show.plan.map, &free, seats) else {
+        return Ok(());
+    };
+    let labels: Vec<&str> = orphans.iter().map(|seat| show.label(*seat)).collect();
+    let detail = format!(
+        "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over, or take the suggestion.",
+        labels.join(", ")
+    );
+    let problem = Problem::new(422, "would_orphan", "A single seat would be left", detail)
+        .with("seats", labels);
+    Err(with_suggestion(problem, show, view, seats, true))
+}
+
+/// A suggestion has the form of a new request: seats by label, standing places by area and quantity.
+fn with_suggestion(
+    problem: Problem,
+    show: &Show,
+    view: &View,
+    asked: &[u32],
+    clean: bool,
+) -> Problem {
+    let map = &show.plan.map;
+    let free = |seat: u32| is_free(view, seat);
+    let Some(Choice { cells, .. }) = choose::suggest(map, &free, asked, clean, &mut rand::rng())
+    else {
+        return problem;
+    };
+    let seats: Vec<&str> = cells
+        .iter()
+        .filter(|cell| map.area_of(**cell).is_none())
+        .map(|cell| show.label(*cell))
+        .collect();
+    let mut areas: BTreeMap<&str, u32> = BTreeMap::new();
+    for area in cells.iter().filter_map(|cell| map.area_of(*cell)) {
+        *areas.entry(area.label.as_str()).or_default() += 1;
+    }
+    let areas: Vec<_> = areas
+        .iter()
+        .map(|(label, quantity)| json!({ "label": label, "quantity": quantity }))
+        .collect();
+    match (seats.is_empty(), areas.is_empty()) {
+        (true, true) => problem,
+        (_, true) => problem.with("suggestion", json!({ "seats": seats })),
+        (true, false) => problem.with("suggestion", json!({ "areas": areas })),
+        (false, false) => problem.with("suggestion", json!({ "seats": seats, "areas": areas })),
+    }
+}
+
+fn not_found(why: NotFound) -> Problem {
+    let reason = match why {
+        NotFound::Capacity => "capacity",
+        NotFound::NoBlock => "no_block",
+    };
+    Problem::new(
+        409,
+        "best_available_not_found",
+        "No such seats are free",
+        why.to_string(),
+    )
+    .with("reason", reason)
+}
+
+fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
+    let mut spots = Vec::with_capacity(seats.len());
+    for seat in seats {
+        let Some((bench, at)) = map.bench_of(*seat) else {
+            // Standing places of one area are together by nature.
+            let area = map.area_of(*seat).map(|area| area.first);
+            return area.is_some()
+                && seats
+                    .iter()
+                    .all(|other| map.area_of(*other).map(|area| area.first) == area);
+        };
+        spots.push((bench.row, bench.cells.start, at));
+    }
+    spots.sort_unstable();
+    spots
+        .windows(2)
+        .all(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && pair[0].2 + 1 == pair[1].2)
+}
+
+/// 410 `hold_expired`: what ran out, or what a restart forgot.
+#[must_use]
+pub fn hold_expired() -> Problem {
+    Problem::new(
+        410,
+        "hold_expired",
+        "The hold has run out",
+        "Your seats are free again; nothing was charged. Choose seats anew.",
+    )
+}
+
+/// 403 `not_yours`.
+#[must_use]
+pub fn not_yours(what: &str) -> Problem {
+    let detail = format!(
+        "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
+    );
+    Problem::new(403, "not_yours", "This belongs to somebody else", detail)
+}
+
+fn not_ready() -> Problem {
+    Problem::new(
+        503,
+        "seats_not_ready",
+        "The seats are being read",
+        "The seats of this show are not ready yet. Nothing was changed. Try again in a second.",
+    )
+    .retry_after(1)
+}

@@ -1,0 +1,181 @@
+//! Reading bodies and queries: refused whole, naming the field.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use super::Problem;
+
+/// A JSON body; unknown fields, wrong types and bad syntax are told by name and place.
+#[derive(Debug, Clone)]
+pub struct Body<T>(pub T);
+
+/// A body as text (UTF-8), for formats that are not JSON documents of the contract.
+#[derive(Debug, Clone)]
+pub struct BodyText(pub String);
+
+/// A body as it came, for handlers that must see its very bytes.
+#[derive(Debug, Clone)]
+pub struct BodyBytes(pub Bytes);
+
+/// Parts of the path; what is not UTF-8 names nothing.
+#[derive(Debug, Clone)]
+pub struct Path<T>(pub T);
+
+/// Query parameters, refused whole like bodies.
+#[derive(Debug, Clone)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let bytes = read(request, state).await?;
+        parse_json(&bytes).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for BodyText {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let bytes = read(request, state).await?;
+        String::from_utf8(bytes.into()).map(Self).map_err(|_| {
+            Problem::new(
+                400,
+                "invalid_text",
+                "The body is not UTF-8",
+                "The body must be UTF-8 text. Nothing was changed.",
+            )
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for BodyBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        read(request, state).await.map(Self)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        axum::extract::Path::<T>::from_request_parts(parts, state)
+            .await
+            .map(|path| Self(path.0))
+            .map_err(|_| Problem::not_found("page at", parts.uri.path()))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        axum::extract::Query::<T>::try_from_uri(&parts.uri)
+            .map(|query| Self(query.0))
+            .map_err(|error| {
+                Problem::new(
+                    400,
+                    "invalid_query",
+                    "The query is not valid",
+                    format!(
+                        "{}. Nothing was changed. Mend the part after \"?\" in the address.",
+                        error.body_text()
+                    ),
+                )
+            })
+    }
+}
+
+async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+    Bytes::from_request(request, state).await.map_err(|rejection| {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            Problem::new(
+                413,
+                "body_too_large",
+                "The body is too large",
+                "The body is larger than this address accepts. Nothing was changed. Send less at once.",
+            )
+        } else {
+            Problem::new(
+                400,
+                "body_unreadable",
+                "The body could not be read",
+                "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
+            )
+        }
+    })
+}
+
+/// Parses a JSON document of the contract.
+///
+/// # Errors
+/// 400 `invalid_json` with line and column for bad syntax; 422 `unknown_field` or `invalid_field` with the field's path.
+pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let empty_object: &[u8] = b"{}";
+    let bytes = if bytes.is_empty() {
+        empty_object
+    } else {
+        bytes
+    };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        explain(&path, error.inner())
+    })?;
+    deserializer.end().map_err(|error| explain(".", &error))?;
+    Ok(value)
+}
+
+fn explain(path: &str, error: &serde_json::Error) -> Problem {
+    let (line, column) = (error.line(), error.column());
+    if !error.is_data() {
+        return Problem::new(
+            400,
+            "invalid_json",
+            "The body is not JSON",
+            format!("{error}. Nothing was changed. Send one well-formed JSON document."),
+        )
+        .with("line", line)
+        .with("column", column);
+    }
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    let unknown = message
+        .strip_prefix("unknown field `")
+        .and_then(|rest| rest.split('`').next());
+    let missing = message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.split('`').next());
+    let field = match (unknown.or(missing), path) {
+        (Some(name), "." | "?") => name.to_owned(),
+        // The path already ends in the unknown name; a missing one is not on it yet.
+        (Some(name), path) if path == name || path.ends_with(&format!(".{name}")) => {
+            path.to_owned()
+        }
+        (Some(name), path) => format!("{path}.{name}"),
+        (None, "." | "?") => "(the whole body)".to_owned(),
+        (None, path) => path.to_owned(),
+    };
+    let code = if unknown.is_some() {
+        "unknown_field"
+    } else {
+        "invalid_field"
+    };
+    Problem::new(
+        422,
+        code,
+        if unknown.is_some() {
+            "A field is unknown"
+        } else {
+            "A field is not valid"
+        },
+        format!("{field}: {message} (line {line}, column {column}). Nothing was changed."),
+    )
+    .with("field", field)
+}

@@ -1,0 +1,10 @@
+//! The HTTP envelope that gateway and booking share: one shape of error, one way to read a body,
+//! one request id. Deciding happens elsewhere.
+
+mod body;
+mod problem;
+mod request_id;
+
+pub use body::{Body, BodyBytes, BodyText, Params, Path, parse_json};
+pub use problem::Problem;
+pub use request_id::{RequestId, request_id};

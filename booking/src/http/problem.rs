@@ -1,0 +1,135 @@
+//! `application/problem+json` (RFC 9457): what happened, what was not changed, what to do.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+use super::request_id;
+
+/// Characters of a name that are told back: a long one is rubbish.
+const NAME_SHOWN_MAX: usize = 80;
+
+/// An error answer. `code` is stable and meant for programs, `detail` is meant for people.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The stable code, `snake_case`.
+    pub code: &'static str,
+    /// A short summary that is the same for every answer with this code.
+    pub title: String,
+    /// What happened here, what was not changed, what to do.
+    pub detail: String,
+    /// Whatever else the caller needs to act.
+    pub extra: Map<String, Value>,
+    retry_after_s: Option<u64>,
+}
+
+impl Problem {
+    /// A problem; an impossible status becomes 500.
+    pub fn new(
+        status: u16,
+        code: &'static str,
+        title: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            code,
+            title: title.into(),
+            detail: detail.into(),
+            extra: Map::new(),
+            retry_after_s: None,
+        }
+    }
+
+    /// 422 `invalid_field`: one field of the input is wrong.
+    pub fn field(field: &str, detail: impl Into<String>) -> Self {
+        Self::new(422, "invalid_field", "A field is not valid", detail).with("field", field)
+    }
+
+    /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not configured here.
+    pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
+        Self::new(422, "not_available", "Not available here", detail).with("field", field)
+    }
+
+    /// 404 `not_found`.
+    pub fn not_found(what: &str, name: &str) -> Self {
+        let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
+        Self::new(
+            404,
+            "not_found",
+            "Not found",
+            format!("There is no {what} \"{name}\" here. Nothing was changed. Check the address."),
+        )
+    }
+
+    /// 503 `ledger_unavailable`: fail closed, nothing was changed.
+    pub fn ledger(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "the ledger did not answer");
+        Self::new(
+            503,
+            "ledger_unavailable",
+            "The ledger is not answering",
+            "Your request could not be recorded, so nothing was changed. Try again in a few seconds; your place and your paid orders are kept.",
+        )
+        .retry_after(2)
+    }
+
+    /// Adds a member to the answer; a value that cannot be JSON is left out.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl serde::Serialize) -> Self {
+        if let Ok(value) = serde_json::to_value(value) {
+            self.extra.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// Adds `Retry-After`, in seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The JSON document as it is sent.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let mut members = self.extra.clone();
+        members.insert(
+            "type".into(),
+            format!("urn:fairgate:problem:{}", self.code).into(),
+        );
+        members.insert("title".into(), self.title.clone().into());
+        members.insert("status".into(), self.status.as_u16().into());
+        members.insert("detail".into(), self.detail.clone().into());
+        members.insert("code".into(), self.code.into());
+        members.insert("request_id".into(), request_id::current().into());
+        if let Some(seconds) = self.retry_after_s {
+            members.insert("retry_after_s".into(), seconds.into());
+        }
+        Value::Object(members)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.document().to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<fairgate_writer::LedgerError> for Problem {
+    fn from(error: fairgate_writer::LedgerError) -> Self {
+        Self::ledger(&error)
+    }
+}

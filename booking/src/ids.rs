@@ -1,0 +1,238 @@
+//! The registry of ids: each a type of its own, opaque to clients, and each carrying its show, so
+//! that any node finds the slot it belongs to from the id alone.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fairgate_pass::Holder;
+use rand::RngExt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// Slugs (rooms, shows, venues) are at most this long.
+const SLUG_MAX: usize = 64;
+
+/// Why a string is not an id or a slug.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// A slug is 1–64 of `a–z`, `0–9` and `-`, beginning with a letter or digit.
+    #[error("a name is 1 to {SLUG_MAX} of a-z, 0-9 and \"-\", and begins with a letter or a digit")]
+    Slug,
+    /// Not an id of the kind asked for.
+    #[error("this is not a {0} id")]
+    Kind(&'static str),
+}
+
+/// Whether `text` may name a room, a show or a venue.
+#[must_use]
+pub fn is_slug(text: &str) -> bool {
+    (1..=SLUG_MAX).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && !text.starts_with('-')
+}
+
+macro_rules! text_id {
+    ($name:ident, $doc:literal, $error:expr, $accepts:expr) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as it is written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let accepts: fn(&str) -> bool = $accepts;
+                if accepts(text) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err($error)
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?
+                    .parse()
+                    .map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+macro_rules! show_id {
+    ($name:ident, $prefix:literal, $doc:literal) => {
+        text_id!($name, $doc, IdError::Kind($prefix), |text| split(
+            $prefix, text
+        )
+        .is_some());
+
+        impl $name {
+            /// The show this id belongs to.
+            #[must_use]
+            pub fn show(&self) -> ShowId {
+                let show = split($prefix, &self.0).map_or("", |(show, _)| show);
+                ShowId(show.to_owned())
+            }
+
+            fn derived(show: &ShowId, parts: &[&[u8]]) -> Self {
+                Self(format!("{}_{}_{}", $prefix, show, digest($prefix, parts)))
+            }
+        }
+    };
+}
+
+text_id!(
+    ShowId,
+    "A show's promoter-chosen slug.",
+    IdError::Slug,
+    is_slug
+);
+text_id!(
+    VenueId,
+    "A venue's promoter-chosen slug.",
+    IdError::Slug,
+    is_slug
+);
+show_id!(HoldId, "hold", "A hold: `hold_{show}_{32 hex}`.");
+show_id!(OrderId, "order", "An order: `order_{show}_{32 hex}`.");
+show_id!(
+    PaymentId,
+    "payment",
+    "A payment: `payment_{show}_{32 hex}`."
+);
+show_id!(TicketId, "ticket", "A ticket: `ticket_{show}_{32 hex}`.");
+
+impl HoldId {
+    /// The hold a visitor's keyed call makes: a retry finds the same id on any node.
+    #[must_use]
+    pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
+        Self::derived(show, &[&visitor.0, key.as_bytes()])
+    }
+
+    /// A hold of a call without a key.
+    #[must_use]
+    pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
+        Self::derived(show, &[&rng.random::<[u8; 32]>()])
+    }
+}
+
+impl OrderId {
+    /// A hold becomes at most one order, so the order's id follows from the hold's.
+    #[must_use]
+    pub fn of_hold(hold: &HoldId) -> Self {
+        Self::derived(&hold.show(), &[hold.0.as_bytes()])
+    }
+}
+
+impl PaymentId {
+    /// The one payment of an order.
+    #[must_use]
+    pub fn of_order(order: &OrderId) -> Self {
+        Self::derived(&order.show(), &[order.0.as_bytes()])
+    }
+}
+
+impl TicketId {
+    /// The ticket for one seat of an order.
+    #[must_use]
+    pub fn of_seat(order: &OrderId, seat: u32) -> Self {
+        Self::derived(&order.show(), &[order.0.as_bytes(), &seat.to_be_bytes()])
+    }
+}
+
+/// Splits `prefix_show_suffix`; the show's slug has no underscore, so the parts are unambiguous.
+fn split<'a>(prefix: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
+    let rest = text.strip_prefix(prefix)?.strip_prefix('_')?;
+    let (show, suffix) = rest.split_once('_')?;
+    let hex = suffix.len() == 32
+        && suffix
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    (is_slug(show) && hex).then_some((show, suffix))
+}
+
+/// 128 bits of SHA-256 over length-prefixed parts, so that no two lists of parts read alike.
+fn digest(domain: &str, parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(b"fairgate/id/v1/");
+    hasher.update(domain.as_bytes());
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hex::encode(&hasher.finalize()[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_its_show_and_only_its_own_kind_is_read() {
+        let show: ShowId = "night-1".parse().expect("a slug");
+        let hold = HoldId::of_key(&show, Holder([7; 32]), "k");
+        assert_eq!(hold.show(), show);
+        assert_eq!(hold.as_str().parse::<HoldId>(), Ok(hold.clone()));
+        assert!(hold.as_str().parse::<OrderId>().is_err());
+        assert_eq!(OrderId::of_hold(&hold).show(), show);
+    }
+
+    #[test]
+    fn the_same_call_derives_the_same_hold_and_another_visitor_never_does() {
+        let show: ShowId = "s".parse().expect("a slug");
+        let ana = Holder([1; 32]);
+        assert_eq!(
+            HoldId::of_key(&show, ana, "k"),
+            HoldId::of_key(&show, ana, "k")
+        );
+        assert_ne!(
+            HoldId::of_key(&show, ana, "k"),
+            HoldId::of_key(&show, Holder([2; 32]), "k")
+        );
+        assert_ne!(
+            HoldId::of_key(&show, ana, "k"),
+            HoldId::of_key(&show, ana, "l")
+        );
+    }
+
+    #[test]
+    fn rubbish_is_no_id() {
+        for text in [
+            "",
+            "hold_",
+            "hold_a",
+            "hold_A_00",
+            "hold_a_0",
+            "hold__00000000000000000000000000000000",
+            "hold_a_0000000000000000000000000000000G",
+        ] {
+            assert!(text.parse::<HoldId>().is_err(), "{text}");
+        }
+        for text in ["", "-a", "A", "a b", "ä", "a_b"] {
+            assert!(text.parse::<ShowId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The dice: one among the best, or among the best few that do not overlap.
+
+use rand::{Rng, RngExt};
+
+/// Something that could be chosen.
+pub trait Candidate {
+    /// The preference that comes before nearness, smaller is better.
+    fn rank(&self) -> u32;
+    /// The distance, smaller is better.
+    fn score(&self) -> f32;
+    /// Whether two want a seat in common.
+    fn overlaps(&self, other: &Self) -> bool;
+}
+
+/// Candidates that differ less are equal: mirrored seats differ by rounding only.
+fn equal_up_to(best: f32) -> f32 {
+    best + 0.001 + best.abs() * 1e-6
+}
+
+/// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank that share no seat.
+/// `width` is how many candidates may overlap one of them at most, itself included.
+pub fn pick<C: Candidate>(
+    mut all: Vec<C>,
+    spread: usize,
+    width: usize,
+    rng: &mut impl Rng,
+) -> Option<C> {
+    let rank = all.iter().map(Candidate::rank).min()?;
+    all.retain(|candidate| candidate.rank() == rank);
+    let best = all.iter().map(Candidate::score).min_by(f32::total_cmp)?;
+    if spread <= 1 {
+        all.retain(|candidate| candidate.score() <= equal_up_to(best));
+    } else {
+        // Each one kept rules out fewer than `width` others, so among this many there are `spread` apart.
+        let enough = spread.saturating_mul(width).clamp(1, all.len());
+        all.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
+        all.truncate(enough);
+        all.sort_unstable_by(|a, b| a.score().total_cmp(&b.score()));
+        let mut kept: Vec<C> = Vec::with_capacity(spread.min(all.len()));
+        for candidate in all {
+            if kept.len() < spread && !kept.iter().any(|other| other.overlaps(&candidate)) {
+                kept.push(candidate);
+            }
+        }
+        all = kept;
+    }
+    let at = rng.random_range(0..all.len());
+    Some(all.swap_remove(at))
+}

@@ -1,0 +1,225 @@
+//! The picture of a show: the state of every cell, its version, and the changes that lead from one version
+//! to the next. `version = incarnation × 2^40 + counter`, so it never decreases, whatever is lost.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::CellState;
+
+/// Changes kept for those who follow; who is further behind takes the whole picture.
+const LOG_MAX: usize = 65_536;
+
+/// What leads from one version to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changes {
+    /// The follower is up to date.
+    None,
+    /// The cells that differ, ascending, with their present state.
+    Delta {
+        /// The version the follower had.
+        from: u64,
+        /// The version it has then.
+        to: u64,
+        /// Cell index and state.
+        cells: Vec<(u32, u8)>,
+    },
+    /// The changes are no longer known: take the whole picture.
+    Gap,
+}
+
+/// How many cells are in each state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Free cells.
+    pub free: u64,
+    /// Held cells.
+    pub held: u64,
+    /// Sold cells.
+    pub sold: u64,
+}
+
+/// The states of all cells of a show and the recent changes.
+#[derive(Debug)]
+pub struct Picture {
+    states: Vec<CellState>,
+    base: u64,
+    counter: u64,
+    log: VecDeque<(u64, u32)>,
+    counts: [u64; 4],
+}
+
+impl Picture {
+    /// The picture of a new incarnation.
+    #[must_use]
+    pub fn new(incarnation: u64, states: Vec<CellState>) -> Self {
+        let mut counts = [0; 4];
+        for state in &states {
+            counts[*state as usize] += 1;
+        }
+        Self {
+            states,
+            base: incarnation << 40,
+            counter: 0,
+            log: VecDeque::new(),
+            counts,
+        }
+    }
+
+    /// The version now.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.base + self.counter
+    }
+
+    /// The state of a cell; cells beyond the grid are not for sale.
+    #[must_use]
+    pub fn state(&self, cell: u32) -> CellState {
+        self.states
+            .get(cell as usize)
+            .copied()
+            .unwrap_or(CellState::Blocked)
+    }
+
+    /// All states, in cell order.
+    #[must_use]
+    pub fn states(&self) -> &[CellState] {
+        &self.states
+    }
+
+    /// How many cells are in each state; those not for sale are not counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let [free, held, sold, _] = self.counts;
+        Counts { free, held, sold }
+    }
+
+    /// Sets cells to a state as one change: one new version, if anything differs.
+    pub fn set(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
+        let next = self.counter + 1;
+        for cell in cells {
+            let Some(slot) = self.states.get_mut(cell as usize) else {
+                continue;
+            };
+            if *slot == state {
+                continue;
+            }
+            self.counts[*slot as usize] -= 1;
+            self.counts[state as usize] += 1;
+            *slot = state;
+            self.counter = next;
+            self.log.push_back((next, cell));
+        }
+        while self.log.len() > LOG_MAX {
+            self.log.pop_front();
+        }
+    }
+
+    /// What changed after `since`.
+    #[must_use]
+    pub fn changes(&self, since: u64) -> Changes {
+        let to = self.version();
+        if since == to {
+            return Changes::None;
+        }
+        let Some(seen) = since
+            .checked_sub(self.base)
+            .filter(|seen| *seen < self.counter)
+        else {
+            return Changes::Gap;
+        };
+        // The log may have lost a part of its oldest version, so only what lies behind that one is whole.
+        let whole_after = if self.log.len() == LOG_MAX {
+            self.log.front().map_or(0, |first| first.0)
+        } else {
+            0
+        };
+        if seen < whole_after {
+            return Changes::Gap;
+        }
+        let start = self.log.partition_point(|(version, _)| *version <= seen);
+        let cells: BTreeMap<u32, u8> = self
+            .log
+            .range(start..)
+            .map(|(_, cell)| (*cell, self.state(*cell) as u8))
+            .collect();
+        Changes::Delta {
+            from: since,
+            to,
+            cells: cells.into_iter().collect(),
+        }
+    }
+
+    /// Two bits a cell, four to a byte, lowest bits first.
+    #[must_use]
+    pub fn packed(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(self.states.len().div_ceil(4));
+        for four in self.states.chunks(4) {
+            let byte = four
+                .iter()
+                .enumerate()
+                .fold(0_u8, |byte, (i, state)| byte | (*state as u8) << (2 * i));
+            out.put_u8(byte);
+        }
+        out.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_follower_of_another_incarnation_is_told_to_start_over() {
+        let picture = Picture::new(2, vec![CellState::Free; 4]);
+        assert_eq!(
+            picture.changes(Picture::new(1, vec![]).version()),
+            Changes::Gap
+        );
+        assert_eq!(picture.changes(picture.version() + 5), Changes::Gap);
+        assert_eq!(picture.changes(picture.version()), Changes::None);
+    }
+
+    #[test]
+    fn what_the_log_no_longer_holds_is_a_gap_and_never_a_wrong_delta() {
+        let cells = u32::try_from(LOG_MAX).expect("small") + 10;
+        let mut picture = Picture::new(1, vec![CellState::Free; cells as usize]);
+        let start = picture.version();
+        picture.set(0..cells, CellState::Held);
+        let middle = picture.version();
+        picture.set([3], CellState::Free);
+        assert_eq!(picture.changes(start), Changes::Gap);
+        assert_eq!(
+            picture.changes(middle),
+            Changes::Delta {
+                from: middle,
+                to: picture.version(),
+                cells: vec![(3, 0)]
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_applied_to_the_old_picture_gives_the_new_one(
+            before in proptest::collection::vec((0_u32..40, 0_u8..4), 0..60),
+            after in proptest::collection::vec((0_u32..40, 0_u8..4), 0..60),
+        ) {
+            let state = |n: u8| [CellState::Free, CellState::Held, CellState::Sold, CellState::Blocked][n as usize];
+            let mut picture = Picture::new(1, vec![CellState::Free; 40]);
+            for (cell, to) in before { picture.set([cell], state(to)); }
+            let (since, mut copy) = (picture.version(), picture.states().to_vec());
+            for (cell, to) in after { picture.set([cell], state(to)); }
+            match picture.changes(since) {
+                Changes::None => {}
+                Changes::Delta { cells, .. } => for (cell, to) in cells { copy[cell as usize] = state(to); },
+                Changes::Gap => prop_assert!(false, "nothing was lost"),
+            }
+            prop_assert_eq!(&copy[..], picture.states());
+            let counted = copy.iter().filter(|s| **s == CellState::Held).count();
+            prop_assert_eq!(picture.counts().held, counted as u64);
+        }
+    }
+}

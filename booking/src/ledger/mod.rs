@@ -1,0 +1,266 @@
+//! The seam to the durable record: each method is one domain transaction, whole or not at all.
+//!
+//! **Architecture invariant:** rusqlite is named only under `ledger/sqlite`.
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+pub mod sqlite;
+
+use async_trait::async_trait;
+use fairgate_pass::Holder;
+pub use fairgate_writer::LedgerError;
+
+use crate::catalogue::show::ShowDocument;
+use crate::holds::{Held, Hold};
+use crate::ids::{OrderId, PaymentId, ShowId, TicketId, VenueId};
+use crate::orders::transition::{EffectKind, Happening};
+use crate::orders::{Order, OrderRecord, OrderState, Ticket};
+use crate::payments::Payment;
+use crate::store::SeatRow;
+
+/// A stored show: the document and the plan version it pins.
+#[derive(Debug, Clone)]
+pub struct StoredShow {
+    /// The slug.
+    pub id: ShowId,
+    /// The promoter's document.
+    pub document: ShowDocument,
+    /// The pinned version of its venue's plan.
+    pub plan_version: u32,
+}
+
+/// Everything the inventory store is opened with.
+#[derive(Debug, Clone)]
+pub struct ShowPicture {
+    /// The new incarnation.
+    pub incarnation: u64,
+    /// Confirmed seats by visitor.
+    pub sold: Vec<(Holder, Vec<Held>)>,
+    /// Pending orders, as holds.
+    pub ordered: Vec<Hold>,
+    /// The newest outbox row that the picture contains.
+    pub cursor: u64,
+}
+
+/// Why transaction 1 was refused; nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimRefused {
+    /// Cells that another order has.
+    #[error("cells are claimed: {0:?}")]
+    Taken(Vec<u32>),
+    /// The visitor's count, re-checked under the lock.
+    #[error("the visitor has {have} seats and may have {limit}")]
+    Limit {
+        /// Seats it has.
+        have: u32,
+        /// Seats it may have.
+        limit: u32,
+    },
+    /// The show pins another plan by now.
+    #[error("the plan has changed")]
+    PlanChanged,
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Why a show was not written; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowRefused {
+    /// Orders have cells that the new plan moves, drops or renames: their seats.
+    #[error("the plan is in use at seats {0:?}")]
+    PlanInUse(Vec<u32>),
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// What became of a happening.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// The order afterwards.
+    pub order: Order,
+    /// Whether anything was written.
+    pub changed: bool,
+}
+
+/// An effect that is due.
+#[derive(Debug, Clone)]
+pub struct Effect {
+    /// Its row.
+    pub id: i64,
+    /// What to do.
+    pub kind: EffectKind,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The payment it is about.
+    pub payment: Payment,
+}
+
+/// An answer kept for retries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// Digest of what was asked.
+    pub asked: [u8; 32],
+    /// The status.
+    pub status: u16,
+    /// The JSON body.
+    pub body: String,
+}
+
+/// Venues, shows, and which room covers which show.
+#[async_trait]
+pub trait CatalogueLedger: Send + Sync {
+    /// Stores a plan as the venue's next version, unless the newest one is the same; returns the version.
+    async fn put_venue(
+        &self,
+        venue: &VenueId,
+        plan: String,
+        digest: [u8; 32],
+        now_ms: i64,
+    ) -> Result<u32, LedgerError>;
+    /// The newest plan version of a venue.
+    async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>, LedgerError>;
+    /// A plan.
+    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError>;
+    /// Stores a show; `keeps` says which used seats the new plan leaves as they are (asked only when the plan changes).
+    async fn put_show(
+        &self,
+        show: StoredShow,
+        keeps: Option<SeatsKept>,
+        now_ms: i64,
+    ) -> Result<(), ShowRefused>;
+    /// All shows.
+    async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError>;
+    /// Replaces the list of (room, patterns).
+    async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;
+    /// The list of (room, patterns).
+    async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>, LedgerError>;
+    /// A named secret of the installation, made from `fresh` when it is first asked for.
+    async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
+}
+
+/// Tells whether a used seat is the same under the new plan.
+pub type SeatsKept = Box<dyn Fn(u32) -> bool + Send>;
+
+/// Orders, claims and the seat outbox.
+#[async_trait]
+pub trait OrderLedger: Send + Sync {
+    /// The show's picture in a new incarnation.
+    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture, LedgerError>;
+    /// Transaction 1: claims, order, payment. The same order again answers with the order as it is.
+    async fn claim(
+        &self,
+        order: Order,
+        payment: Payment,
+        legs_grid: crate::inventory::Grid,
+        limit: u32,
+    ) -> Result<Order, ClaimRefused>;
+    /// An order with its history, tickets and payment.
+    async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
+    /// Lets something happen to an order (transaction 2 among others); `None` if there is no such order.
+    async fn happen(
+        &self,
+        order: &OrderId,
+        happening: Happening,
+        now_ms: i64,
+    ) -> Result<Option<Applied>, LedgerError>;
+    /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them.
+    async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
+    /// Outbox rows behind a cursor, in order.
+    async fn seat_rows(&self, after: u64, batch_max: u32) -> Result<Vec<SeatRow>, LedgerError>;
+    /// The newest outbox row.
+    async fn seat_cursor(&self) -> Result<u64, LedgerError>;
+    /// Visitors whose orders were ticketed, behind a cursor.
+    async fn finished(
+        &self,
+        after: u64,
+        shows: Vec<ShowId>,
+    ) -> Result<Vec<(u64, Holder)>, LedgerError>;
+    /// How many orders of a show stand in each state.
+    async fn tally(&self, show: &ShowId) -> Result<Vec<(OrderState, u64)>, LedgerError>;
+}
+
+/// Payments: the inbox of events, and what is owed to the provider.
+#[async_trait]
+pub trait PaymentLedger: Send + Sync {
+    /// A payment.
+    async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>, LedgerError>;
+    /// Stores a raw event under its id; false if it was there already.
+    async fn keep_event(
+        &self,
+        provider: &'static str,
+        event: String,
+        body: Vec<u8>,
+        now_ms: i64,
+    ) -> Result<bool, LedgerError>;
+    /// Stored events that no worker has settled, oldest first.
+    async fn unsettled(
+        &self,
+        batch_max: u32,
+    ) -> Result<Vec<(String, String, Vec<u8>)>, LedgerError>;
+    /// Settles an event: the payment's state, the order's happening, and the event's outcome in one transaction.
+    async fn settle(
+        &self,
+        provider: String,
+        event: String,
+        says: Option<crate::payments::ProviderEvent>,
+        now_ms: i64,
+    ) -> Result<&'static str, LedgerError>;
+    /// Effects that are due.
+    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>, LedgerError>;
+    /// The capture went through: payment captured, tickets issued, order ticketed, effect done.
+    async fn captured(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    /// The provider refused the capture for good: order `capture_failed`, seats freed, effect done.
+    async fn capture_refused(
+        &self,
+        effect: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<(), LedgerError>;
+    /// The authorisation was let go.
+    async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    /// The effect is tried again later.
+    async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
+    /// What the sandbox provider remembers of a payment: its own state word.
+    async fn sandbox_state(&self, payment: &PaymentId) -> Result<Option<String>, LedgerError>;
+    /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
+    async fn sandbox_move(
+        &self,
+        payment: &PaymentId,
+        from: &'static [&'static str],
+        to: &'static str,
+    ) -> Result<String, LedgerError>;
+    /// How many events and effects wait: for metrics.
+    async fn backlog(&self) -> Result<(u64, u64), LedgerError>;
+}
+
+/// Tickets and kept answers.
+#[async_trait]
+pub trait TicketLedger: Send + Sync {
+    /// A ticket.
+    async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
+    /// Marks a ticket as scanned: the moment of the first scan, and whether it was this one.
+    async fn scan(
+        &self,
+        ticket: &TicketId,
+        now_ms: i64,
+    ) -> Result<Option<(i64, bool)>, LedgerError>;
+    /// The answer kept for a caller's key.
+    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>, LedgerError>;
+    /// Keeps an answer; the first one stays.
+    async fn keep(
+        &self,
+        scope: [u8; 32],
+        key: String,
+        answer: KeptAnswer,
+        now_ms: i64,
+    ) -> Result<(), LedgerError>;
+    /// Forgets answers older than a moment.
+    async fn forget_answers(&self, before_ms: i64) -> Result<(), LedgerError>;
+}
+
+/// The whole ledger.
+pub trait Ledger: CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static {}
+
+impl<T: CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static> Ledger for T {}

@@ -1,0 +1,170 @@
+//! Venues, shows, coverage, secrets.
+
+use async_trait::async_trait;
+use fairgate_writer::LedgerError;
+
+use super::SqliteLedger;
+use super::rows::{self, collect, corrupt, first, parsed};
+use crate::ids::VenueId;
+use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
+
+#[async_trait]
+impl CatalogueLedger for SqliteLedger {
+    async fn put_venue(
+        &self,
+        venue: &VenueId,
+        plan: String,
+        digest: [u8; 32],
+        now_ms: i64,
+    ) -> Result<u32, LedgerError> {
+        let venue = venue.to_string();
+        self.writer
+            .write(move |tx| {
+                let newest: Option<(u32, Vec<u8>)> = collect(
+                    tx,
+                    "SELECT version, digest FROM venues WHERE venue = ?1 ORDER BY version DESC LIMIT 1",
+                    [&venue],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )?
+                .pop();
+                if let Some((version, present)) = &newest
+                    && *present == digest
+                {
+                    return Ok(*version);
+                }
+                let version = newest.map_or(1, |(version, _)| version + 1);
+                tx.prepare_cached("INSERT INTO venues (venue, version, plan, digest, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute((&venue, version, &plan, digest, now_ms))?;
+                Ok(version)
+            })
+            .await
+    }
+
+    async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>, LedgerError> {
+        let venue = venue.to_string();
+        let newest = move |connection: &_| {
+            first::<Option<u32>>(
+                connection,
+                "SELECT MAX(version) FROM venues WHERE venue = ?1",
+                [&venue],
+            )
+        };
+        Ok(self.writer.read(newest).await?.flatten())
+    }
+
+    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError> {
+        let venue = venue.to_string();
+        self.writer
+            .read(move |connection| {
+                first(
+                    connection,
+                    "SELECT plan FROM venues WHERE venue = ?1 AND version = ?2",
+                    (&venue, version),
+                )
+            })
+            .await
+    }
+
+    async fn put_show(
+        &self,
+        show: StoredShow,
+        keeps: Option<SeatsKept>,
+        now_ms: i64,
+    ) -> Result<(), ShowRefused> {
+        let document =
+            serde_json::to_string(&show.document).map_err(|error| corrupt(&error.to_string()))?;
+        self.writer
+            .write(move |tx| {
+                let id = show.id.as_str();
+                if let Some(keeps) = keeps {
+                    let used = collect(tx, "SELECT DISTINCT seat FROM claims WHERE show = ?1", [id], |row| Ok(row.get::<_, u32>(0)?))?;
+                    let moved: Vec<u32> = used.into_iter().filter(|seat| !keeps(*seat)).collect();
+                    if !moved.is_empty() {
+                        return Err(ShowRefused::PlanInUse(moved));
+                    }
+                }
+                tx.prepare_cached(
+                    "INSERT INTO shows (show, document, plan_version, updated_at) VALUES (?1, ?2, ?3, ?4) \
+                     ON CONFLICT (show) DO UPDATE SET document = ?2, plan_version = ?3, updated_at = ?4",
+                )
+                .and_then(|mut statement| statement.execute((id, &document, show.plan_version, now_ms)))
+                .map_err(LedgerError::from)?;
+                Ok(())
+            })
+            .await
+    }
+
+    async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError> {
+        self.writer
+            .read(|connection| {
+                collect(
+                    connection,
+                    "SELECT show, document, plan_version FROM shows ORDER BY show",
+                    [],
+                    |row| {
+                        let document: String = row.get(1)?;
+                        Ok(StoredShow {
+                            id: parsed(&row.get::<_, String>(0)?)?,
+                            document: serde_json::from_str(&document)
+                                .map_err(|error| corrupt(&error.to_string()))?,
+                            plan_version: row.get(2)?,
+                        })
+                    },
+                )
+            })
+            .await
+    }
+
+    async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+        self.writer
+            .write(move |tx| {
+                tx.execute("DELETE FROM coverage", [])?;
+                let mut insert =
+                    tx.prepare_cached("INSERT INTO coverage (room, pattern) VALUES (?1, ?2)")?;
+                for (room, patterns) in &coverage {
+                    for pattern in patterns {
+                        insert.execute((room, pattern))?;
+                    }
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>, LedgerError> {
+        let rows: Vec<(String, String)> = self
+            .writer
+            .read(|connection| {
+                collect(
+                    connection,
+                    "SELECT room, pattern FROM coverage ORDER BY position",
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+            })
+            .await?;
+        let mut coverage: Vec<(String, Vec<String>)> = Vec::new();
+        for (room, pattern) in rows {
+            match coverage.last_mut() {
+                Some((last, patterns)) if *last == room => patterns.push(pattern),
+                _ => coverage.push((room, vec![pattern])),
+            }
+        }
+        Ok(coverage)
+    }
+
+    async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError> {
+        self.writer
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT OR IGNORE INTO secrets (name, value) VALUES (?1, ?2)",
+                    (name, fresh),
+                )?;
+                let value: Option<Vec<u8>> =
+                    first(tx, "SELECT value FROM secrets WHERE name = ?1", [name])?;
+                let value = value.ok_or_else(|| corrupt(name))?;
+                rows::holder(&value).map(|bytes| bytes.0)
+            })
+            .await
+    }
+}

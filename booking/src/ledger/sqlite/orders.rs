@@ -1,0 +1,414 @@
+//! Orders, claims, the seat outbox: transactions 1 and 2, expiry, and the picture of a show.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use fairgate_pass::Holder;
+use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::Connection;
+
+use super::SqliteLedger;
+use super::rows::{self, ORDER_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
+use crate::clock::rfc3339;
+use crate::holds::{Hold, Stage, cells_of};
+use crate::ids::{OrderId, ShowId};
+use crate::inventory::Grid;
+use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
+use crate::orders::transition::{Decision, Happening, decide};
+use crate::orders::{Order, OrderRecord, OrderState, Step};
+use crate::payments::{Payment, PaymentState};
+use crate::store::{SeatRow, SeatRowKind};
+
+#[async_trait]
+impl OrderLedger for SqliteLedger {
+    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
+        let show = show.clone();
+        self.writer.write(move |tx| picture(tx, &show)).await
+    }
+
+    async fn claim(
+        &self,
+        order: Order,
+        payment: Payment,
+        grid: Grid,
+        limit: u32,
+    ) -> std::result::Result<Order, ClaimRefused> {
+        self.writer
+            .write(move |tx| claim(tx, order, &payment, grid, limit))
+            .await
+    }
+
+    async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
+        let order = order.clone();
+        self.writer
+            .read(move |connection| record(connection, &order))
+            .await
+    }
+
+    async fn happen(
+        &self,
+        order: &OrderId,
+        happening: Happening,
+        now_ms: i64,
+    ) -> Result<Option<Applied>> {
+        let order = order.clone();
+        self.writer
+            .write(move |tx| apply(tx, &order, happening, now_ms))
+            .await
+    }
+
+    async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+        self.writer
+            .write(move |tx| {
+                let due: Vec<OrderId> = collect(
+                    tx,
+                    "SELECT order_id FROM orders WHERE state = 'pending' AND claim_until <= ?1 ORDER BY claim_until LIMIT ?2",
+                    (now_ms, batch_max),
+                    |row| parsed(&row.get::<_, String>(0)?),
+                )?;
+                for order in &due {
+                    apply(tx, order, Happening::DeadlinePassed, now_ms)?;
+                }
+                Ok(due)
+            })
+            .await
+    }
+
+    async fn seat_rows(&self, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+        self.writer
+            .read(move |connection| {
+                let columns = ORDER_COLUMNS.replace("order_id", "o.order_id");
+                let sql = format!(
+                    "SELECT {columns}, s.seq, s.kind FROM seat_outbox s JOIN orders o ON o.order_id = s.order_id \
+                     WHERE s.seq > ?1 ORDER BY s.seq LIMIT ?2"
+                );
+                collect(connection, &sql, (as_i64(after), batch_max), |row| {
+                    let order = rows::order(row)?;
+                    let kind: String = row.get(17)?;
+                    Ok(SeatRow {
+                        seq: row.get::<_, i64>(16)?.unsigned_abs(),
+                        kind: seat_kind(&kind)?,
+                        items: order.held(),
+                        hold: order.hold,
+                        visitor: order.visitor,
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn seat_cursor(&self) -> Result<u64> {
+        self.writer.read(cursor).await
+    }
+
+    async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
+        let shows = serde_json::to_string(&shows).map_err(|error| corrupt(&error.to_string()))?;
+        self.writer
+            .read(move |connection| {
+                // The shows are chosen before the rows are counted, so that other shows' rows never hide these.
+                collect(
+                    connection,
+                    "SELECT seq, visitor FROM finished WHERE seq > ?1 AND show IN (SELECT value FROM json_each(?2)) \
+                     ORDER BY seq LIMIT 10000",
+                    (as_i64(after), &shows),
+                    |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), rows::holder(&row.get::<_, Vec<u8>>(1)?)?)),
+                )
+            })
+            .await
+    }
+
+    async fn tally(&self, show: &ShowId) -> Result<Vec<(OrderState, u64)>> {
+        let show = show.to_string();
+        self.writer
+            .read(move |connection| {
+                collect(
+                    connection,
+                    "SELECT state, COUNT(*) FROM orders WHERE show = ?1 GROUP BY state",
+                    [&show],
+                    |row| {
+                        let state: String = row.get(0)?;
+                        let state = OrderState::of_word(&state).ok_or_else(|| corrupt(&state))?;
+                        Ok((state, row.get::<_, i64>(1)?.unsigned_abs()))
+                    },
+                )
+            })
+            .await
+    }
+}
+
+pub(super) fn as_i64(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn cursor(connection: &Connection) -> Result<u64> {
+    let newest: Option<Option<i64>> = first(connection, "SELECT MAX(seq) FROM seat_outbox", [])?;
+    Ok(newest.flatten().unwrap_or(0).unsigned_abs())
+}
+
+fn seat_kind(word: &str) -> Result<SeatRowKind> {
+    match word {
+        "sell" => Ok(SeatRowKind::Sell),
+        "free" => Ok(SeatRowKind::Free),
+        other => Err(corrupt(other)),
+    }
+}
+
+fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
+    tx.execute(
+        "UPDATE shows SET incarnation = incarnation + 1 WHERE show = ?1",
+        [show.as_str()],
+    )?;
+    let incarnation: Option<i64> = first(
+        tx,
+        "SELECT incarnation FROM shows WHERE show = ?1",
+        [show.as_str()],
+    )?;
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'confirmed', 'ticketed')"
+    );
+    let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
+    let mut ordered = Vec::new();
+    for order in collect(tx, &sql, [show.as_str()], rows::order)? {
+        if order.state == OrderState::Pending {
+            ordered.push(as_hold(&order));
+        } else {
+            sold.entry(order.visitor).or_default().extend(order.held());
+        }
+    }
+    Ok(ShowPicture {
+        incarnation: incarnation.unwrap_or(1).unsigned_abs(),
+        sold: sold.into_iter().collect(),
+        ordered,
+        cursor: cursor(tx)?,
+    })
+}
+
+/// A pending order as the hold whose locks it keeps.
+fn as_hold(order: &Order) -> Hold {
+    Hold {
+        id: order.hold.clone(),
+        visitor: order.visitor,
+        room: order.room.clone(),
+        items: order.held(),
+        plan_version: order.plan_version,
+        next_to_each_other: false,
+        expires_at_ms: order.pay_until_ms,
+        lock_until_ms: crate::orders::checkout::lock_until_ms(order.claim_until_ms),
+        extensions_left: 0,
+        stage: Stage::Ordered,
+    }
+}
+
+fn claim(
+    tx: &Connection,
+    order: Order,
+    payment: &Payment,
+    grid: Grid,
+    limit: u32,
+) -> std::result::Result<Order, ClaimRefused> {
+    if let Some(present) = find_order(tx, &order.id)? {
+        return Ok(present);
+    }
+    let pinned: Option<u32> = first(
+        tx,
+        "SELECT plan_version FROM shows WHERE show = ?1",
+        [order.show.as_str()],
+    )?;
+    if pinned != Some(order.plan_version) {
+        return Err(ClaimRefused::PlanChanged);
+    }
+    let have: Option<u32> = first(
+        tx,
+        "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
+        (order.show.as_str(), order.visitor.0),
+    )?;
+    let have = have.unwrap_or(0);
+    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
+        return Err(ClaimRefused::Limit { have, limit });
+    }
+    insert_order(tx, &order)?;
+    insert_claims(tx, &order, grid)?;
+    tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+        .and_then(|mut statement| {
+            statement.execute((
+                payment.id.as_str(),
+                order.id.as_str(),
+                &payment.provider,
+                payment.amount.amount,
+                payment.amount.currency.as_str(),
+                payment.state.word(),
+                order.created_at_ms,
+            ))
+        })
+        .map_err(LedgerError::from)?;
+    note(
+        tx,
+        &order.id,
+        order.state,
+        &order.reason,
+        order.created_at_ms,
+    )?;
+    Ok(order)
+}
+
+fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
+         plan_version, payment, state, reason, created_at, pay_until, claim_until) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+    )?
+    .execute(fairgate_writer::rusqlite::params![
+        order.id.as_str(),
+        order.show.as_str(),
+        order.hold.as_str(),
+        order.visitor.0,
+        order.room,
+        order.buyer.name,
+        order.buyer.email,
+        order.currency.as_str(),
+        order.total,
+        rows::items_text(&order.items)?,
+        order.plan_version,
+        order.payment.as_str(),
+        order.state.word(),
+        order.reason,
+        order.created_at_ms,
+        order.pay_until_ms,
+        order.claim_until_ms,
+    ])?;
+    Ok(())
+}
+
+/// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the savepoint takes the rest back.
+fn insert_claims(
+    tx: &Connection,
+    order: &Order,
+    grid: Grid,
+) -> std::result::Result<(), ClaimRefused> {
+    let mut insert = tx
+        .prepare_cached("INSERT OR IGNORE INTO claims (show, seat, leg, order_id, visitor) VALUES (?1, ?2, ?3, ?4, ?5)")
+        .map_err(LedgerError::from)?;
+    let mut taken = Vec::new();
+    for cell in cells_of(&order.held(), grid) {
+        let inserted = insert
+            .execute((
+                order.show.as_str(),
+                grid.seat_of(cell),
+                grid.leg_of(cell),
+                order.id.as_str(),
+                order.visitor.0,
+            ))
+            .map_err(LedgerError::from)?;
+        if inserted == 0 {
+            taken.push(cell);
+        }
+    }
+    if taken.is_empty() {
+        Ok(())
+    } else {
+        Err(ClaimRefused::Taken(taken))
+    }
+}
+
+fn note(
+    tx: &Connection,
+    order: &OrderId,
+    state: OrderState,
+    reason: &str,
+    now_ms: i64,
+) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO order_history (order_id, step, at, state, reason) \
+         VALUES (?1, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = ?1), ?2, ?3, ?4)",
+    )?
+    .execute((order.as_str(), now_ms, state.word(), reason))?;
+    Ok(())
+}
+
+/// Carries out what [`decide`] says, in the transaction at hand.
+pub(super) fn apply(
+    tx: &Connection,
+    id: &OrderId,
+    happening: Happening,
+    now_ms: i64,
+) -> Result<Option<Applied>> {
+    let Some(mut order) = find_order(tx, id)? else {
+        return Ok(None);
+    };
+    let Some(decision) = decide(order.state, happening) else {
+        return Ok(Some(Applied {
+            order,
+            changed: false,
+        }));
+    };
+    let Decision {
+        state,
+        reason,
+        seats,
+        effect,
+    } = decision;
+    tx.prepare_cached(
+        "UPDATE orders SET state = ?2, reason = ?3 WHERE order_id = ?1 AND state = ?4",
+    )?
+    .execute((id.as_str(), state.word(), reason, order.state.word()))?;
+    note(tx, id, state, reason, now_ms)?;
+    if let Some(kind) = seats {
+        let word = match kind {
+            SeatRowKind::Sell => "sell",
+            SeatRowKind::Free => "free",
+        };
+        if kind == SeatRowKind::Free {
+            tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
+                .execute([id.as_str()])?;
+        }
+        tx.prepare_cached("INSERT INTO seat_outbox (kind, order_id) VALUES (?1, ?2)")?
+            .execute((word, id.as_str()))?;
+    }
+    if let Some(kind) = effect {
+        tx.prepare_cached(
+            "INSERT OR IGNORE INTO effects (order_id, kind, due_at) VALUES (?1, ?2, ?3)",
+        )?
+        .execute((id.as_str(), kind.word(), now_ms))?;
+    }
+    order.state = state;
+    reason.clone_into(&mut order.reason);
+    Ok(Some(Applied {
+        order,
+        changed: true,
+    }))
+}
+
+fn record(connection: &Connection, id: &OrderId) -> Result<Option<OrderRecord>> {
+    let Some(order) = find_order(connection, id)? else {
+        return Ok(None);
+    };
+    let history = collect(
+        connection,
+        "SELECT at, state, reason FROM order_history WHERE order_id = ?1 ORDER BY step",
+        [id.as_str()],
+        |row| {
+            let state: String = row.get(1)?;
+            Ok(Step {
+                at: rfc3339(row.get(0)?),
+                state: OrderState::of_word(&state).ok_or_else(|| corrupt(&state))?,
+                reason: row.get(2)?,
+            })
+        },
+    )?;
+    let tickets = super::tickets::of_order(connection, &order)?;
+    let payment: Option<String> = first(
+        connection,
+        "SELECT state FROM payments WHERE order_id = ?1",
+        [id.as_str()],
+    )?;
+    let payment = payment
+        .as_deref()
+        .and_then(PaymentState::of_word)
+        .ok_or_else(|| corrupt("an order without a payment"))?;
+    Ok(Some(OrderRecord {
+        order,
+        history,
+        tickets,
+        payment,
+    }))
+}

@@ -1,0 +1,279 @@
+//! Payments: the inbox of events, transaction 2, and the effects outbox.
+
+use async_trait::async_trait;
+use fairgate_writer::rusqlite::Connection;
+
+use super::SqliteLedger;
+use super::orders::apply;
+use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
+use super::tickets::issue;
+use crate::ids::{OrderId, PaymentId};
+use crate::ledger::{Effect, PaymentLedger};
+use crate::orders::transition::{EffectKind, Happening};
+use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+
+#[async_trait]
+impl PaymentLedger for SqliteLedger {
+    async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>> {
+        let payment = payment.to_string();
+        self.writer
+            .read(move |connection| find_payment(connection, &payment))
+            .await
+    }
+
+    async fn keep_event(
+        &self,
+        provider: &'static str,
+        event: String,
+        body: Vec<u8>,
+        now_ms: i64,
+    ) -> Result<bool> {
+        self.writer
+            .write(move |tx| {
+                let inserted = tx
+                    .prepare_cached("INSERT OR IGNORE INTO provider_events (provider, event, body, received_at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute((provider, &event, &body, now_ms))?;
+                Ok(inserted == 1)
+            })
+            .await
+    }
+
+    async fn unsettled(&self, batch_max: u32) -> Result<Vec<(String, String, Vec<u8>)>> {
+        self.writer
+            .read(move |connection| {
+                collect(
+                    connection,
+                    "SELECT provider, event, body FROM provider_events WHERE settled_at IS NULL ORDER BY received_at, rowid LIMIT ?1",
+                    [batch_max],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                )
+            })
+            .await
+    }
+
+    async fn settle(
+        &self,
+        provider: String,
+        event: String,
+        says: Option<ProviderEvent>,
+        now_ms: i64,
+    ) -> Result<&'static str> {
+        self.writer
+            .write(move |tx| {
+                let open: Option<i64> = first(
+                    tx,
+                    "SELECT 1 FROM provider_events WHERE provider = ?1 AND event = ?2 AND settled_at IS NULL",
+                    (&provider, &event),
+                )?;
+                if open.is_none() {
+                    return Ok("repeated");
+                }
+                let outcome = match says {
+                    Some(says) => outcome_of(tx, &provider, &says, now_ms)?,
+                    None => "unreadable",
+                };
+                tx.prepare_cached("UPDATE provider_events SET settled_at = ?3, outcome = ?4 WHERE provider = ?1 AND event = ?2")?
+                    .execute((&provider, &event, now_ms, outcome))?;
+                Ok(outcome)
+            })
+            .await
+    }
+
+    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+        self.writer
+            .read(move |connection| {
+                let sql = format!(
+                    "SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} FROM effects e JOIN payments p ON p.order_id = e.order_id \
+                     WHERE e.done_at IS NULL AND e.due_at <= ?1 ORDER BY e.due_at, e.effect LIMIT ?2"
+                );
+                collect(connection, &sql, (now_ms, batch_max), |row| {
+                    let kind: String = row.get(1)?;
+                    Ok(Effect {
+                        id: row.get(0)?,
+                        kind: EffectKind::of_word(&kind).ok_or_else(|| corrupt(&kind))?,
+                        attempts: row.get(2)?,
+                        payment: rows::payment(row, 3)?,
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                let Some(order) = finish(tx, effect, now_ms)? else {
+                    return Ok(());
+                };
+                move_payment(tx, &order, PaymentState::Captured, now_ms)?;
+                let applied = apply(tx, &order, Happening::Captured, now_ms)?;
+                let order =
+                    find_order(tx, &order)?.ok_or_else(|| corrupt("an effect without an order"))?;
+                if applied.is_some_and(|applied| applied.changed) {
+                    issue(tx, &order, now_ms)?;
+                    tx.prepare_cached("INSERT INTO finished (show, visitor) VALUES (?1, ?2)")?
+                        .execute((order.show.as_str(), order.visitor.0))?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn capture_refused(&self, effect: i64, why: String, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                let Some(order) = finish(tx, effect, now_ms)? else {
+                    return Ok(());
+                };
+                tx.execute(
+                    "UPDATE effects SET note = ?2 WHERE effect = ?1",
+                    (effect, &why),
+                )?;
+                apply(tx, &order, Happening::CaptureRefused, now_ms)?;
+                Ok(())
+            })
+            .await
+    }
+
+    async fn voided(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| match finish(tx, effect, now_ms)? {
+                Some(order) => move_payment(tx, &order, PaymentState::Voided, now_ms),
+                None => Ok(()),
+            })
+            .await
+    }
+
+    async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE effects SET attempts = attempts + 1, due_at = ?2, note = ?3 WHERE effect = ?1 AND done_at IS NULL")?
+                    .execute((effect, due_at_ms, &why))?;
+                Ok(())
+            })
+            .await
+    }
+
+    async fn sandbox_state(&self, payment: &PaymentId) -> Result<Option<String>> {
+        let payment = payment.to_string();
+        self.writer
+            .read(move |connection| {
+                first(
+                    connection,
+                    "SELECT state FROM sandbox_payments WHERE payment = ?1",
+                    [&payment],
+                )
+            })
+            .await
+    }
+
+    async fn sandbox_move(
+        &self,
+        payment: &PaymentId,
+        from: &'static [&'static str],
+        to: &'static str,
+    ) -> Result<String> {
+        let payment = payment.to_string();
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached(
+                    "INSERT OR IGNORE INTO sandbox_payments (payment, state) VALUES (?1, 'open')",
+                )?
+                .execute([&payment])?;
+                let state: Option<String> = first(
+                    tx,
+                    "SELECT state FROM sandbox_payments WHERE payment = ?1",
+                    [&payment],
+                )?;
+                let state = state.unwrap_or_default();
+                if !from.contains(&state.as_str()) {
+                    return Ok(state);
+                }
+                tx.prepare_cached("UPDATE sandbox_payments SET state = ?2 WHERE payment = ?1")?
+                    .execute((&payment, to))?;
+                Ok(to.to_owned())
+            })
+            .await
+    }
+
+    async fn backlog(&self) -> Result<(u64, u64)> {
+        self.writer
+            .read(|connection| {
+                let events: Option<i64> = first(
+                    connection,
+                    "SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL",
+                    [],
+                )?;
+                let effects: Option<i64> = first(
+                    connection,
+                    "SELECT COUNT(*) FROM effects WHERE done_at IS NULL",
+                    [],
+                )?;
+                Ok((
+                    events.unwrap_or(0).unsigned_abs(),
+                    effects.unwrap_or(0).unsigned_abs(),
+                ))
+            })
+            .await
+    }
+}
+
+fn find_payment(connection: &Connection, payment: &str) -> Result<Option<Payment>> {
+    let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = ?1");
+    Ok(collect(connection, &sql, [payment], |row| rows::payment(row, 0))?.pop())
+}
+
+/// Transaction 2: the payment moves forward, and the order with it.
+fn outcome_of(
+    tx: &Connection,
+    provider: &str,
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let Some(payment) = find_payment(tx, says.payment.as_str())? else {
+        return Ok("unknown_payment");
+    };
+    if payment.provider != provider {
+        return Ok("foreign_provider");
+    }
+    if payment.amount != says.amount {
+        return Ok("wrong_amount");
+    }
+    let (happening, state) = match says.kind {
+        ProviderEventKind::Authorised => (Happening::Authorised, PaymentState::Authorised),
+        ProviderEventKind::Declined => (Happening::Declined, PaymentState::Declined),
+    };
+    if payment.state >= state {
+        return Ok("out_of_order");
+    }
+    move_payment(tx, &payment.order, state, now_ms)?;
+    let applied = apply(tx, &payment.order, happening, now_ms)?;
+    Ok(if applied.is_some_and(|applied| applied.changed) {
+        "applied"
+    } else {
+        "without_effect"
+    })
+}
+
+fn move_payment(tx: &Connection, order: &OrderId, state: PaymentState, now_ms: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE payments SET state = ?2, updated_at = ?3 WHERE order_id = ?1")?
+        .execute((order.as_str(), state.word(), now_ms))?;
+    Ok(())
+}
+
+/// Marks an effect as done; `None` if it was done already.
+fn finish(tx: &Connection, effect: i64, now_ms: i64) -> Result<Option<OrderId>> {
+    let done = tx
+        .prepare_cached("UPDATE effects SET done_at = ?2 WHERE effect = ?1 AND done_at IS NULL")?
+        .execute((effect, now_ms))?;
+    if done == 0 {
+        return Ok(None);
+    }
+    let order: Option<String> = first(
+        tx,
+        "SELECT order_id FROM effects WHERE effect = ?1",
+        [effect],
+    )?;
+    let order = order.ok_or_else(|| corrupt("an effect without a row"))?;
+    Ok(Some(parsed(&order)?))
+}

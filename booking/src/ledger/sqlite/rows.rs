@@ -1,0 +1,159 @@
+//! Rows to values and back, in one place, so that a column's form is known once.
+
+use fairgate_pass::Holder;
+use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
+
+use crate::holds::Held;
+use crate::ids::OrderId;
+use crate::money::{Currency, Money};
+use crate::orders::{Buyer, Order, OrderItem, OrderState};
+use crate::payments::{Payment, PaymentState};
+
+/// Shorthand of this folder.
+pub(super) type Result<T> = std::result::Result<T, LedgerError>;
+
+/// One seat of an order, as it stands in `orders.items`.
+#[derive(Serialize, Deserialize)]
+struct ItemRow {
+    seat: u32,
+    from: u16,
+    to: u16,
+    amount: i64,
+    label: String,
+    category: String,
+}
+
+pub(super) const ORDER_COLUMNS: &str = "order_id, hold, visitor, room, buyer_name, buyer_email, currency, total, \
+     items, plan_version, payment, state, reason, created_at, pay_until, claim_until";
+
+pub(super) fn corrupt(what: &str) -> LedgerError {
+    LedgerError::Corrupt(what.to_owned())
+}
+
+pub(super) fn parsed<T: std::str::FromStr>(text: &str) -> Result<T> {
+    text.parse().map_err(|_| corrupt(text))
+}
+
+pub(super) fn holder(bytes: &[u8]) -> Result<Holder> {
+    Ok(Holder(
+        bytes
+            .try_into()
+            .map_err(|_| corrupt("a holder that is not 32 bytes"))?,
+    ))
+}
+
+pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
+    let rows: Vec<ItemRow> = items
+        .iter()
+        .map(|item| ItemRow {
+            seat: item.held.seat,
+            from: item.held.legs.start,
+            to: item.held.legs.end,
+            amount: item.held.amount,
+            label: item.label.clone(),
+            category: item.category.clone(),
+        })
+        .collect();
+    serde_json::to_string(&rows).map_err(|error| corrupt(&error.to_string()))
+}
+
+fn items(text: &str) -> Result<Vec<OrderItem>> {
+    let rows: Vec<ItemRow> =
+        serde_json::from_str(text).map_err(|error| corrupt(&error.to_string()))?;
+    let item = |row: ItemRow| OrderItem {
+        held: Held {
+            seat: row.seat,
+            legs: row.from..row.to,
+            amount: row.amount,
+        },
+        label: row.label,
+        category: row.category,
+    };
+    Ok(rows.into_iter().map(item).collect())
+}
+
+/// Reads a row of [`ORDER_COLUMNS`].
+pub(super) fn order(row: &Row<'_>) -> Result<Order> {
+    let text = |index: usize| -> Result<String> { Ok(row.get(index)?) };
+    let id: OrderId = parsed(&text(0)?)?;
+    let state = text(11)?;
+    Ok(Order {
+        show: id.show(),
+        hold: parsed(&text(1)?)?,
+        visitor: holder(&row.get::<_, Vec<u8>>(2)?)?,
+        room: text(3)?,
+        buyer: Buyer {
+            name: text(4)?,
+            email: text(5)?,
+        },
+        currency: Currency::parse(&text(6)?).ok_or_else(|| corrupt("currency"))?,
+        total: row.get(7)?,
+        items: items(&text(8)?)?,
+        plan_version: row.get(9)?,
+        payment: parsed(&text(10)?)?,
+        state: OrderState::of_word(&state).ok_or_else(|| corrupt(&state))?,
+        reason: text(12)?,
+        created_at_ms: row.get(13)?,
+        pay_until_ms: row.get(14)?,
+        claim_until_ms: row.get(15)?,
+        id,
+    })
+}
+
+/// One order by its id.
+pub(super) fn find_order(connection: &Connection, id: &OrderId) -> Result<Option<Order>> {
+    let sql = format!("SELECT {ORDER_COLUMNS} FROM orders WHERE order_id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id.as_str()])?;
+    rows.next()?.map(order).transpose()
+}
+
+pub(super) const PAYMENT_COLUMNS: &str =
+    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state";
+
+/// Reads a row whose columns from `at` on are [`PAYMENT_COLUMNS`].
+pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
+    let text = |index: usize| -> Result<String> { Ok(row.get(at + index)?) };
+    let currency = Currency::parse(&text(4)?).ok_or_else(|| corrupt("currency"))?;
+    let state = text(5)?;
+    Ok(Payment {
+        id: parsed(&text(0)?)?,
+        order: parsed(&text(1)?)?,
+        provider: text(2)?,
+        amount: Money {
+            amount: row.get(at + 3)?,
+            currency,
+        },
+        state: PaymentState::of_word(&state).ok_or_else(|| corrupt(&state))?,
+    })
+}
+
+/// All rows of a query, each read by `read`.
+pub(super) fn collect<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl fairgate_writer::rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(parameters)?;
+    let mut out = Vec::new();
+    while let Some(row) = rows.next()? {
+        out.push(read(row)?);
+    }
+    Ok(out)
+}
+
+/// The first row of a query, if there is one.
+pub(super) fn first<T: fairgate_writer::rusqlite::types::FromSql>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl fairgate_writer::rusqlite::Params,
+) -> Result<Option<T>> {
+    Ok(connection
+        .prepare_cached(sql)?
+        .query_row(parameters, |row| row.get(0))
+        .optional()?)
+}

@@ -1,0 +1,142 @@
+//! Tickets and kept answers.
+
+use async_trait::async_trait;
+use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::{Connection, Row};
+
+use super::SqliteLedger;
+use super::rows::{Result, collect, corrupt, find_order, first, parsed};
+use crate::ids::{OrderId, TicketId};
+use crate::ledger::{KeptAnswer, TicketLedger};
+use crate::orders::{Order, Ticket};
+
+#[async_trait]
+impl TicketLedger for SqliteLedger {
+    async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
+        let ticket = ticket.to_string();
+        self.writer
+            .read(move |connection| {
+                let order: Option<String> = first(
+                    connection,
+                    "SELECT order_id FROM tickets WHERE ticket = ?1",
+                    [&ticket],
+                )?;
+                let Some(order) = order else { return Ok(None) };
+                let order: OrderId = parsed(&order)?;
+                let order = find_order(connection, &order)?
+                    .ok_or_else(|| corrupt("a ticket without an order"))?;
+                Ok(of_order(connection, &order)?
+                    .into_iter()
+                    .find(|found| found.id.as_str() == ticket))
+            })
+            .await
+    }
+
+    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<(i64, bool)>> {
+        let ticket = ticket.to_string();
+        self.writer
+            .write(move |tx| {
+                let first_scan = tx
+                    .prepare_cached("UPDATE tickets SET scanned_at = ?2 WHERE ticket = ?1 AND scanned_at IS NULL")?
+                    .execute((&ticket, now_ms))?
+                    == 1;
+                let at: Option<i64> = first(tx, "SELECT scanned_at FROM tickets WHERE ticket = ?1", [&ticket])?;
+                Ok(at.map(|at| (at, first_scan)))
+            })
+            .await
+    }
+
+    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>> {
+        self.writer
+            .read(move |connection| {
+                let found = collect(
+                    connection,
+                    "SELECT asked, status, body FROM kept_answers WHERE scope = ?1 AND key = ?2",
+                    (scope, &key),
+                    |row| {
+                        let asked: Vec<u8> = row.get(0)?;
+                        Ok(KeptAnswer {
+                            asked: asked
+                                .try_into()
+                                .map_err(|_| corrupt("a kept answer's digest"))?,
+                            status: row.get(1)?,
+                            body: row.get(2)?,
+                        })
+                    },
+                )?;
+                Ok(found.into_iter().next())
+            })
+            .await
+    }
+
+    async fn keep(
+        &self,
+        scope: [u8; 32],
+        key: String,
+        answer: KeptAnswer,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("INSERT OR IGNORE INTO kept_answers (scope, key, asked, status, body, kept_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+                    .execute((scope, &key, answer.asked, answer.status, &answer.body, now_ms))?;
+                Ok(())
+            })
+            .await
+    }
+
+    async fn forget_answers(&self, before_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("DELETE FROM kept_answers WHERE kept_at < ?1")?
+                    .execute([before_ms])?;
+                Ok::<(), LedgerError>(())
+            })
+            .await
+    }
+}
+
+/// The tickets of an order, in the order of its seats.
+pub(super) fn of_order(connection: &Connection, order: &Order) -> Result<Vec<Ticket>> {
+    let read = |row: &Row<'_>| {
+        let legs: String = row.get(2)?;
+        Ok(Ticket {
+            id: parsed(&row.get::<_, String>(0)?)?,
+            order: order.id.clone(),
+            show: order.show.clone(),
+            label: row.get(1)?,
+            legs: serde_json::from_str(&legs).map_err(|error| corrupt(&error.to_string()))?,
+            issued_at_ms: row.get(3)?,
+            scanned_at_ms: row.get(4)?,
+            visitor: order.visitor,
+            room: order.room.clone(),
+        })
+    };
+    collect(
+        connection,
+        "SELECT ticket, label, legs, issued_at, scanned_at FROM tickets WHERE order_id = ?1 ORDER BY rowid",
+        [order.id.as_str()],
+        read,
+    )
+}
+
+/// Issues the tickets of an order; again changes nothing.
+pub(super) fn issue(tx: &Connection, order: &Order, now_ms: i64) -> Result<()> {
+    let mut insert = tx.prepare_cached(
+        "INSERT OR IGNORE INTO tickets (ticket, order_id, show, label, legs, issued_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for item in &order.items {
+        let id = TicketId::of_seat(&order.id, item.held.seat);
+        let legs: Vec<u16> = item.held.legs.clone().collect();
+        let legs = serde_json::to_string(&legs).map_err(|error| corrupt(&error.to_string()))?;
+        insert.execute((
+            id.as_str(),
+            order.id.as_str(),
+            order.show.as_str(),
+            &item.label,
+            legs,
+            now_ms,
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod app;
+pub mod catalogue;
+pub mod clock;
+pub mod door;
+pub mod holds;
+pub mod http;
+pub mod idempotency;
+pub mod ids;
+pub mod inventory;
+pub mod ledger;
+pub mod money;
+pub mod orders;
+pub mod payments;
+pub mod router;
+pub mod store;
+pub mod tickets;
+pub mod wake;

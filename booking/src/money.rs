@@ -1,0 +1,61 @@
+//! Money: whole minor units of one currency, never a float.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The most one price or total may be, in minor units: far beyond any seat, far below overflow.
+pub const AMOUNT_MAX: i64 = 100_000_000_000;
+
+/// An ISO 4217 code: three capital letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Currency([u8; 3]);
+
+/// An amount in minor units of its currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Money {
+    /// Minor units (cents, for the euro).
+    pub amount: i64,
+    /// The currency.
+    pub currency: Currency,
+}
+
+impl Currency {
+    /// Reads three capital letters.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let code: [u8; 3] = text.as_bytes().try_into().ok()?;
+        code.iter()
+            .all(u8::is_ascii_uppercase)
+            .then_some(Self(code))
+    }
+
+    /// The code as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("XXX")
+    }
+
+    /// An amount of this currency.
+    #[must_use]
+    pub fn of(self, amount: i64) -> Money {
+        Money {
+            amount,
+            currency: self,
+        }
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom("a currency is three capital letters, as in \"EUR\"")
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! From hold to order: the order of writes that never loses money or a seat.
+
+use std::sync::Arc;
+
+use fairgate_pass::Holder;
+
+use super::{Buyer, Order, OrderItem, OrderRecord, OrderState};
+use crate::catalogue::show::Show;
+use crate::holds::Hold;
+use crate::holds::ask::limit_exceeded;
+use crate::holds::take::{HoldDesk, hold_expired};
+use crate::http::Problem;
+use crate::ids::{HoldId, OrderId, PaymentId};
+use crate::ledger::{ClaimRefused, Ledger};
+use crate::payments::{Payment, PaymentState, Provider};
+use crate::store::Refused;
+
+/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before it falls.
+const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
+
+/// Longest name and e-mail address.
+const BUYER_FIELD_MAX: usize = 200;
+
+/// Until when the lock of an ordered hold stands.
+#[must_use]
+pub fn lock_until_ms(claim_until_ms: i64) -> i64 {
+    claim_until_ms + LOCK_BEYOND_CLAIM_MS
+}
+
+/// Where holds become orders.
+#[derive(Clone)]
+pub struct OrderDesk {
+    /// Shows, seats, holds.
+    pub holds: HoldDesk,
+    /// The final arbiter.
+    pub ledger: Arc<dyn Ledger>,
+    /// Who takes the money; none where payments are not configured.
+    pub provider: Option<Arc<dyn Provider>>,
+}
+
+impl OrderDesk {
+    /// Makes an order of a hold. The same hold again answers with the same order.
+    ///
+    /// # Errors
+    /// 410 `hold_expired`, 403 `not_yours`, 409 `seats_taken`, 422 `limit_exceeded`, 503 `payments_not_configured`.
+    pub async fn checkout(
+        &self,
+        show: &Arc<Show>,
+        hold: &HoldId,
+        visitor: Holder,
+        buyer: Buyer,
+        now_ms: i64,
+    ) -> Result<Order, Problem> {
+        let provider = self.provider.as_ref().ok_or_else(not_configured)?;
+        check_buyer(&buyer)?;
+        // After a restart nobody may have looked at the show yet; its pending orders are in the ledger.
+        self.holds.seats.ensure_open(show).await?;
+        let store = &self.holds.seats.store;
+        let shown_until_ms = match store.hold(hold, visitor).await {
+            Ok(present) => present.expires_at_ms,
+            // The hold may be gone because the order was made: a retry finds its own.
+            Err(Refused::Gone) => {
+                return self.present(hold, visitor).await?.ok_or_else(hold_expired);
+            }
+            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+        };
+        let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
+        let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
+        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come in between.
+        let secured = match store
+            .secure(hold, visitor, lock_until_ms(claim_until_ms))
+            .await
+        {
+            Ok(secured) => secured,
+            Err(Refused::Gone) => {
+                return self.present(hold, visitor).await?.ok_or_else(hold_expired);
+            }
+            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+        };
+        let order = draft(show, &secured, buyer, now_ms, pay_until_ms, claim_until_ms);
+        let payment = Payment {
+            id: order.payment.clone(),
+            order: order.id.clone(),
+            provider: provider.name().to_owned(),
+            amount: order.currency.of(order.total),
+            state: PaymentState::Created,
+        };
+        let claimed = self
+            .ledger
+            .claim(order, payment, show.grid(), show.document.seats_per_visitor)
+            .await;
+        match claimed {
+            Ok(order) => Ok(order),
+            Err(refused) => Err(self.refused(show, &secured, refused, now_ms).await),
+        }
+    }
+
+    async fn present(&self, hold: &HoldId, visitor: Holder) -> Result<Option<Order>, Problem> {
+        let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
+        Ok(record
+            .map(|record| record.order)
+            .filter(|order| order.visitor == visitor))
+    }
+
+    /// The ledger refused the claim: the hold is a basket again, or, where others have the seats, given back.
+    async fn refused(
+        &self,
+        show: &Show,
+        hold: &Hold,
+        refused: ClaimRefused,
+        now_ms: i64,
+    ) -> Problem {
+        let store = &self.holds.seats.store;
+        let grace_ms = i64::from(show.document.grace_s) * 1_000;
+        let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
+        match refused {
+            ClaimRefused::Taken(cells) => {
+                store.unsecure(&hold.id, basket_until_ms).await;
+                if let Err(error) = store.release(&hold.id, hold.visitor).await {
+                    tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
+                }
+                let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
+                self.holds
+                    .explain(show, Refused::Taken(cells), &asked)
+                    .await
+            }
+            ClaimRefused::Limit { have, limit } => {
+                store.unsecure(&hold.id, basket_until_ms).await;
+                limit_exceeded(have, hold.items.len() as u64, limit)
+            }
+            ClaimRefused::PlanChanged => {
+                store.unsecure(&hold.id, basket_until_ms).await;
+                self.holds.explain(show, Refused::PlanChanged, &[]).await
+            }
+            // Unknown whether it was written: the lock stays beyond the claim, and a retry finds its own order.
+            ClaimRefused::Ledger(error) => Problem::ledger(&error),
+        }
+    }
+
+    /// An order with its history.
+    ///
+    /// # Errors
+    /// 404 `not_found`; 503 where the ledger does not answer.
+    pub async fn record(&self, order: &OrderId) -> Result<OrderRecord, Problem> {
+        self.ledger
+            .order(order)
+            .await?
+            .ok_or_else(|| Problem::not_found("order", order.as_str()))
+    }
+}
+
+fn draft(
+    show: &Show,
+    hold: &Hold,
+    buyer: Buyer,
+    now_ms: i64,
+    pay_until_ms: i64,
+    claim_until_ms: i64,
+) -> Order {
+    let id = OrderId::of_hold(&hold.id);
+    let item = |held: &crate::holds::Held| OrderItem {
+        label: show.label(held.seat).to_owned(),
+        category: show.category(held.seat).to_owned(),
+        held: held.clone(),
+    };
+    Order {
+        payment: PaymentId::of_order(&id),
+        show: show.id.clone(),
+        hold: hold.id.clone(),
+        visitor: hold.visitor,
+        room: hold.room.clone(),
+        buyer,
+        currency: show.document.currency,
+        total: hold.total(),
+        items: hold.items.iter().map(item).collect(),
+        plan_version: hold.plan_version,
+        state: OrderState::Pending,
+        reason: "ordered".to_owned(),
+        created_at_ms: now_ms,
+        pay_until_ms,
+        claim_until_ms,
+        id,
+    }
+}
+
+fn check_buyer(buyer: &Buyer) -> Result<(), Problem> {
+    let printable = |text: &str| {
+        let chars = text.trim().chars().count();
+        (1..=BUYER_FIELD_MAX).contains(&chars) && !text.chars().any(char::is_control)
+    };
+    if !printable(&buyer.name) {
+        return Err(Problem::field(
+            "buyer.name",
+            "buyer.name: a name has 1 to 200 printable characters. Your seats are still held.",
+        ));
+    }
+    let plausible = printable(&buyer.email)
+        && !buyer.email.contains(char::is_whitespace)
+        && buyer.email.split_once('@').is_some_and(|(local, domain)| {
+            !local.is_empty()
+                && domain.contains('.')
+                && !domain.starts_with('.')
+                && !domain.ends_with('.')
+        });
+    if plausible {
+        Ok(())
+    } else {
+        Err(Problem::field(
+            "buyer.email",
+            "buyer.email: this is not an e-mail address. Your seats are still held.",
+        ))
+    }
+}
+
+fn not_configured() -> Problem {
+    Problem::new(
+        503,
+        "payments_not_configured",
+        "Payments are not set up here",
+        "This installation has no payment provider, so no order was made. Your seats are still held. The organiser sets FAIRGATE_PAYMENTS.",
+    )
+}

@@ -1,0 +1,53 @@
+//! The deadline of pending orders: a compare-and-set on the same row that a payment confirms, so exactly one wins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::ledger::{Ledger, LedgerError};
+use crate::wake::Wake;
+
+/// How often what is overdue is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Orders expired in one transaction.
+const BATCH_MAX: u32 = 200;
+
+/// Expires what is overdue; returns how many orders.
+///
+/// # Errors
+/// Where the ledger does not answer; the next run goes on.
+pub async fn expire_due(
+    ledger: &Arc<dyn Ledger>,
+    seats: &Wake,
+    now_ms: i64,
+) -> Result<usize, LedgerError> {
+    let mut expired = 0;
+    loop {
+        let batch = ledger.expire_due(now_ms, BATCH_MAX).await?.len();
+        expired += batch;
+        if batch > 0 {
+            seats.call();
+        }
+        if batch < BATCH_MAX as usize {
+            return Ok(expired);
+        }
+    }
+}
+
+/// Expires overdue orders for as long as the process runs.
+pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: Wake, clock: Clock) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        match expire_due(&ledger, &seats, clock.now_ms()).await {
+            Ok(expired) => {
+                metrics::counter!("fairgate_orders_expired_total").increment(expired as u64)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "overdue orders could not be expired; trying again")
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Orders over HTTP: extract, call, answer.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::checkout::OrderDesk;
+use super::transition::Happening;
+use super::{Buyer, Order, OrderRecord, OrderState, Step};
+use crate::clock::{Clock, rfc3339};
+use crate::door::Door;
+use crate::holds::http::MoneyView;
+use crate::http::{BodyBytes, Path, Problem, parse_json};
+use crate::idempotency::{Answer, Answers, key_of};
+use crate::ids::{HoldId, OrderId, PaymentId, TicketId};
+use crate::payments::PaymentState;
+use crate::wake::Wake;
+
+/// What the handlers of orders need.
+#[derive(Clone)]
+pub struct OrderRoutes {
+    /// Where orders are made.
+    pub desk: OrderDesk,
+    /// Who may.
+    pub door: Door,
+    /// Answers kept for retries.
+    pub answers: Answers,
+    /// The time.
+    pub clock: Clock,
+    /// The worker of the seat outbox.
+    pub seats: Wake,
+}
+
+/// `POST /v1/holds/{hold}/order`.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OrderAsk {
+    /// Who buys.
+    buyer: Buyer,
+    /// Names of travellers, for rail.
+    #[serde(default)]
+    travellers: Option<Vec<String>>,
+}
+
+/// A new order.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OrderMade {
+    #[schema(value_type = String)]
+    order: OrderId,
+    /// Opens the order on any device.
+    order_key: String,
+    state: OrderState,
+    total: MoneyView,
+    /// Until when to pay, RFC 3339.
+    pay_until: String,
+    server_time: String,
+    payment: PaymentView,
+}
+
+/// What the buyer's page needs to pay.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct PaymentView {
+    #[schema(value_type = String)]
+    payment: PaymentId,
+    provider: String,
+    amount: MoneyView,
+    state: PaymentState,
+    /// Whatever the provider's page needs.
+    client: serde_json::Value,
+}
+
+/// An order as its owner sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OrderView {
+    #[schema(value_type = String)]
+    order: OrderId,
+    #[schema(value_type = String)]
+    show: crate::ids::ShowId,
+    /// The show's title and beginning, as the catalogue has them now.
+    title: Option<String>,
+    starts_at: Option<String>,
+    state: OrderState,
+    /// Why it stands there: a stable code.
+    reason: String,
+    seats: Vec<OrderSeat>,
+    total: MoneyView,
+    created_at: String,
+    pay_until: String,
+    server_time: String,
+    payment: PaymentView,
+    tickets: Vec<TicketLink>,
+    history: Vec<Step>,
+}
+
+/// One seat of an order.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OrderSeat {
+    label: String,
+    category: String,
+    price: MoneyView,
+}
+
+/// Where a ticket is.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TicketLink {
+    #[schema(value_type = String)]
+    ticket: TicketId,
+    seat: String,
+    legs: Vec<u16>,
+    url: String,
+}
+
+/// Makes an order of a hold.
+#[utoipa::path(post, path = "/v1/holds/{hold}/order", tag = "booking", params(("hold" = String, Path)),
+    request_body = OrderAsk, responses((status = 201, body = OrderMade), (status = 410), (status = 503)))]
+pub async fn make(
+    State(routes): State<OrderRoutes>,
+    Path(hold): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let id: HoldId = hold
+        .parse()
+        .map_err(|_| Problem::not_found("hold", &hold))?;
+    let show = routes.desk.holds.catalogue.show(&id.show());
+    let show = show.ok_or_else(crate::holds::take::hold_expired)?;
+    let pass = routes
+        .door
+        .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let visitor = pass.holder();
+    let key = key_of(&headers)?;
+    let call = format!("POST /v1/holds/{id}/order");
+    let act = async {
+        let ask: OrderAsk = parse_json(&body)?;
+        if ask.travellers.is_some() {
+            return Err(Problem::not_available(
+                "travellers",
+                "travellers: names of travellers belong to rail, which this version does not sell yet. Your seats are still held.",
+            ));
+        }
+        let now_ms = routes.clock.now_ms();
+        let order = routes
+            .desk
+            .checkout(&show, &id, visitor, ask.buyer, now_ms)
+            .await?;
+        metrics::counter!("fairgate_orders_made_total").increment(1);
+        let payment = routes.payment_view(&order, PaymentState::Created).await?;
+        Answer::json(
+            201,
+            &OrderMade {
+                order_key: routes.door.order_keys.of(&order.id),
+                state: order.state,
+                total: MoneyView(order.currency.of(order.total)),
+                pay_until: rfc3339(order.pay_until_ms),
+                server_time: rfc3339(now_ms),
+                payment,
+                order: order.id,
+            },
+        )
+    };
+    Ok(routes
+        .answers
+        .once(&visitor.0, &call, key, &body, act)
+        .await)
+}
+
+/// Reads an order.
+#[utoipa::path(get, path = "/v1/orders/{order}", tag = "booking", params(("order" = String, Path)),
+    responses((status = 200, body = OrderView), (status = 403), (status = 404)))]
+pub async fn read(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    let record = routes.open(&order, &headers).await?;
+    Answer::json(200, &routes.view(record).await?)
+}
+
+/// Gives up an order that is not paid yet.
+#[utoipa::path(post, path = "/v1/orders/{order}/cancel", tag = "booking", params(("order" = String, Path)),
+    responses((status = 200, body = OrderView), (status = 409)))]
+pub async fn cancel(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let record = routes.open(&order, &headers).await?;
+    let key = key_of(&headers)?;
+    let caller = record.order.id.to_string();
+    let call = format!("POST /v1/orders/{}/cancel", record.order.id);
+    let act = async {
+        let id = record.order.id.clone();
+        let applied = routes
+            .desk
+            .ledger
+            .happen(&id, Happening::GivenUp, routes.clock.now_ms())
+            .await?;
+        routes.seats.call();
+        let record = routes.desk.record(&id).await?;
+        let cancelled = record.order.state == OrderState::Cancelled;
+        if applied.is_some_and(|applied| applied.changed) || cancelled {
+            Answer::json(200, &routes.view(record).await?)
+        } else {
+            let detail = format!(
+                "The order is {}; only an order that waits for its payment can be given up. Nothing was changed.",
+                record.order.state.word()
+            );
+            Err(Problem::new(
+                409,
+                "not_cancellable",
+                "The order cannot be given up",
+                detail,
+            )
+            .with("state", record.order.state))
+        }
+    };
+    Ok(routes
+        .answers
+        .once(caller.as_bytes(), &call, key, &body, act)
+        .await)
+}
+
+/// Refund, exchange and consent: the contract names them, this version does not have them yet.
+#[utoipa::path(post, path = "/v1/orders/{order}/refund", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
+pub async fn refund(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.unavailable(&order, &headers, "refund").await
+}
+
+/// See [`refund`].
+#[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
+pub async fn exchange(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.unavailable(&order, &headers, "exchange").await
+}
+
+/// See [`refund`].
+#[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
+pub async fn consent(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.unavailable(&order, &headers, "consent").await
+}
+
+/// A one-time link by e-mail needs a mail service.
+#[utoipa::path(post, path = "/v1/orders/lookup", tag = "booking", responses((status = 422)))]
+pub async fn lookup() -> Problem {
+    Problem::not_available(
+        "email",
+        "Orders cannot be looked up by e-mail here: no mail service is configured. Nothing was sent. Use the order's key or the browser it was made in.",
+    )
+}
+
+impl OrderRoutes {
+    async fn open(&self, order: &str, headers: &HeaderMap) -> Result<OrderRecord, Problem> {
+        let id: OrderId = order
+            .parse()
+            .map_err(|_| Problem::not_found("order", order))?;
+        let caller = self.door.order(headers, &id, self.clock.now_ms() / 1_000)?;
+        let record = self.desk.record(&id).await?;
+        caller.may_open(record.order.visitor)?;
+        Ok(record)
+    }
+
+    async fn unavailable(
+        &self,
+        order: &str,
+        headers: &HeaderMap,
+        what: &'static str,
+    ) -> Result<Answer, Problem> {
+        let record = self.open(order, headers).await?;
+        let detail = format!(
+            "This version cannot {what} an order yet. The order is {}, as before.",
+            record.order.state.word()
+        );
+        Err(Problem::not_available(what, detail))
+    }
+
+    async fn payment_view(
+        &self,
+        order: &Order,
+        state: PaymentState,
+    ) -> Result<PaymentView, Problem> {
+        let payment = self.desk.ledger.payment(&order.payment).await?;
+        let payment =
+            payment.ok_or_else(|| Problem::not_found("payment", order.payment.as_str()))?;
+        let client = match &self.desk.provider {
+            Some(provider) if provider.name() == payment.provider => provider
+                .client(&payment)
+                .await
+                .unwrap_or(serde_json::Value::Null),
+            _ => serde_json::Value::Null,
+        };
+        Ok(PaymentView {
+            payment: payment.id,
+            provider: payment.provider,
+            amount: MoneyView(payment.amount),
+            state: state.max(payment.state),
+            client,
+        })
+    }
+
+    async fn view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
+        let OrderRecord {
+            order,
+            history,
+            tickets,
+            payment,
+        } = record;
+        let show = self.desk.holds.catalogue.show(&order.show);
+        let payment = self.payment_view(&order, payment).await?;
+        let currency = order.currency;
+        let seat = |item: &super::OrderItem| OrderSeat {
+            label: item.label.clone(),
+            category: item.category.clone(),
+            price: MoneyView(currency.of(item.held.amount)),
+        };
+        Ok(OrderView {
+            title: show.as_ref().map(|show| show.document.title.clone()),
+            starts_at: show.as_ref().map(|show| show.document.starts_at.to_string()),
+            show: order.show,
+            state: order.state,
+            reason: order.reason,
+            seats: order.items.iter().map(seat).collect(),
+            total: MoneyView(currency.of(order.total)),
+            created_at: rfc3339(order.created_at_ms),
+            pay_until: rfc3339(order.pay_until_ms),
+            server_time: rfc3339(self.clock.now_ms()),
+            payment,
+            tickets: tickets
+                .into_iter()
+                .map(|ticket| TicketLink {
+                    url: format!("/t/{}", ticket.id),
+                    ticket: ticket.id,
+                    seat: ticket.label,
+                    legs: ticket.legs,
+                })
+                .collect(),
+            history,
+            order: order.id,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! The key that opens an order on any device. It derives from the installation's secret and the order's id,
+//! so it is stored nowhere and a retry is given the same one.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use crate::ids::OrderId;
+
+/// What an order key begins with, so that it is never taken for a pass.
+pub const PREFIX: &str = "orderkey_";
+
+/// Makes and checks order keys.
+#[derive(Clone)]
+pub struct OrderKeys {
+    secret: [u8; 32],
+}
+
+impl OrderKeys {
+    /// With the installation's secret.
+    #[must_use]
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self { secret }
+    }
+
+    /// The order's key.
+    #[must_use]
+    pub fn of(&self, order: &OrderId) -> String {
+        let mut mac =
+            <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(b"fairgate/order-key/v1/");
+        mac.update(order.as_str().as_bytes());
+        format!("{PREFIX}{}", hex::encode(mac.finalize().into_bytes()))
+    }
+
+    /// Whether `key` is the order's key, in constant time.
+    #[must_use]
+    pub fn opens(&self, order: &OrderId, key: &str) -> bool {
+        self.of(order).as_bytes().ct_eq(key.as_bytes()).into()
+    }
+}

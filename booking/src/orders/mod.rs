@@ -1,0 +1,176 @@
+//! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it out.
+
+pub mod checkout;
+pub mod expire;
+pub mod http;
+pub mod key;
+pub mod transition;
+
+use fairgate_pass::Holder;
+use serde::{Deserialize, Serialize};
+
+use crate::holds::Held;
+use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId};
+use crate::money::Currency;
+
+/// The states of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderState {
+    /// Its seats are claimed; the money is awaited.
+    Pending,
+    /// The money is authorised and the seats are sold.
+    Confirmed,
+    /// The money is captured and the tickets are there.
+    Ticketed,
+    /// The time to pay ran out; the seats are free.
+    Expired,
+    /// The buyer gave it up; the seats are free.
+    Cancelled,
+    /// The provider refused the capture; the seats are free, nothing was charged.
+    CaptureFailed,
+}
+
+impl OrderState {
+    /// All states, for reading them back.
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::Confirmed,
+        Self::Ticketed,
+        Self::Expired,
+        Self::Cancelled,
+        Self::CaptureFailed,
+    ];
+
+    /// The word of the contract.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Confirmed => "confirmed",
+            Self::Ticketed => "ticketed",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::CaptureFailed => "capture_failed",
+        }
+    }
+
+    /// Reads the word back.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// Who buys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Buyer {
+    /// A name, 1 to 200 characters.
+    pub name: String,
+    /// An e-mail address.
+    pub email: String,
+}
+
+/// One seat of an order, with the words that stand on its ticket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderItem {
+    /// Seat, legs and price.
+    pub held: Held,
+    /// The seat's label.
+    pub label: String,
+    /// The category's label.
+    pub category: String,
+}
+
+/// An order as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Its id.
+    pub id: OrderId,
+    /// The show.
+    pub show: ShowId,
+    /// The hold it was made of.
+    pub hold: HoldId,
+    /// Whose it is.
+    pub visitor: Holder,
+    /// The room of the pass.
+    pub room: String,
+    /// Who buys.
+    pub buyer: Buyer,
+    /// Currency of all its amounts.
+    pub currency: Currency,
+    /// What it costs, in minor units.
+    pub total: i64,
+    /// Its seats.
+    pub items: Vec<OrderItem>,
+    /// The plan its seat indices belong to.
+    pub plan_version: u32,
+    /// Where it stands.
+    pub state: OrderState,
+    /// Why it stands there.
+    pub reason: String,
+    /// When it was made.
+    pub created_at_ms: i64,
+    /// Until when the buyer is asked to pay.
+    pub pay_until_ms: i64,
+    /// Until when a payment is still accepted.
+    pub claim_until_ms: i64,
+    /// Its payment.
+    pub payment: PaymentId,
+}
+
+impl Order {
+    /// Its seats without their words.
+    #[must_use]
+    pub fn held(&self) -> Vec<Held> {
+        self.items.iter().map(|item| item.held.clone()).collect()
+    }
+}
+
+/// One step in an order's life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Step {
+    /// When, RFC 3339.
+    pub at: String,
+    /// The state after it.
+    pub state: OrderState,
+    /// A stable reason code.
+    pub reason: String,
+}
+
+/// A ticket as the ledger keeps it; its signed form follows from this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// Its id.
+    pub id: TicketId,
+    /// Its order.
+    pub order: OrderId,
+    /// The show.
+    pub show: ShowId,
+    /// The seat's label.
+    pub label: String,
+    /// The legs it is good for.
+    pub legs: Vec<u16>,
+    /// When it was issued.
+    pub issued_at_ms: i64,
+    /// When a door scanned it.
+    pub scanned_at_ms: Option<i64>,
+    /// The order's visitor.
+    pub visitor: Holder,
+    /// The room of the order's pass.
+    pub room: String,
+}
+
+/// An order with all that is told about it.
+#[derive(Debug, Clone)]
+pub struct OrderRecord {
+    /// The order.
+    pub order: Order,
+    /// Its life so far.
+    pub history: Vec<Step>,
+    /// Its tickets, once issued.
+    pub tickets: Vec<Ticket>,
+    /// Where its payment stands.
+    pub payment: crate::payments::PaymentState,
+}

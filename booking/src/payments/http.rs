@@ -1,0 +1,110 @@
+//! Payments over HTTP: the webhook inbox, and the sandbox's one button.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use super::sandbox::{SIGNATURE_HEADER, Sandbox, SandboxOutcome};
+use super::webhook::{Inbox, NotTaken};
+use crate::http::{Body, BodyBytes, Path, Problem};
+use crate::idempotency::Answer;
+use crate::ids::PaymentId;
+
+/// What the handlers of payments need.
+#[derive(Clone)]
+pub struct PaymentRoutes {
+    /// Where events go; none where payments are not configured.
+    pub inbox: Option<Inbox>,
+    /// The sandbox, where it is the provider.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// `POST /v1/sandbox/payments/{payment}`.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxAsk {
+    outcome: SandboxOutcome,
+}
+
+/// What the sandbox recorded.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SandboxMade {
+    #[schema(value_type = String)]
+    payment: PaymentId,
+    outcome: &'static str,
+}
+
+/// Takes a provider's event.
+#[utoipa::path(post, path = "/v1/payments/{provider}/webhook", tag = "payments", params(("provider" = String, Path)),
+    responses((status = 200), (status = 400), (status = 404)))]
+pub async fn webhook(
+    State(routes): State<PaymentRoutes>,
+    Path(provider): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<StatusCode, Problem> {
+    let inbox = routes
+        .inbox
+        .as_ref()
+        .filter(|inbox| inbox.provider.name() == provider);
+    let inbox = inbox.ok_or_else(|| Problem::not_found("payment provider", &provider))?;
+    let signature = headers
+        .get(SIGNATURE_HEADER)
+        .and_then(|value| value.to_str().ok());
+    inbox.take(signature, &body).await.map_err(not_taken)?;
+    Ok(StatusCode::OK)
+}
+
+/// Approves or declines a payment in the sandbox.
+#[utoipa::path(post, path = "/v1/sandbox/payments/{payment}", tag = "payments", params(("payment" = String, Path)),
+    request_body = SandboxAsk, responses((status = 200, body = SandboxMade), (status = 404), (status = 409)))]
+pub async fn sandbox(
+    State(routes): State<PaymentRoutes>,
+    Path(payment): Path<String>,
+    Body(ask): Body<SandboxAsk>,
+) -> Result<Answer, Problem> {
+    let (Some(inbox), Some(sandbox)) = (&routes.inbox, &routes.sandbox) else {
+        return Err(Problem::not_found("sandbox", "payments"));
+    };
+    let missing = || Problem::not_found("payment", &payment);
+    let id: PaymentId = payment.parse().map_err(|_| missing())?;
+    let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
+    let signed = sandbox
+        .choose(&known, ask.outcome, inbox.clock.now_ms() / 1_000)
+        .await?;
+    let signed = signed.ok_or_else(|| {
+        Problem::new(
+            409,
+            "payment_settled",
+            "The payment is settled",
+            "This payment was decided otherwise before, so nothing was changed. Read the order to see where it stands.",
+        )
+    })?;
+    inbox
+        .take(Some(&signed.signature), &signed.body)
+        .await
+        .map_err(not_taken)?;
+    let outcome = match ask.outcome {
+        SandboxOutcome::Approve => "approve",
+        SandboxOutcome::Decline => "decline",
+    };
+    Answer::json(
+        200,
+        &SandboxMade {
+            payment: id,
+            outcome,
+        },
+    )
+}
+
+fn not_taken(why: NotTaken) -> Problem {
+    match why {
+        NotTaken::Signature => Problem::new(
+            400,
+            "signature_invalid",
+            "The signature does not hold",
+            "The event was not signed with this installation's secret, was changed on its way, or is older than 300 s. It was not stored.",
+        ),
+        NotTaken::Ledger(error) => Problem::ledger(&error),
+    }
+}

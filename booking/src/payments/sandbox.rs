@@ -1,0 +1,158 @@
+//! The sandbox provider: play money through the real path. Its events are signed, sent to the same inbox and
+//! settled by the same worker as those of a real provider.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::{Payment, Provider, ProviderError, ProviderEvent, ProviderEventKind};
+use crate::ids::PaymentId;
+use crate::ledger::{Ledger, LedgerError};
+
+/// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
+pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
+
+/// Seconds an event may be old; an older one is replayed by somebody.
+const TOLERANCE_S: i64 = 300;
+
+/// The sandbox. Its memory of payments is a table of its own, as a real provider's is.
+#[derive(Clone)]
+pub struct Sandbox {
+    ledger: Arc<dyn Ledger>,
+    secret: [u8; 32],
+}
+
+/// What a buyer chose in the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxOutcome {
+    /// The card is good.
+    Approve,
+    /// The card is refused.
+    Decline,
+}
+
+/// A signed event, ready for the inbox.
+pub struct SignedEvent {
+    /// The value of [`SIGNATURE_HEADER`].
+    pub signature: String,
+    /// The raw body.
+    pub body: Vec<u8>,
+}
+
+impl Sandbox {
+    /// With the secret that its events are signed with.
+    #[must_use]
+    pub fn new(ledger: Arc<dyn Ledger>, secret: [u8; 32]) -> Self {
+        Self { ledger, secret }
+    }
+
+    /// What the buyer chose becomes the provider's event; choosing the same again makes the same event.
+    /// `None` where the money was decided otherwise before.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn choose(
+        &self,
+        payment: &Payment,
+        outcome: SandboxOutcome,
+        now_s: i64,
+    ) -> Result<Option<SignedEvent>, LedgerError> {
+        let (from, to, kind): (&'static [&'static str], _, _) = match outcome {
+            SandboxOutcome::Approve => (
+                &["open", "declined", "authorised"],
+                "authorised",
+                ProviderEventKind::Authorised,
+            ),
+            SandboxOutcome::Decline => (
+                &["open", "declined"],
+                "declined",
+                ProviderEventKind::Declined,
+            ),
+        };
+        if self.ledger.sandbox_move(&payment.id, from, to).await? != to {
+            return Ok(None);
+        }
+        let event = ProviderEvent {
+            event: format!("sandbox_{to}_{}", payment.id),
+            kind,
+            payment: payment.id.clone(),
+            amount: payment.amount,
+        };
+        let body =
+            serde_json::to_vec(&event).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        Ok(Some(SignedEvent {
+            signature: self.sign(&body, now_s),
+            body,
+        }))
+    }
+
+    fn sign(&self, body: &[u8], at_s: i64) -> String {
+        format!("t={at_s},v1={}", hex::encode(self.mac(body, at_s)))
+    }
+
+    fn mac(&self, body: &[u8], at_s: i64) -> [u8; 32] {
+        let mut mac =
+            <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(at_s.to_string().as_bytes());
+        mac.update(b".");
+        mac.update(body);
+        mac.finalize().into_bytes().into()
+    }
+
+    async fn settle(
+        &self,
+        payment: &PaymentId,
+        from: &'static [&'static str],
+        to: &'static str,
+    ) -> Result<(), ProviderError> {
+        match self.ledger.sandbox_move(payment, from, to).await {
+            Ok(state) if state == to => Ok(()),
+            Ok(state) => Err(ProviderError::Refused(format!("the payment is {state}"))),
+            Err(error) => Err(ProviderError::Later(error.to_string())),
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Sandbox {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    fn is_test(&self) -> bool {
+        true
+    }
+
+    async fn client(&self, payment: &Payment) -> Result<serde_json::Value, ProviderError> {
+        Ok(serde_json::json!({ "url": format!("/v1/sandbox/payments/{}", payment.id) }))
+    }
+
+    async fn capture(&self, payment: &Payment) -> Result<(), ProviderError> {
+        self.settle(&payment.id, &["authorised", "captured"], "captured")
+            .await
+    }
+
+    async fn void(&self, payment: &Payment) -> Result<(), ProviderError> {
+        self.settle(
+            &payment.id,
+            &["open", "declined", "authorised", "voided"],
+            "voided",
+        )
+        .await
+    }
+
+    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<ProviderEvent> {
+        let (at, mac) = signature?.strip_prefix("t=")?.split_once(",v1=")?;
+        let at_s: i64 = at.parse().ok()?;
+        let mac = hex::decode(mac).ok()?;
+        let genuine: bool = self.mac(body, at_s).as_slice().ct_eq(&mac).into();
+        if !genuine || now_s.abs_diff(at_s) > TOLERANCE_S.unsigned_abs() {
+            return None;
+        }
+        serde_json::from_slice(body).ok()
+    }
+}

@@ -1,0 +1,80 @@
+//! Every route of booking, on one page.
+
+use axum::extract::DefaultBodyLimit;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::catalogue::http::{self as catalogue, CatalogueRoutes};
+use crate::catalogue::promoter::{self, PromoterRoutes};
+use crate::holds::http::{self as holds, HoldRoutes};
+use crate::orders::http::{self as orders, OrderRoutes};
+use crate::payments::http::{self as payments, PaymentRoutes};
+use crate::tickets::http::{self as tickets, TicketRoutes};
+
+/// Bodies of visitors' calls, in bytes.
+const BODY_MAX: usize = 64 * 1024;
+
+/// Seating plans, in bytes.
+const PLAN_MAX: usize = 16 * 1024 * 1024;
+
+/// The handles that the routes work on.
+pub struct Handles {
+    /// Shows and seat maps.
+    pub catalogue: CatalogueRoutes,
+    /// Venues and shows, for promoters.
+    pub promoter: PromoterRoutes,
+    /// Holds.
+    pub holds: HoldRoutes,
+    /// Orders.
+    pub orders: OrderRoutes,
+    /// Payments.
+    pub payments: PaymentRoutes,
+    /// Tickets.
+    pub tickets: TicketRoutes,
+}
+
+/// All routes, with their part of the OpenAPI document.
+#[must_use]
+pub fn router(handles: Handles) -> OpenApiRouter {
+    let catalogue = OpenApiRouter::new()
+        .routes(routes!(catalogue::list))
+        .routes(routes!(catalogue::read))
+        .routes(routes!(catalogue::seatmap))
+        .routes(routes!(catalogue::seats))
+        .with_state(handles.catalogue);
+    let holds = OpenApiRouter::new()
+        .routes(routes!(holds::take))
+        .routes(routes!(holds::read, holds::change, holds::release))
+        .routes(routes!(holds::extend))
+        .with_state(handles.holds);
+    let orders = OpenApiRouter::new()
+        .routes(routes!(orders::make))
+        .routes(routes!(orders::read))
+        .routes(routes!(orders::cancel))
+        .routes(routes!(orders::refund))
+        .routes(routes!(orders::exchange))
+        .routes(routes!(orders::consent))
+        .routes(routes!(orders::lookup))
+        .with_state(handles.orders);
+    let payments = OpenApiRouter::new()
+        .routes(routes!(payments::webhook))
+        .routes(routes!(payments::sandbox))
+        .with_state(handles.payments);
+    let tickets = OpenApiRouter::new()
+        .routes(routes!(tickets::read))
+        .routes(routes!(tickets::scan))
+        .with_state(handles.tickets);
+    let promoter = OpenApiRouter::new()
+        .routes(routes!(promoter::put_venue))
+        .routes(routes!(promoter::put_show))
+        .with_state(handles.promoter)
+        .layer(DefaultBodyLimit::max(PLAN_MAX));
+    OpenApiRouter::new()
+        .merge(catalogue)
+        .merge(holds)
+        .merge(orders)
+        .merge(payments)
+        .merge(tickets)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .merge(promoter)
+}

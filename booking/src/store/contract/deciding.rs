@@ -1,0 +1,179 @@
+//! What the ledger decided, carried to the store: in order, once, and opening from its picture.
+
+use super::*;
+use crate::store::Refused;
+use SeatRowKind::{Free, Sell};
+
+pub(super) const CASES: &[Case] = cases![
+    a_sold_hold_is_sold_and_gone,
+    rows_are_carried_out_in_order_and_once,
+    selling_overrides_a_foreign_lock,
+    freeing_removes_only_its_own,
+    a_refused_capture_frees_sold_cells_and_counts_them_no_more,
+    an_expired_order_takes_nothing_off_what_was_bought,
+    a_show_opens_from_the_ledgers_picture,
+    a_show_with_baskets_is_not_replaced,
+    a_show_with_orders_only_is_replaced,
+];
+
+async fn deliver(store: &Store, rows: &[SeatRow]) {
+    store.deliver(&show(), rows).await;
+}
+
+async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
+    // An impossible wish tells the count without changing anything.
+    let all: Vec<u32> = (0..GRID.seats).collect();
+    match store.take(basket("probe", visitor, &all), limit).await {
+        Err(Refused::Limit { have, .. }) => Some(have),
+        _ => None,
+    }
+}
+
+async fn a_sold_hold_is_sold_and_gone(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    deliver(&store, &[row(7, Sell, "a", ANA, &[0, 1])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert!(store.sweep(i64::MAX, 100).await.lapsed.is_empty());
+    assert_eq!(seat(&store, 1).await, CellState::Sold);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(2), "counted once");
+}
+
+async fn rows_are_carried_out_in_order_and_once(store: Store) {
+    opened(&store).await;
+    let rows = [
+        row(3, Sell, "a", ANA, &[0]),
+        row(5, Free, "a", ANA, &[0]),
+        row(8, Sell, "b", BEN, &[0]),
+    ];
+    deliver(&store, &rows).await;
+    let before = picture(&store).await;
+    deliver(&store, &rows).await;
+    deliver(&store, &rows[1..2]).await;
+    assert_eq!(picture(&store).await, before, "repeated rows do nothing");
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
+}
+
+async fn selling_overrides_a_foreign_lock(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    deliver(&store, &[row(1, Sell, "b", BEN, &[0])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(seat(&store, 1).await, CellState::Held);
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Sold, "no longer its own");
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+}
+
+async fn freeing_removes_only_its_own(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    assert!(store.secure(&hold.id, ANA, LOCK_MS).await.is_ok());
+    store.sweep(LOCK_MS, 100).await;
+    taken(&store, "b", BEN, &[1]).await;
+    deliver(&store, &[row(1, Free, "a", ANA, &[0, 1])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(seat(&store, 1).await, CellState::Held, "somebody else's");
+    let hold = taken(&store, "c", ANA, &[4]).await;
+    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    deliver(&store, &[row(2, Free, "c", ANA, &[4])]).await;
+    assert_eq!(seat(&store, 4).await, CellState::Free);
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+}
+
+async fn a_refused_capture_frees_sold_cells_and_counts_them_no_more(store: Store) {
+    opened(&store).await;
+    deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1])]).await;
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+    deliver(&store, &[row(2, Free, "a", ANA, &[0, 1])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+}
+
+async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
+    opened(&store).await;
+    deliver(&store, &[row(1, Sell, "bought", ANA, &[0, 1])]).await;
+    let hold = taken(&store, "late", ANA, &[2, 3]).await;
+    assert!(store.secure(&hold.id, ANA, LOCK_MS).await.is_ok());
+    // The ledger was away for so long that the lock's safety net came first.
+    store.sweep(LOCK_MS, 100).await;
+    deliver(&store, &[row(2, Free, "late", ANA, &[2, 3])]).await;
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+}
+
+async fn a_show_opens_from_the_ledgers_picture(store: Store) {
+    let pending = Hold {
+        stage: Stage::Ordered,
+        ..basket("pending", BEN, &[3])
+    };
+    let from = Opening {
+        incarnation: 4,
+        blocked: vec![7, 15],
+        sold: vec![(ANA, seats(&[0, 1]))],
+        ordered: vec![pending.clone()],
+        cursor: 20,
+        ..opening()
+    };
+    store.open(&show(), from).await.expect("fresh");
+    for (index, state) in [
+        (0, CellState::Sold),
+        (1, CellState::Sold),
+        (2, CellState::Free),
+        (3, CellState::Held),
+        (7, CellState::Blocked),
+    ] {
+        assert_eq!(seat(&store, index).await, state, "seat {index}");
+    }
+    assert_eq!(store.hold(&pending.id, BEN).await, Ok(pending.clone()));
+    let refused = store.take(basket("x", BEN, &[7]), NO_LIMIT).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![7, 15])), "not for sale");
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+    assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
+    deliver(&store, &[row(20, Free, "pending", BEN, &[3])]).await;
+    assert_eq!(
+        seat(&store, 3).await,
+        CellState::Held,
+        "the picture had that row"
+    );
+    deliver(&store, &[row(21, Sell, "pending", BEN, &[3])]).await;
+    assert_eq!(seat(&store, 3).await, CellState::Sold);
+}
+
+async fn a_show_with_baskets_is_not_replaced(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    let before = picture(&store).await;
+    let next = Opening {
+        incarnation: 2,
+        plan_version: PLAN + 1,
+        ..opening()
+    };
+    let refused = store.open(&show(), next).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(picture(&store).await, before);
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
+}
+
+async fn a_show_with_orders_only_is_replaced(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    let secured = store.secure(&hold.id, ANA, LOCK_MS * 2).await;
+    let secured = secured.expect("its own");
+    let (before, _) = picture(&store).await;
+    let next = Opening {
+        incarnation: 2,
+        plan_version: PLAN + 1,
+        ordered: vec![secured.clone()],
+        ..opening()
+    };
+    store.open(&show(), next).await.expect("orders only");
+    assert!(picture(&store).await.0 > before, "versions never decrease");
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(secured));
+    let old = store.take(basket("b", ANA, &[4]), NO_LIMIT).await;
+    assert_eq!(old, Err(Refused::PlanChanged));
+}

@@ -1,0 +1,291 @@
+//! Taking, changing and giving back: all or none, and only one's own.
+
+use super::*;
+use crate::store::Refused;
+
+pub(super) const CASES: &[Case] = cases![
+    a_show_that_is_not_open_is_not_ready,
+    a_hold_takes_all_its_cells_or_none_and_names_the_refused,
+    two_journeys_share_a_seat_where_their_legs_do_not_meet,
+    the_same_hold_again_is_the_hold_as_it_is,
+    somebody_elses_hold_is_foreign_everywhere,
+    a_hold_that_never_was_is_gone_everywhere,
+    a_hold_of_another_plan_is_refused,
+    the_limit_counts_held_and_bought_seats,
+    a_change_is_whole_or_not_at_all,
+    a_change_counts_net_and_keeps_the_deadline,
+    giving_back_stays_possible_under_a_lowered_limit,
+    what_is_not_in_the_hold_is_not_given_back,
+    extending_ends_with_the_extensions_and_never_shortens,
+    a_basket_given_back_is_free_and_gone,
+    of_five_hundred_tasks_on_one_cell_exactly_one_wins,
+];
+
+async fn a_show_that_is_not_open_is_not_ready(store: Store) {
+    assert!(!store.is_open(&show()).await);
+    let refused = store.take(basket("a", ANA, &[0]), NO_LIMIT).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    assert!(store.view(&show()).await.is_none());
+    assert!(store.packed(&show()).await.is_none());
+    assert!(store.changes(&show(), 0).await.is_none());
+    assert!(store.counts(&show(), NOW_MS, 0).await.is_none());
+    opened(&store).await;
+    assert!(store.is_open(&show()).await);
+}
+
+async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) {
+    opened(&store).await;
+    taken(&store, "a", ANA, &[2, 3]).await;
+    let before = picture(&store).await;
+    let refused = store.take(basket("b", BEN, &[1, 2, 3, 4]), NO_LIMIT).await;
+    let Err(Refused::Taken(mut cells)) = refused else {
+        panic!("taken cells were given away: {refused:?}");
+    };
+    cells.sort_unstable();
+    assert_eq!(cells, [2, 3, 10, 11]);
+    assert_eq!(picture(&store).await, before, "a refusal changes nothing");
+    assert_eq!(store.hold(&id("b"), BEN).await, Err(Refused::Gone));
+    assert_eq!(seat(&store, 2).await, CellState::Held);
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+}
+
+async fn two_journeys_share_a_seat_where_their_legs_do_not_meet(store: Store) {
+    opened(&store).await;
+    let over = |key: &str, visitor, legs| Hold {
+        items: vec![Held {
+            seat: 5,
+            legs,
+            amount: 1,
+        }],
+        ..basket(key, visitor, &[])
+    };
+    assert!(store.take(over("a", ANA, 0..1), NO_LIMIT).await.is_ok());
+    assert!(store.take(over("b", BEN, 1..2), NO_LIMIT).await.is_ok());
+    let refused = store.take(over("c", BEN, 0..2), NO_LIMIT).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![5, 13])));
+}
+
+async fn the_same_hold_again_is_the_hold_as_it_is(store: Store) {
+    opened(&store).await;
+    let first = store.take(basket("a", ANA, &[0, 1]), 2).await;
+    let before = picture(&store).await;
+    let later = Hold {
+        expires_at_ms: EXPIRES_MS + 50_000,
+        lock_until_ms: LOCK_MS + 50_000,
+        ..basket("a", ANA, &[6])
+    };
+    assert_eq!(
+        store.take(later, 2).await,
+        first,
+        "a retry moves no deadline"
+    );
+    assert_eq!(picture(&store).await, before);
+    assert_eq!(store.hold(&id("a"), ANA).await, first);
+}
+
+async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let before = picture(&store).await;
+    let foreign = Err(Refused::Foreign);
+    assert_eq!(
+        store.take(basket("a", BEN, &[7]), NO_LIMIT).await,
+        foreign.clone()
+    );
+    assert_eq!(store.hold(&hold.id, BEN).await, foreign.clone());
+    let changed = store
+        .change(&hold.id, BEN, seats(&[1]), vec![0], false, NO_LIMIT)
+        .await;
+    assert_eq!(changed, foreign.clone());
+    assert_eq!(
+        store.extend(&hold.id, BEN, i64::MAX, i64::MAX).await,
+        foreign.clone()
+    );
+    assert_eq!(store.secure(&hold.id, BEN, i64::MAX).await, foreign);
+    assert_eq!(store.release(&hold.id, BEN).await, Err(Refused::Foreign));
+    assert_eq!(picture(&store).await, before);
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
+}
+
+async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
+    opened(&store).await;
+    let (none, gone) = (id("none"), Err(Refused::Gone));
+    assert_eq!(store.hold(&none, ANA).await, gone.clone());
+    let changed = store
+        .change(&none, ANA, seats(&[1]), vec![], false, NO_LIMIT)
+        .await;
+    assert_eq!(changed, gone.clone());
+    assert_eq!(
+        store.extend(&none, ANA, LOCK_MS, LOCK_MS).await,
+        gone.clone()
+    );
+    assert_eq!(store.secure(&none, ANA, LOCK_MS).await, gone);
+    assert_eq!(store.release(&none, ANA).await, Err(Refused::Gone));
+    store.unsecure(&none, LOCK_MS).await;
+    assert!(
+        states(&store)
+            .await
+            .iter()
+            .all(|state| *state == CellState::Free)
+    );
+}
+
+async fn a_hold_of_another_plan_is_refused(store: Store) {
+    opened(&store).await;
+    let old = Hold {
+        plan_version: PLAN - 1,
+        ..basket("a", ANA, &[0])
+    };
+    assert_eq!(store.take(old, NO_LIMIT).await, Err(Refused::PlanChanged));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+}
+
+async fn the_limit_counts_held_and_bought_seats(store: Store) {
+    opened(&store).await;
+    let sell = row(1, SeatRowKind::Sell, "bought", ANA, &[0, 1]);
+    store.deliver(&show(), &[sell]).await;
+    assert!(store.take(basket("a", ANA, &[2]), 4).await.is_ok());
+    let before = picture(&store).await;
+    let over = store.take(basket("b", ANA, &[3, 4]), 4).await;
+    assert_eq!(over, Err(Refused::Limit { have: 3, limit: 4 }));
+    assert_eq!(picture(&store).await, before);
+    assert!(store.take(basket("c", ANA, &[3]), 4).await.is_ok());
+    assert!(
+        store.take(basket("d", BEN, &[4, 5, 6, 7]), 4).await.is_ok(),
+        "each visitor has a limit of its own"
+    );
+}
+
+async fn a_change_is_whole_or_not_at_all(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    taken(&store, "b", BEN, &[4]).await;
+    let before = picture(&store).await;
+    let refused = store
+        .change(&hold.id, ANA, seats(&[3, 4]), vec![0], true, NO_LIMIT)
+        .await;
+    assert_eq!(refused, Err(Refused::Taken(vec![4, 12])));
+    assert_eq!(picture(&store).await, before);
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
+    let refused = store
+        .change(&hold.id, ANA, seats(&[3]), vec![], true, 2)
+        .await;
+    assert_eq!(refused, Err(Refused::Limit { have: 2, limit: 2 }));
+    assert_eq!(picture(&store).await, before);
+}
+
+async fn a_change_counts_net_and_keeps_the_deadline(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    let changed = store
+        .change(&hold.id, ANA, seats(&[2, 3]), vec![0, 1], true, 2)
+        .await
+        .expect("as many come as go");
+    assert_eq!(
+        (changed.expires_at_ms, changed.lock_until_ms),
+        (EXPIRES_MS, LOCK_MS)
+    );
+    assert!(changed.next_to_each_other);
+    assert_eq!(changed.items, seats(&[2, 3]));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(seat(&store, 3).await, CellState::Held);
+    let more = store.take(basket("b", ANA, &[5]), 2).await;
+    assert_eq!(more, Err(Refused::Limit { have: 2, limit: 2 }));
+    let less = store.change(&hold.id, ANA, vec![], vec![2], true, 2).await;
+    assert_eq!(less.expect("giving back").items, seats(&[3]));
+    assert!(store.take(basket("b", ANA, &[5]), 2).await.is_ok());
+}
+
+async fn giving_back_stays_possible_under_a_lowered_limit(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1, 2]).await;
+    let changed = store
+        .change(&hold.id, ANA, vec![], vec![0], false, 1)
+        .await
+        .expect("fewer seats break no limit");
+    assert_eq!(changed.items, seats(&[1, 2]));
+    let swapped = store
+        .change(&hold.id, ANA, seats(&[5]), vec![], false, 1)
+        .await;
+    assert_eq!(swapped, Err(Refused::Limit { have: 2, limit: 1 }));
+}
+
+async fn what_is_not_in_the_hold_is_not_given_back(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    taken(&store, "b", BEN, &[1]).await;
+    let before = picture(&store).await;
+    let refused = store
+        .change(&hold.id, ANA, vec![], vec![0, 1], false, NO_LIMIT)
+        .await;
+    assert_eq!(refused, Err(Refused::NotHeld(vec![1])));
+    assert_eq!(picture(&store).await, before);
+}
+
+async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
+    opened(&store).await;
+    let hold = Hold {
+        extensions_left: 2,
+        ..basket("a", ANA, &[0])
+    };
+    let hold = store.take(hold, NO_LIMIT).await.expect("free");
+    let longer = store
+        .extend(&hold.id, ANA, EXPIRES_MS + 10, LOCK_MS + 10)
+        .await
+        .expect("two are left");
+    assert_eq!(
+        (
+            longer.expires_at_ms,
+            longer.lock_until_ms,
+            longer.extensions_left
+        ),
+        (EXPIRES_MS + 10, LOCK_MS + 10, 1)
+    );
+    let same = store
+        .extend(&hold.id, ANA, NOW_MS, NOW_MS)
+        .await
+        .expect("one is left");
+    assert_eq!(
+        (same.expires_at_ms, same.lock_until_ms, same.extensions_left),
+        (EXPIRES_MS + 10, LOCK_MS + 10, 0)
+    );
+    let refused = store
+        .extend(&hold.id, ANA, EXPIRES_MS + 99, LOCK_MS + 99)
+        .await;
+    assert_eq!(refused, Err(Refused::NoExtensions));
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(same));
+}
+
+async fn a_basket_given_back_is_free_and_gone(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert!(
+        store.take(basket("b", ANA, &[0, 1]), 2).await.is_ok(),
+        "what was given back counts no more"
+    );
+}
+
+async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
+    opened(&store).await;
+    let mut running = tokio::task::JoinSet::new();
+    for n in 0..500_u16 {
+        let store = Arc::clone(&store);
+        running.spawn(async move {
+            let mut visitor = Holder([9; 32]);
+            visitor.0[..2].copy_from_slice(&n.to_be_bytes());
+            let hold = basket(&n.to_string(), visitor, &[3]);
+            store.take(hold, 1).await
+        });
+    }
+    let answers = running.join_all().await;
+    let won = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(won, 1);
+    let lost = Err(Refused::Taken(vec![3, 11]));
+    assert_eq!(
+        answers.iter().filter(|answer| **answer == lost).count(),
+        499
+    );
+}

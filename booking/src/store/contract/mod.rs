@@ -1,0 +1,167 @@
+//! What every inventory store must do, whatever it is made of. Each case is a claim, gets a fresh store, and
+//! fails under its own name.
+
+mod deciding;
+mod holding;
+#[cfg(test)]
+mod model;
+mod seeing;
+mod timing;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use fairgate_pass::Holder;
+
+use super::{InventoryStore, Opening, SeatRow, SeatRowKind};
+use crate::holds::{Held, Hold, Stage};
+use crate::ids::{HoldId, ShowId};
+use crate::inventory::{CellState, Grid};
+
+type Store = Arc<dyn InventoryStore>;
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A claim and the case that tries it.
+type Case = (&'static str, fn(Store) -> Running);
+
+macro_rules! cases {
+    ($($claim:ident),* $(,)?) => {
+        &[$((stringify!($claim), |store| Box::pin($claim(store)))),*]
+    };
+}
+use cases;
+
+/// Runs every case, each on a store of its own that `make` gives; tells all that failed.
+///
+/// # Panics
+/// Where a claim does not hold; the message names it.
+pub async fn suite<F, Fut>(make: F)
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Arc<dyn InventoryStore>>,
+{
+    let mut broken = Vec::new();
+    let all = [holding::CASES, timing::CASES, deciding::CASES, seeing::CASES];
+    for (claim, case) in all.into_iter().flatten() {
+        // On a task of its own, so that one broken claim does not hide the next.
+        if tokio::spawn(case(make().await)).await.is_err() {
+            broken.push(*claim);
+        }
+    }
+    assert!(broken.is_empty(), "claims that do not hold: {broken:#?}");
+}
+
+/// Two legs of eight seats: enough for a seat that two people share one after the other.
+const GRID: Grid = Grid { seats: 8, legs: 2 };
+const PLAN: u32 = 3;
+const NOW_MS: i64 = 1_000_000;
+/// What the buyer is shown, and when the locks fall.
+const EXPIRES_MS: i64 = NOW_MS + 300_000;
+const LOCK_MS: i64 = EXPIRES_MS + 5_000;
+/// A limit that no case means to meet.
+const NO_LIMIT: u32 = 100;
+const ANA: Holder = Holder([1; 32]);
+const BEN: Holder = Holder([2; 32]);
+
+fn show() -> ShowId {
+    "night-1".parse().expect("a slug")
+}
+
+fn opening() -> Opening {
+    Opening {
+        grid: GRID,
+        plan_version: PLAN,
+        incarnation: 1,
+        blocked: Vec::new(),
+        sold: Vec::new(),
+        ordered: Vec::new(),
+        cursor: 0,
+    }
+}
+
+async fn opened(store: &Store) {
+    store
+        .open(&show(), opening())
+        .await
+        .expect("a fresh store takes any picture");
+}
+
+/// Seats over all legs.
+fn seats(seats: &[u32]) -> Vec<Held> {
+    let held = |seat: &u32| Held {
+        seat: *seat,
+        legs: 0..GRID.legs,
+        amount: 1_000,
+    };
+    seats.iter().map(held).collect()
+}
+
+fn id(key: &str) -> HoldId {
+    HoldId::of_key(&show(), ANA, key)
+}
+
+/// A basket over all legs of some seats; the key names it, whoever asks.
+fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
+    Hold {
+        id: id(key),
+        visitor,
+        room: "demo".to_owned(),
+        items: seats(of),
+        plan_version: PLAN,
+        next_to_each_other: false,
+        expires_at_ms: EXPIRES_MS,
+        lock_until_ms: LOCK_MS,
+        extensions_left: 1,
+        stage: Stage::Basket,
+    }
+}
+
+async fn taken(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Hold {
+    let hold = store.take(basket(key, visitor, of), NO_LIMIT).await;
+    hold.expect("the seats are free")
+}
+
+fn row(seq: u64, kind: SeatRowKind, key: &str, visitor: Holder, of: &[u32]) -> SeatRow {
+    SeatRow {
+        seq,
+        kind,
+        hold: id(key),
+        visitor,
+        items: seats(of),
+    }
+}
+
+async fn states(store: &Store) -> Vec<CellState> {
+    store.view(&show()).await.expect("the show is open").states
+}
+
+/// The state of a seat that is the same on all legs.
+async fn seat(store: &Store, seat: u32) -> CellState {
+    let states = states(store).await;
+    let of: Vec<CellState> = GRID
+        .cells_of(seat, 0..GRID.legs)
+        .map(|cell| states[cell as usize])
+        .collect();
+    assert!(
+        of.iter().all(|state| *state == of[0]),
+        "seat {seat} is split: {of:?}"
+    );
+    of[0]
+}
+
+/// The version and every state: what a refused transition must leave as it was.
+async fn picture(store: &Store) -> (u64, Vec<CellState>) {
+    let view = store.view(&show()).await.expect("the show is open");
+    (view.version, view.states)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryStore;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_in_process_store_keeps_the_contract() {
+        suite(|| async { Arc::new(MemoryStore::default()) as Store }).await;
+    }
+}

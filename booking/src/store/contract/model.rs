@@ -1,0 +1,291 @@
+//! The in-process store beside a model so plain that it can be read: random transitions, the same answers, the
+//! same picture.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::holds::cells_of;
+use crate::store::Refused;
+use crate::store::memory::MemoryStore;
+
+const LIMIT: u32 = 4;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Take(u8, u8, Vec<u32>),
+    Change(u8, u8, Vec<u32>, Vec<u32>),
+    Release(u8, u8),
+    Secure(u8, u8),
+    Sell(u8),
+    Free(u8),
+    Sweep(i64),
+}
+
+/// Every cell's owner, every hold, what was bought: nothing is kept twice.
+#[derive(Default)]
+struct Model {
+    holds: BTreeMap<u8, Hold>,
+    locks: BTreeMap<u32, u8>,
+    sold: BTreeMap<u32, Holder>,
+    orders: BTreeMap<u8, (Holder, Vec<Held>)>,
+}
+
+impl Model {
+    fn free(&self, cell: u32) -> bool {
+        !self.locks.contains_key(&cell) && !self.sold.contains_key(&cell)
+    }
+
+    fn have(&self, visitor: Holder) -> u32 {
+        let held = self.holds.values().filter(|hold| hold.visitor == visitor);
+        let bought = self.orders.values().filter(|order| order.0 == visitor);
+        let count = held.map(|hold| hold.items.len()).sum::<usize>()
+            + bought.map(|order| order.1.len()).sum::<usize>();
+        u32::try_from(count).expect("small")
+    }
+
+    fn own(&self, key: u8, visitor: Holder) -> Result<Hold, Refused> {
+        match self.holds.get(&key) {
+            None => Err(Refused::Gone),
+            Some(hold) if hold.visitor != visitor => Err(Refused::Foreign),
+            Some(hold) => Ok(hold.clone()),
+        }
+    }
+
+    fn basket(&self, key: u8, visitor: Holder) -> Result<Hold, Refused> {
+        let hold = self.own(key, visitor)?;
+        match hold.stage {
+            Stage::Basket => Ok(hold),
+            Stage::Ordered => Err(Refused::Ordered),
+        }
+    }
+
+    fn admit(&self, visitor: Holder, more: u32, add: &[Held]) -> Result<(), Refused> {
+        let have = self.have(visitor);
+        if more > 0 && have + more > LIMIT {
+            return Err(Refused::Limit { have, limit: LIMIT });
+        }
+        let taken: Vec<u32> = cells_of(add, GRID)
+            .into_iter()
+            .filter(|cell| !self.free(*cell))
+            .collect();
+        if taken.is_empty() {
+            Ok(())
+        } else {
+            Err(Refused::Taken(taken))
+        }
+    }
+
+    fn unlock(&mut self, key: u8, items: &[Held]) {
+        for cell in cells_of(items, GRID) {
+            if self.locks.get(&cell) == Some(&key) {
+                self.locks.remove(&cell);
+            }
+        }
+    }
+
+    fn lock(&mut self, key: u8, items: &[Held]) {
+        self.locks
+            .extend(cells_of(items, GRID).into_iter().map(|cell| (cell, key)));
+    }
+
+    fn take(&mut self, key: u8, wanted: Hold) -> Result<Hold, Refused> {
+        if self.holds.contains_key(&key) {
+            return self.own(key, wanted.visitor);
+        }
+        let more = u32::try_from(wanted.items.len()).expect("small");
+        self.admit(wanted.visitor, more, &wanted.items)?;
+        self.lock(key, &wanted.items);
+        self.holds.insert(key, wanted.clone());
+        Ok(wanted)
+    }
+
+    fn change(
+        &mut self,
+        key: u8,
+        visitor: Holder,
+        add: &[Held],
+        remove: &[u32],
+    ) -> Result<Hold, Refused> {
+        let mut hold = self.basket(key, visitor)?;
+        let in_hold = |seat: &u32| hold.items.iter().any(|item| item.seat == *seat);
+        if let Some(stranger) = remove.iter().find(|seat| !in_hold(seat)) {
+            return Err(Refused::NotHeld(vec![*stranger]));
+        }
+        let more = add.len().saturating_sub(remove.len());
+        self.admit(visitor, u32::try_from(more).expect("small"), add)?;
+        let out: Vec<Held> = seats(remove);
+        self.unlock(key, &out);
+        self.lock(key, add);
+        hold.items.retain(|item| !remove.contains(&item.seat));
+        hold.items.extend_from_slice(add);
+        self.holds.insert(key, hold.clone());
+        Ok(hold)
+    }
+
+    fn secure(&mut self, key: u8, visitor: Holder, until_ms: i64) -> Result<Hold, Refused> {
+        let hold = self.own(key, visitor)?;
+        if hold.stage == Stage::Ordered {
+            return Ok(hold);
+        }
+        let lost: Vec<u32> = hold
+            .cells(GRID)
+            .into_iter()
+            .filter(|cell| self.locks.get(cell) != Some(&key))
+            .collect();
+        if !lost.is_empty() {
+            return Err(Refused::Taken(lost));
+        }
+        let hold = Hold {
+            stage: Stage::Ordered,
+            lock_until_ms: until_ms,
+            ..hold
+        };
+        self.holds.insert(key, hold.clone());
+        Ok(hold)
+    }
+
+    fn state(&self, cell: u32) -> CellState {
+        match (self.sold.contains_key(&cell), self.locks.contains_key(&cell)) {
+            (true, _) => CellState::Sold,
+            (_, true) => CellState::Held,
+            _ => CellState::Free,
+        }
+    }
+}
+
+fn visitor(n: u8) -> Holder {
+    Holder([n; 32])
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let some = || proptest::collection::btree_set(0..GRID.seats, 0..4);
+    let list = |set: std::collections::BTreeSet<u32>| set.into_iter().collect::<Vec<_>>();
+    let step = prop_oneof![
+        4 => (0..9_u8, 1..4_u8, proptest::collection::btree_set(0..GRID.seats, 1..4))
+            .prop_map(move |(key, who, of)| Step::Take(key, who, list(of))),
+        2 => (0..9_u8, 1..4_u8, some(), proptest::collection::btree_set(0..GRID.seats, 0..2))
+            .prop_map(move |(key, who, add, out)| Step::Change(key, who, list(add), list(out))),
+        1 => (0..9_u8, 1..4_u8).prop_map(|(key, who)| Step::Release(key, who)),
+        2 => (0..9_u8, 1..4_u8).prop_map(|(key, who)| Step::Secure(key, who)),
+        2 => (0..9_u8).prop_map(Step::Sell),
+        1 => (0..9_u8).prop_map(Step::Free),
+        1 => (0..6_i64).prop_map(|late| Step::Sweep(LOCK_MS + late * 10)),
+    ];
+    proptest::collection::vec(step, 1..80)
+}
+
+async fn play(steps: Vec<Step>) {
+    let store: Store = Arc::new(MemoryStore::default());
+    opened(&store).await;
+    let (mut model, mut seq, mut last) = (Model::default(), 0, 0);
+    for (n, step) in (0_i64..).zip(steps) {
+        let key_of = |key: u8| id(&key.to_string());
+        match step.clone() {
+            Step::Take(key, who, of) => {
+                let wanted = Hold {
+                    lock_until_ms: LOCK_MS + n % 50,
+                    ..basket(&key.to_string(), visitor(who), &of)
+                };
+                // An order has used up its hold's id; a call that would use it again is another call.
+                if !model.orders.contains_key(&key) {
+                    let expected = model.take(key, wanted.clone());
+                    assert_eq!(store.take(wanted, LIMIT).await, expected, "{step:?}");
+                }
+            }
+            Step::Change(key, who, add, out) => {
+                let add = seats(&add);
+                let expected = model.change(key, visitor(who), &add, &out);
+                let got = store
+                    .change(&key_of(key), visitor(who), add, out, false, LIMIT)
+                    .await;
+                assert_eq!(got, expected, "{step:?}");
+            }
+            Step::Release(key, who) => {
+                let expected = model.basket(key, visitor(who)).map(|hold| {
+                    model.unlock(key, &hold.items);
+                    model.holds.remove(&key);
+                });
+                let got = store.release(&key_of(key), visitor(who)).await;
+                assert_eq!(got, expected, "{step:?}");
+            }
+            Step::Secure(key, who) => {
+                let until = LOCK_MS + 30 + n;
+                let expected = model.secure(key, visitor(who), until);
+                let got = store.secure(&key_of(key), visitor(who), until).await;
+                assert_eq!(got, expected, "{step:?}");
+            }
+            Step::Sell(key) => {
+                let Some(hold) = model.holds.get(&key).cloned() else {
+                    continue;
+                };
+                // The ledger sells only what nobody else bought: its claims are unique.
+                if hold.stage == Stage::Basket
+                    || hold.cells(GRID).iter().any(|cell| model.sold.contains_key(cell))
+                {
+                    continue;
+                }
+                seq += 1;
+                model.holds.remove(&key);
+                for cell in hold.cells(GRID) {
+                    model.locks.remove(&cell);
+                    model.sold.insert(cell, hold.visitor);
+                }
+                model.orders.insert(key, (hold.visitor, hold.items.clone()));
+                let row = SeatRow {
+                    items: hold.items,
+                    ..row(seq, SeatRowKind::Sell, &key.to_string(), hold.visitor, &[])
+                };
+                store.deliver(&show(), &[row.clone(), row]).await;
+            }
+            Step::Free(key) => {
+                let Some((owner, items)) = model.orders.remove(&key) else {
+                    continue;
+                };
+                seq += 1;
+                for cell in cells_of(&items, GRID) {
+                    model.sold.remove(&cell);
+                }
+                let row = SeatRow {
+                    items,
+                    ..row(seq, SeatRowKind::Free, &key.to_string(), owner, &[])
+                };
+                store.deliver(&show(), &[row.clone(), row]).await;
+            }
+            Step::Sweep(now_ms) => {
+                let due: Vec<u8> = model
+                    .holds
+                    .iter()
+                    .filter(|(_, hold)| hold.lock_until_ms <= now_ms)
+                    .map(|(key, _)| *key)
+                    .collect();
+                let mut expected: Vec<HoldId> = due.iter().map(|key| key_of(*key)).collect();
+                for key in due {
+                    if let Some(hold) = model.holds.remove(&key) {
+                        model.unlock(key, &hold.items);
+                    }
+                }
+                let mut got = store.sweep(now_ms, 1_000).await.lapsed;
+                got.sort();
+                expected.sort();
+                assert_eq!(got, expected, "{step:?}");
+            }
+        }
+        let (version, states) = picture(&store).await;
+        assert!(version >= last, "{step:?}: the version fell");
+        last = version;
+        let expected: Vec<CellState> = (0..GRID.cells()).map(|cell| model.state(cell)).collect();
+        assert_eq!(states, expected, "after {step:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn the_store_and_a_plain_model_never_disagree(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(play(steps));
+    }
+}

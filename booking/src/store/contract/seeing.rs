@@ -1,0 +1,155 @@
+//! What everybody sees: versions, changes, snapshots and counts that agree with each other.
+
+use super::*;
+use crate::inventory::picture::{Changes, Counts};
+
+pub(super) const CASES: &[Case] = cases![
+    every_change_has_a_larger_version_and_no_change_has_none,
+    changes_applied_to_an_old_picture_give_the_new_one,
+    a_follower_that_is_ahead_or_of_another_life_starts_over,
+    the_packed_picture_is_the_picture,
+    counts_agree_with_the_picture,
+    what_is_due_soon_counts_the_cells_of_baskets,
+];
+
+/// What can be seen after one transition.
+struct Moment {
+    step: &'static str,
+    version: u64,
+    states: Vec<CellState>,
+    packed: (u64, u32, bytes::Bytes),
+    counts: Counts,
+    /// What was told to followers of each earlier moment, and of this one.
+    changes: Vec<Changes>,
+}
+
+async fn look(store: &Store, step: &'static str, moments: &mut Vec<Moment>) {
+    let (version, states) = picture(store).await;
+    let mut changes = Vec::new();
+    for since in moments.iter().map(|moment| moment.version).chain([version]) {
+        changes.push(store.changes(&show(), since).await.expect("open"));
+    }
+    let (counts, _) = store.counts(&show(), NOW_MS, 0).await.expect("open");
+    moments.push(Moment {
+        step,
+        version,
+        states,
+        packed: store.packed(&show()).await.expect("open"),
+        counts,
+        changes,
+    });
+}
+
+/// One of each transition, with what is seen after it.
+async fn a_busy_day(store: &Store) -> Vec<Moment> {
+    let mut seen = Vec::new();
+    opened(store).await;
+    look(store, "open", &mut seen).await;
+    let hold = taken(store, "a", ANA, &[0, 1, 2]).await;
+    look(store, "take", &mut seen).await;
+    let changed = store
+        .change(&hold.id, ANA, seats(&[4]), vec![0], false, NO_LIMIT)
+        .await;
+    assert!(changed.is_ok());
+    look(store, "change", &mut seen).await;
+    store.release(&hold.id, ANA).await.expect("it is a basket");
+    look(store, "release", &mut seen).await;
+    let hold = taken(store, "b", BEN, &[5, 6]).await;
+    look(store, "take again", &mut seen).await;
+    assert!(store.secure(&hold.id, BEN, LOCK_MS * 2).await.is_ok());
+    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[5, 6]);
+    store.deliver(&show(), &[sell]).await;
+    look(store, "sell", &mut seen).await;
+    let free = row(2, SeatRowKind::Free, "b", BEN, &[5, 6]);
+    store.deliver(&show(), &[free]).await;
+    look(store, "free", &mut seen).await;
+    taken(store, "c", ANA, &[7]).await;
+    look(store, "take to lapse", &mut seen).await;
+    store.sweep(LOCK_MS, 100).await;
+    look(store, "lapse", &mut seen).await;
+    seen
+}
+
+async fn every_change_has_a_larger_version_and_no_change_has_none(store: Store) {
+    let day = a_busy_day(&store).await;
+    for two in day.windows(2) {
+        assert!(two[1].version > two[0].version, "{}", two[1].step);
+    }
+    for moment in &day {
+        let now = moment.changes.last();
+        assert_eq!(now, Some(&Changes::None), "{}", moment.step);
+    }
+}
+
+async fn changes_applied_to_an_old_picture_give_the_new_one(store: Store) {
+    let day = a_busy_day(&store).await;
+    for (n, moment) in day.iter().enumerate() {
+        let step = moment.step;
+        for (old, told) in day[..n].iter().zip(&moment.changes) {
+            let Changes::Delta { from, to, cells } = told else {
+                panic!("{step}: {told:?} after {}", old.step);
+            };
+            assert_eq!((*from, *to), (old.version, moment.version));
+            assert!(cells.windows(2).all(|two| two[0].0 < two[1].0), "{step}");
+            let mut copy: Vec<u8> = old.states.iter().map(|state| *state as u8).collect();
+            for (cell, state) in cells {
+                copy[*cell as usize] = *state;
+            }
+            let now: Vec<u8> = moment.states.iter().map(|state| *state as u8).collect();
+            assert_eq!(copy, now, "{step} after {}", old.step);
+        }
+    }
+}
+
+async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
+    opened(&store).await;
+    let (first, _) = picture(&store).await;
+    taken(&store, "a", ANA, &[0]).await;
+    let ahead = picture(&store).await.0 + 1;
+    assert_eq!(store.changes(&show(), ahead).await, Some(Changes::Gap));
+    store
+        .release(&id("a"), ANA)
+        .await
+        .expect("it is a basket");
+    let next = Opening {
+        incarnation: 2,
+        ..opening()
+    };
+    store.open(&show(), next).await.expect("no baskets");
+    assert_eq!(store.changes(&show(), first).await, Some(Changes::Gap));
+}
+
+async fn the_packed_picture_is_the_picture(store: Store) {
+    for moment in a_busy_day(&store).await {
+        let (version, cells, bytes) = &moment.packed;
+        assert_eq!((*version, *cells), (moment.version, GRID.cells()));
+        assert_eq!(bytes.len(), moment.states.len().div_ceil(4));
+        for (cell, state) in moment.states.iter().enumerate() {
+            let bits = bytes[cell / 4] >> (2 * (cell % 4)) & 3;
+            assert_eq!(bits, *state as u8, "{}: cell {cell}", moment.step);
+        }
+    }
+}
+
+async fn counts_agree_with_the_picture(store: Store) {
+    for moment in a_busy_day(&store).await {
+        let of = |state| moment.states.iter().filter(|one| **one == state).count() as u64;
+        let expected = Counts {
+            free: of(CellState::Free),
+            held: of(CellState::Held),
+            sold: of(CellState::Sold),
+        };
+        assert_eq!(moment.counts, expected, "{}", moment.step);
+    }
+}
+
+async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
+    opened(&store).await;
+    taken(&store, "a", ANA, &[0, 1]).await;
+    let hold = taken(&store, "b", BEN, &[2]).await;
+    assert!(store.secure(&hold.id, BEN, LOCK_MS).await.is_ok());
+    for (within_ms, due) in [(LOCK_MS - NOW_MS, 4), (LOCK_MS - NOW_MS - 1, 0)] {
+        let counts = store.counts(&show(), NOW_MS, within_ms).await;
+        assert_eq!(counts.expect("open").1, due, "orders do not lapse");
+    }
+}

@@ -1,0 +1,170 @@
+//! Deadlines: what lapses, when, and what an order keeps from lapsing.
+
+use super::*;
+use crate::store::Refused;
+
+pub(super) const CASES: &[Case] = cases![
+    a_hold_lapses_on_time_and_not_before,
+    an_extended_hold_lapses_at_its_new_deadline,
+    a_sweep_is_a_bounded_batch_and_says_that_more_is_due,
+    lapsing_frees_no_cell_that_was_sold_meanwhile,
+    securing_keeps_the_lock_beyond_the_baskets_deadline,
+    securing_again_is_the_same_and_an_ordered_hold_is_no_basket,
+    securing_lost_cells_names_them,
+    a_basket_that_was_secured_in_vain_lapses_again,
+    the_owner_is_told_of_short_lapsed_and_ordered,
+];
+
+async fn lapsed(store: &Store, now_ms: i64) -> Vec<HoldId> {
+    store.sweep(now_ms, 100).await.lapsed
+}
+
+async fn a_hold_lapses_on_time_and_not_before(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    assert!(lapsed(&store, LOCK_MS - 1).await.is_empty());
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
+    assert_eq!(lapsed(&store, LOCK_MS).await, std::slice::from_ref(&hold.id));
+    assert!(lapsed(&store, LOCK_MS).await.is_empty(), "once");
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert!(
+        store.take(basket("b", ANA, &[0]), 1).await.is_ok(),
+        "what lapsed counts no more"
+    );
+}
+
+async fn an_extended_hold_lapses_at_its_new_deadline(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let extended = store
+        .extend(&hold.id, ANA, EXPIRES_MS + 500, LOCK_MS + 500)
+        .await;
+    assert!(extended.is_ok());
+    assert!(lapsed(&store, LOCK_MS + 499).await.is_empty());
+    assert_eq!(lapsed(&store, LOCK_MS + 500).await, [hold.id]);
+}
+
+async fn a_sweep_is_a_bounded_batch_and_says_that_more_is_due(store: Store) {
+    opened(&store).await;
+    for n in 0..5 {
+        taken(&store, &n.to_string(), ANA, &[n]).await;
+    }
+    let mut freed = Vec::new();
+    for (count, more) in [(2, true), (2, true)] {
+        let swept = store.sweep(LOCK_MS, 2).await;
+        assert_eq!((swept.lapsed.len(), swept.more), (count, more));
+        freed.extend(swept.lapsed);
+    }
+    freed.extend(lapsed(&store, LOCK_MS).await);
+    freed.sort();
+    freed.dedup();
+    assert_eq!(freed.len(), 5);
+    assert!(!store.sweep(LOCK_MS, 2).await.more);
+}
+
+async fn lapsing_frees_no_cell_that_was_sold_meanwhile(store: Store) {
+    opened(&store).await;
+    taken(&store, "a", ANA, &[0, 1]).await;
+    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
+    store.deliver(&show(), &[sell]).await;
+    assert_eq!(lapsed(&store, LOCK_MS).await.len(), 1);
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(seat(&store, 1).await, CellState::Sold);
+}
+
+async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let until = LOCK_MS + 90_000;
+    let secured = store.secure(&hold.id, ANA, until).await.expect("its own");
+    assert_eq!(
+        (secured.stage, secured.lock_until_ms, secured.expires_at_ms),
+        (Stage::Ordered, until, EXPIRES_MS)
+    );
+    assert!(lapsed(&store, until - 1).await.is_empty());
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    assert_eq!(lapsed(&store, until).await, [hold.id], "the safety net");
+}
+
+async fn securing_again_is_the_same_and_an_ordered_hold_is_no_basket(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let first = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    let again = store.secure(&hold.id, ANA, LOCK_MS + 9_000).await;
+    assert_eq!(first, again);
+    let ordered = Err(Refused::Ordered);
+    let changed = store
+        .change(&hold.id, ANA, seats(&[1]), vec![], false, NO_LIMIT)
+        .await;
+    assert_eq!(changed, ordered.clone());
+    assert_eq!(
+        store.extend(&hold.id, ANA, i64::MAX, i64::MAX).await,
+        ordered
+    );
+    assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Ordered));
+    assert_eq!(
+        store.take(basket("a", ANA, &[0]), NO_LIMIT).await,
+        first,
+        "a retry of the hold finds the order's"
+    );
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+}
+
+async fn securing_lost_cells_names_them(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
+    store.deliver(&show(), &[sell]).await;
+    let before = picture(&store).await;
+    let refused = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![1, 9])));
+    assert_eq!(picture(&store).await, before);
+    let still = store.hold(&hold.id, ANA).await.expect("it lives on");
+    assert_eq!((still.stage, still.lock_until_ms), (Stage::Basket, LOCK_MS));
+}
+
+async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    assert!(
+        store
+            .secure(&hold.id, ANA, LOCK_MS + 90_000)
+            .await
+            .is_ok()
+    );
+    store.unsecure(&hold.id, LOCK_MS).await;
+    assert_eq!(
+        store.hold(&hold.id, ANA).await.map(|hold| hold.stage),
+        Ok(Stage::Basket)
+    );
+    assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
+    let hold = taken(&store, "b", ANA, &[0]).await;
+    assert!(store.secure(&hold.id, ANA, i64::MAX - 1).await.is_ok());
+    store.unsecure(&hold.id, LOCK_MS).await;
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+}
+
+async fn the_owner_is_told_of_short_lapsed_and_ordered(store: Store) {
+    opened(&store).await;
+    let mut signals = store.signals();
+    let kept = taken(&store, "kept", ANA, &[0]).await;
+    let left = taken(&store, "left", BEN, &[1]).await;
+    assert!(store.secure(&kept.id, ANA, LOCK_MS * 2).await.is_ok());
+    store.sweep(EXPIRES_MS - 1, 100).await;
+    store.sweep(LOCK_MS, 100).await;
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let signal = signals.recv().await.expect("three signals");
+        told.push((signal.hold, signal.visitor, signal.state));
+    }
+    assert_eq!(
+        told,
+        [
+            (kept.id, ANA, "ordered"),
+            (left.id.clone(), BEN, "short"),
+            (left.id, BEN, "lapsed"),
+        ]
+    );
+}

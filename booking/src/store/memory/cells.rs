@@ -1,0 +1,393 @@
+//! One show's cells, locks, holds and deadlines. Plain data: every transition checks everything first and
+//! then changes everything, under the show's lock.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use fairgate_pass::Holder;
+
+use crate::holds::{Held, Hold, Stage, cells_of};
+use crate::ids::HoldId;
+use crate::inventory::picture::Picture;
+use crate::inventory::{CellState, Grid};
+use crate::store::{HoldSignal, Opening, Refused, SeatRow, SeatRowKind};
+
+/// How long before its deadline the owner of a hold is told that it runs short.
+const SHORT_MS: i64 = 60_000;
+
+pub(super) struct ShowCells {
+    pub(super) grid: Grid,
+    pub(super) picture: Picture,
+    plan_version: u32,
+    /// Whose lock is on a cell; sold and free cells have none.
+    locks: HashMap<u32, HoldId>,
+    holds: HashMap<HoldId, Hold>,
+    deadlines: BTreeSet<(i64, HoldId)>,
+    short_calls: BTreeSet<(i64, HoldId)>,
+    /// Seats a visitor has bought; what it holds is counted beside.
+    bought: HashMap<Holder, u32>,
+    held: HashMap<Holder, u32>,
+    cursor: u64,
+}
+
+impl ShowCells {
+    pub(super) fn open(opening: Opening) -> Self {
+        let grid = opening.grid;
+        let mut states = vec![CellState::Free; grid.cells() as usize];
+        let mut bought: HashMap<Holder, u32> = HashMap::new();
+        let mut mark = |cells: Vec<u32>, state| {
+            for cell in cells {
+                if let Some(slot) = states.get_mut(cell as usize) {
+                    *slot = state;
+                }
+            }
+        };
+        mark(opening.blocked, CellState::Blocked);
+        for (visitor, items) in opening.sold {
+            *bought.entry(visitor).or_default() += count(&items);
+            mark(cells_of(&items, grid), CellState::Sold);
+        }
+        for hold in &opening.ordered {
+            mark(hold.cells(grid), CellState::Held);
+        }
+        let mut show = Self {
+            grid,
+            picture: Picture::new(opening.incarnation, states),
+            plan_version: opening.plan_version,
+            locks: HashMap::new(),
+            holds: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            short_calls: BTreeSet::new(),
+            bought,
+            held: HashMap::new(),
+            cursor: opening.cursor,
+        };
+        for hold in opening.ordered {
+            for cell in hold.cells(grid) {
+                show.locks.insert(cell, hold.id.clone());
+            }
+            show.insert(hold);
+        }
+        show
+    }
+
+    pub(super) fn take(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        if let Some(present) = self.holds.get(&hold.id) {
+            return if present.visitor == hold.visitor {
+                Ok(present.clone())
+            } else {
+                Err(Refused::Foreign)
+            };
+        }
+        if hold.plan_version != self.plan_version {
+            return Err(Refused::PlanChanged);
+        }
+        self.within_limit(hold.visitor, count(&hold.items), limit)?;
+        let cells = hold.cells(self.grid);
+        self.all_free(&cells)?;
+        self.lock(&cells, &hold.id);
+        self.insert(hold.clone());
+        Ok(hold)
+    }
+
+    pub(super) fn change(
+        &mut self,
+        id: &HoldId,
+        visitor: Holder,
+        add: Vec<Held>,
+        remove: &[u32],
+        side_by_side: bool,
+        limit: u32,
+    ) -> Result<Hold, Refused> {
+        let present = self.basket(id, visitor)?;
+        let leaving: HashSet<u32> = remove.iter().copied().collect();
+        let strangers: Vec<u32> = leaving
+            .iter()
+            .copied()
+            .filter(|seat| present.items.iter().all(|item| item.seat != *seat))
+            .collect();
+        if !strangers.is_empty() {
+            return Err(Refused::NotHeld(strangers));
+        }
+        let (out, mut kept): (Vec<Held>, Vec<Held>) = present
+            .items
+            .iter()
+            .cloned()
+            .partition(|item| leaving.contains(&item.seat));
+        let (coming, going) = (count(&add), count(&out));
+        self.within_limit(visitor, coming.saturating_sub(going), limit)?;
+        let taken = cells_of(&add, self.grid);
+        self.all_free(&taken)?;
+        self.lock(&taken, id);
+        self.unlock(&cells_of(&out, self.grid), id);
+        kept.extend(add);
+        let held = self.held.entry(visitor).or_default();
+        *held = (*held + coming).saturating_sub(going);
+        let Some(hold) = self.holds.get_mut(id) else {
+            return Err(Refused::Gone);
+        };
+        hold.items = kept;
+        hold.next_to_each_other = side_by_side;
+        Ok(hold.clone())
+    }
+
+    pub(super) fn own(&self, id: &HoldId, visitor: Holder) -> Result<&Hold, Refused> {
+        let hold = self.holds.get(id).ok_or(Refused::Gone)?;
+        if hold.visitor == visitor {
+            Ok(hold)
+        } else {
+            Err(Refused::Foreign)
+        }
+    }
+
+    fn basket(&self, id: &HoldId, visitor: Holder) -> Result<&Hold, Refused> {
+        let hold = self.own(id, visitor)?;
+        if hold.stage == Stage::Ordered {
+            Err(Refused::Ordered)
+        } else {
+            Ok(hold)
+        }
+    }
+
+    pub(super) fn release(&mut self, id: &HoldId, visitor: Holder) -> Result<(), Refused> {
+        self.basket(id, visitor)?;
+        self.drop_hold(id);
+        Ok(())
+    }
+
+    pub(super) fn extend(
+        &mut self,
+        id: &HoldId,
+        visitor: Holder,
+        expires_at_ms: i64,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused> {
+        if self.basket(id, visitor)?.extensions_left == 0 {
+            return Err(Refused::NoExtensions);
+        }
+        let Some(hold) = self.remove(id) else {
+            return Err(Refused::Gone);
+        };
+        let extended = Hold {
+            expires_at_ms: expires_at_ms.max(hold.expires_at_ms),
+            lock_until_ms: lock_until_ms.max(hold.lock_until_ms),
+            extensions_left: hold.extensions_left - 1,
+            ..hold
+        };
+        self.insert(extended.clone());
+        Ok(extended)
+    }
+
+    pub(super) fn secure(
+        &mut self,
+        id: &HoldId,
+        visitor: Holder,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused> {
+        let hold = self.own(id, visitor)?;
+        if hold.stage == Stage::Ordered {
+            return Ok(hold.clone());
+        }
+        if hold.plan_version != self.plan_version {
+            return Err(Refused::PlanChanged);
+        }
+        let cells = hold.cells(self.grid);
+        let lost: Vec<u32> = cells
+            .into_iter()
+            .filter(|cell| self.locks.get(cell) != Some(id))
+            .collect();
+        if !lost.is_empty() {
+            return Err(Refused::Taken(lost));
+        }
+        let Some(hold) = self.remove(id) else {
+            return Err(Refused::Gone);
+        };
+        let secured = Hold {
+            stage: Stage::Ordered,
+            lock_until_ms: lock_until_ms.max(hold.lock_until_ms),
+            ..hold
+        };
+        self.insert(secured.clone());
+        Ok(secured)
+    }
+
+    pub(super) fn unsecure(&mut self, id: &HoldId, lock_until_ms: i64) {
+        if let Some(hold) = self.remove(id) {
+            self.insert(Hold {
+                stage: Stage::Basket,
+                lock_until_ms,
+                ..hold
+            });
+        }
+    }
+
+    pub(super) fn deliver(&mut self, row: &SeatRow) {
+        if row.seq <= self.cursor {
+            return;
+        }
+        self.cursor = row.seq;
+        let cells = cells_of(&row.items, self.grid);
+        match row.kind {
+            SeatRowKind::Sell => {
+                self.remove(&row.hold);
+                for cell in &cells {
+                    self.locks.remove(cell);
+                }
+                self.picture.set(cells, CellState::Sold);
+                *self.bought.entry(row.visitor).or_default() += count(&row.items);
+            }
+            SeatRowKind::Free => {
+                let had_hold = self.remove(&row.hold).is_some();
+                let freed: Vec<u32> = cells
+                    .into_iter()
+                    .filter(|cell| match self.locks.get(cell) {
+                        Some(lock) => *lock == row.hold,
+                        None => self.picture.state(*cell) == CellState::Sold,
+                    })
+                    .collect();
+                // A hold that lapsed before its order did was never bought; only sold cells were.
+                let was_bought = !had_hold
+                    && freed
+                        .iter()
+                        .any(|cell| self.picture.state(*cell) == CellState::Sold);
+                if was_bought && let Some(bought) = self.bought.get_mut(&row.visitor) {
+                    *bought = bought.saturating_sub(count(&row.items));
+                }
+                for cell in &freed {
+                    self.locks.remove(cell);
+                }
+                self.picture.set(freed, CellState::Free);
+            }
+        }
+    }
+
+    /// Frees what is overdue and names what runs short; the flag says whether the batch was full.
+    pub(super) fn sweep(&mut self, now_ms: i64, batch_max: usize) -> (Vec<HoldSignal>, bool) {
+        let mut signals = Vec::new();
+        let signal = |hold: &Hold, state| HoldSignal {
+            visitor: hold.visitor,
+            hold: hold.id.clone(),
+            state,
+            expires_at_ms: hold.expires_at_ms,
+        };
+        while let Some((at, id)) = self.deadlines.first().cloned() {
+            if at > now_ms {
+                break;
+            }
+            if signals.len() >= batch_max {
+                return (signals, true);
+            }
+            if let Some(hold) = self.drop_hold(&id) {
+                signals.push(signal(&hold, "lapsed"));
+            }
+        }
+        while let Some((at, id)) = self.short_calls.first().cloned() {
+            if at > now_ms || signals.len() >= batch_max {
+                break;
+            }
+            self.short_calls.pop_first();
+            if let Some(hold) = self.holds.get(&id) {
+                signals.push(signal(hold, "short"));
+            }
+        }
+        (signals, false)
+    }
+
+    pub(super) fn lapsing_before(&self, until_ms: i64) -> u64 {
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
+        due.filter_map(|(_, id)| self.holds.get(id))
+            .filter(|hold| hold.stage == Stage::Basket)
+            .map(|hold| {
+                hold.items
+                    .iter()
+                    .map(|item| item.legs.len() as u64)
+                    .sum::<u64>()
+            })
+            .sum()
+    }
+
+    pub(super) fn basket_cells(&self) -> Vec<u32> {
+        let baskets = self
+            .holds
+            .values()
+            .filter(|hold| hold.stage == Stage::Basket);
+        baskets.flat_map(|hold| hold.cells(self.grid)).collect()
+    }
+
+    fn within_limit(&self, visitor: Holder, more: u32, limit: u32) -> Result<(), Refused> {
+        let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
+        let have = of(&self.bought) + of(&self.held);
+        // Giving back stays possible where the limit was lowered since.
+        if more > 0 && have + more > limit {
+            Err(Refused::Limit { have, limit })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn all_free(&self, cells: &[u32]) -> Result<(), Refused> {
+        let taken: Vec<u32> = cells
+            .iter()
+            .copied()
+            .filter(|cell| self.picture.state(*cell) != CellState::Free)
+            .collect();
+        if taken.is_empty() {
+            Ok(())
+        } else {
+            Err(Refused::Taken(taken))
+        }
+    }
+
+    fn lock(&mut self, cells: &[u32], id: &HoldId) {
+        for cell in cells {
+            self.locks.insert(*cell, id.clone());
+        }
+        self.picture.set(cells.iter().copied(), CellState::Held);
+    }
+
+    /// Frees those of the cells that still carry this hold's lock.
+    fn unlock(&mut self, cells: &[u32], id: &HoldId) {
+        let own: Vec<u32> = cells
+            .iter()
+            .copied()
+            .filter(|cell| self.locks.get(cell) == Some(id))
+            .collect();
+        for cell in &own {
+            self.locks.remove(cell);
+        }
+        self.picture.set(own, CellState::Free);
+    }
+
+    fn drop_hold(&mut self, id: &HoldId) -> Option<Hold> {
+        let hold = self.remove(id)?;
+        self.unlock(&hold.cells(self.grid), id);
+        Some(hold)
+    }
+
+    fn insert(&mut self, hold: Hold) {
+        *self.held.entry(hold.visitor).or_default() += count(&hold.items);
+        self.deadlines.insert((hold.lock_until_ms, hold.id.clone()));
+        if hold.stage == Stage::Basket {
+            self.short_calls
+                .insert((hold.expires_at_ms - SHORT_MS, hold.id.clone()));
+        }
+        self.holds.insert(hold.id.clone(), hold);
+    }
+
+    fn remove(&mut self, id: &HoldId) -> Option<Hold> {
+        let hold = self.holds.remove(id)?;
+        self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
+        self.short_calls
+            .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));
+        if let Some(held) = self.held.get_mut(&hold.visitor) {
+            *held = held.saturating_sub(count(&hold.items));
+            if *held == 0 {
+                self.held.remove(&hold.visitor);
+            }
+        }
+        Some(hold)
+    }
+}
+
+fn count(items: &[Held]) -> u32 {
+    u32::try_from(items.len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,225 @@
+//! The inventory store of one process: a real store for one machine, held to the same contract as the others.
+//! One lock a show, so that shows never wait for each other.
+
+mod cells;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use fairgate_pass::Holder;
+use tokio::sync::broadcast;
+
+use super::{HoldSignal, InventoryStore, Opening, Refused, SeatRow, Swept, View};
+use crate::holds::{Held, Hold};
+use crate::ids::{HoldId, ShowId};
+use crate::inventory::picture::{Changes, Counts};
+use cells::ShowCells;
+
+/// Signals kept for a slow reader; a socket that missed one reads its hold again.
+const SIGNALS_MAX: usize = 4_096;
+
+/// The in-process inventory store.
+#[derive(Clone)]
+pub struct MemoryStore {
+    shows: Arc<RwLock<HashMap<ShowId, Arc<Mutex<ShowCells>>>>>,
+    signals: broadcast::Sender<HoldSignal>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self {
+            shows: Arc::default(),
+            signals: broadcast::channel(SIGNALS_MAX).0,
+        }
+    }
+}
+
+impl MemoryStore {
+    fn find(&self, show: &ShowId) -> Option<Arc<Mutex<ShowCells>>> {
+        self.shows
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(show)
+            .cloned()
+    }
+
+    fn with<T>(
+        &self,
+        show: &ShowId,
+        act: impl FnOnce(&mut ShowCells) -> Result<T, Refused>,
+    ) -> Result<T, Refused> {
+        let cells = self.find(show).ok_or(Refused::NotReady)?;
+        let mut cells = locked(&cells);
+        act(&mut cells)
+    }
+
+    fn look<T>(&self, show: &ShowId, look: impl FnOnce(&ShowCells) -> T) -> Option<T> {
+        let cells = self.find(show)?;
+        let cells = locked(&cells);
+        Some(look(&cells))
+    }
+
+    fn tell(&self, signals: impl IntoIterator<Item = HoldSignal>) {
+        for signal in signals {
+            // No socket listening is no error.
+            let _ = self.signals.send(signal);
+        }
+    }
+}
+
+/// Every transition checks first and changes then, so a panic in between leaves nothing half-done behind.
+fn locked(cells: &Mutex<ShowCells>) -> MutexGuard<'_, ShowCells> {
+    cells.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[async_trait]
+impl InventoryStore for MemoryStore {
+    async fn is_open(&self, show: &ShowId) -> bool {
+        self.find(show).is_some()
+    }
+
+    async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
+        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = shows.get(show) {
+            let mut present = locked(present);
+            let baskets = present.basket_cells();
+            if !baskets.is_empty() {
+                return Err(Refused::Taken(baskets));
+            }
+            *present = ShowCells::open(opening);
+        } else {
+            shows.insert(show.clone(), Arc::new(Mutex::new(ShowCells::open(opening))));
+        }
+        Ok(())
+    }
+
+    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        self.with(&hold.id.show(), |cells| cells.take(hold.clone(), limit))
+    }
+
+    async fn change(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        add: Vec<Held>,
+        remove: Vec<u32>,
+        side_by_side: bool,
+        limit: u32,
+    ) -> Result<Hold, Refused> {
+        self.with(&hold.show(), |cells| {
+            cells.change(hold, visitor, add, &remove, side_by_side, limit)
+        })
+    }
+
+    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
+        self.with(&hold.show(), |cells| cells.own(hold, visitor).cloned())
+    }
+
+    async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused> {
+        self.with(&hold.show(), |cells| cells.release(hold, visitor))
+    }
+
+    async fn extend(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        expires_at_ms: i64,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused> {
+        self.with(&hold.show(), |cells| {
+            cells.extend(hold, visitor, expires_at_ms, lock_until_ms)
+        })
+    }
+
+    async fn secure(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused> {
+        let secured = self.with(&hold.show(), |cells| {
+            cells.secure(hold, visitor, lock_until_ms)
+        })?;
+        self.tell([HoldSignal {
+            visitor,
+            hold: hold.clone(),
+            state: "ordered",
+            expires_at_ms: secured.expires_at_ms,
+        }]);
+        Ok(secured)
+    }
+
+    async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64) {
+        if let Some(cells) = self.find(&hold.show()) {
+            locked(&cells).unsecure(hold, lock_until_ms);
+        }
+    }
+
+    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) {
+        if let Some(cells) = self.find(show) {
+            let mut cells = locked(&cells);
+            for row in rows {
+                cells.deliver(row);
+            }
+        }
+    }
+
+    async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
+        let shows: Vec<_> = self
+            .shows
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect();
+        let mut swept = Swept::default();
+        for show in shows {
+            let room = batch_max.saturating_sub(swept.lapsed.len());
+            let (signals, full) = locked(&show).sweep(now_ms, room);
+            swept.more |= full;
+            swept.lapsed.extend(
+                signals
+                    .iter()
+                    .filter(|s| s.state == "lapsed")
+                    .map(|s| s.hold.clone()),
+            );
+            self.tell(signals);
+        }
+        swept
+    }
+
+    async fn view(&self, show: &ShowId) -> Option<View> {
+        self.look(show, |cells| View {
+            version: cells.picture.version(),
+            states: cells.picture.states().to_vec(),
+        })
+    }
+
+    async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {
+        self.look(show, |cells| {
+            (
+                cells.picture.version(),
+                cells.grid.cells(),
+                cells.picture.packed(),
+            )
+        })
+    }
+
+    async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes> {
+        self.look(show, |cells| cells.picture.changes(since))
+    }
+
+    async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64) -> Option<(Counts, u64)> {
+        self.look(show, |cells| {
+            (
+                cells.picture.counts(),
+                cells.lapsing_before(now_ms + within_ms),
+            )
+        })
+    }
+
+    fn signals(&self) -> broadcast::Receiver<HoldSignal> {
+        self.signals.subscribe()
+    }
+}

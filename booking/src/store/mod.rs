@@ -1,0 +1,200 @@
+//! The seam to the fast state: who holds which cell until when. One method per domain transition, each atomic.
+//!
+//! Every implementation passes `contract::suite`. The ledger decides; a store may forget everything and is
+//! then opened again from the ledger.
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+pub mod memory;
+
+use async_trait::async_trait;
+use fairgate_pass::Holder;
+use tokio::sync::broadcast;
+
+use crate::holds::{Held, Hold};
+use crate::ids::{HoldId, ShowId};
+use crate::inventory::picture::{Changes, Counts};
+use crate::inventory::{CellState, Grid};
+
+/// Why a transition was not made; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// These cells are not free.
+    #[error("cells are not free: {0:?}")]
+    Taken(Vec<u32>),
+    /// The visitor would have more seats of the show than it may.
+    #[error("the visitor has {have} seats and may have {limit}")]
+    Limit {
+        /// Seats held and bought so far.
+        have: u32,
+        /// The show's limit.
+        limit: u32,
+    },
+    /// There is no such hold (any more).
+    #[error("the hold is gone")]
+    Gone,
+    /// The hold is somebody else's.
+    #[error("the hold is somebody else's")]
+    Foreign,
+    /// The hold has become an order.
+    #[error("the hold has become an order")]
+    Ordered,
+    /// A seat to give back is not in the hold.
+    #[error("seats are not in the hold: {0:?}")]
+    NotHeld(Vec<u32>),
+    /// The hold was extended as often as the show allows.
+    #[error("no extensions are left")]
+    NoExtensions,
+    /// The plan of the hold is not the show's plan any more.
+    #[error("the plan has changed")]
+    PlanChanged,
+    /// The store has no picture of the show, or cannot be reached.
+    #[error("the store is not ready for this show")]
+    NotReady,
+}
+
+/// A show's picture as the ledger knows it, to open the store with.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// The shape.
+    pub grid: Grid,
+    /// The pinned plan.
+    pub plan_version: u32,
+    /// The new incarnation, larger than every earlier one.
+    pub incarnation: u64,
+    /// Cells not for sale.
+    pub blocked: Vec<u32>,
+    /// What was sold, by visitor.
+    pub sold: Vec<(Holder, Vec<Held>)>,
+    /// What pending orders have taken.
+    pub ordered: Vec<Hold>,
+    /// The newest row of the seat outbox that this picture already contains.
+    pub cursor: u64,
+}
+
+/// A row of the show's seat outbox: what the ledger has decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeatRow {
+    /// Its number; rows are delivered in order, and a repeated one does nothing.
+    pub seq: u64,
+    /// What happens to the cells.
+    pub kind: SeatRowKind,
+    /// The hold behind it.
+    pub hold: HoldId,
+    /// The visitor behind it.
+    pub visitor: Holder,
+    /// The seats.
+    pub items: Vec<Held>,
+}
+
+/// What a seat outbox row does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeatRowKind {
+    /// The cells are sold, whoever's lock is on them.
+    Sell,
+    /// The cells are free again, where they are still this hold's.
+    Free,
+}
+
+/// What a visitor's socket is told about its own hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldSignal {
+    /// Whose hold.
+    pub visitor: Holder,
+    /// Which hold.
+    pub hold: HoldId,
+    /// `short`, `lapsed`, `ordered`.
+    pub state: &'static str,
+    /// The deadline as shown.
+    pub expires_at_ms: i64,
+}
+
+/// What one sweep freed.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// The holds that lapsed.
+    pub lapsed: Vec<HoldId>,
+    /// Whether the batch was full and more may be due.
+    pub more: bool,
+}
+
+/// The whole picture of a show at one version.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The version.
+    pub version: u64,
+    /// State by cell.
+    pub states: Vec<CellState>,
+}
+
+/// The fast state of all shows.
+#[async_trait]
+pub trait InventoryStore: Send + Sync + 'static {
+    /// Whether the store has a picture of the show.
+    async fn is_open(&self, show: &ShowId) -> bool;
+
+    /// Opens a show from the ledger's picture; an open one is replaced only if nothing but orders is held in it.
+    async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
+
+    /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.
+    async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused>;
+
+    /// Gives some seats back and takes others, whole or not at all; the deadline stays.
+    async fn change(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        add: Vec<Held>,
+        remove: Vec<u32>,
+        side_by_side: bool,
+        limit: u32,
+    ) -> Result<Hold, Refused>;
+
+    /// The hold, while it lives.
+    async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused>;
+
+    /// Frees the cells of a basket.
+    async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused>;
+
+    /// Moves the deadlines of a basket, while extensions last.
+    async fn extend(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        expires_at_ms: i64,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused>;
+
+    /// Locks a basket beyond the deadline of the claim that is about to be made, so that no sweep frees it
+    /// while an order has it. Asked again for an order that was made, it answers with the hold.
+    async fn secure(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused>;
+
+    /// Undoes `secure` after the ledger refused the claim: a basket again, or free.
+    async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64);
+
+    /// Carries out what the ledger decided, in order, once each.
+    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]);
+
+    /// Frees what is overdue in all open shows: a bounded batch.
+    async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept;
+
+    /// The whole picture.
+    async fn view(&self, show: &ShowId) -> Option<View>;
+
+    /// The whole picture, packed for the wire: version, cells, two bits a cell.
+    async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)>;
+
+    /// What changed after a version.
+    async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes>;
+
+    /// How many cells are in each state, and how many held ones fall within `within_ms`.
+    async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64) -> Option<(Counts, u64)>;
+
+    /// Signals for the sockets of the holds' owners.
+    fn signals(&self) -> broadcast::Receiver<HoldSignal>;
+}

@@ -1,0 +1,175 @@
+//! Tickets over HTTP: `GET /v1/tickets/{ticket}`, `.svg`, `.ics`, and the door's scan.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::{Printed, TicketDesk, render};
+use crate::clock::{Clock, rfc3339};
+use crate::door::{Door, Role, RoleKeys};
+use crate::http::{Path, Problem};
+use crate::idempotency::Answer;
+use crate::ids::{OrderId, ShowId, TicketId};
+
+/// What the handlers of tickets need.
+#[derive(Clone)]
+pub struct TicketRoutes {
+    /// Where tickets are.
+    pub desk: TicketDesk,
+    /// Who may read one.
+    pub door: Door,
+    /// Who may scan one.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// A ticket as its owner sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TicketView {
+    #[schema(value_type = String)]
+    ticket: TicketId,
+    #[schema(value_type = String)]
+    order: OrderId,
+    #[schema(value_type = String)]
+    show: ShowId,
+    title: String,
+    starts_at: String,
+    venue: String,
+    seat: String,
+    legs: Vec<u16>,
+    issued_at: String,
+    scanned_at: Option<String>,
+    /// Bought with play money: opens no door.
+    test: bool,
+    /// The compact JWS that the QR code holds; verify it with `/.well-known/jwks.json`.
+    signed: String,
+}
+
+/// What the door is told.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Scanned {
+    #[schema(value_type = String)]
+    ticket: TicketId,
+    #[schema(value_type = String)]
+    show: ShowId,
+    seat: String,
+    legs: Vec<u16>,
+    scanned_at: String,
+    test: bool,
+}
+
+/// Reads a ticket; `.svg` is its QR code, `.ics` its calendar entry.
+#[utoipa::path(get, path = "/v1/tickets/{ticket}", tag = "tickets", params(("ticket" = String, Path)),
+    responses((status = 200, body = TicketView), (status = 403), (status = 404)))]
+pub async fn read(
+    State(routes): State<TicketRoutes>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (id, form) = name.split_once('.').unwrap_or((&name, ""));
+    let ticket = routes.desk.find(id).await?;
+    let caller = routes
+        .door
+        .order(&headers, &ticket.order, routes.clock.now_ms() / 1_000)?;
+    caller.may_open(ticket.visitor)?;
+    let printed = routes.desk.print(ticket)?;
+    match form {
+        "" => Ok(Answer::json(200, &view(printed, routes.desk.test))?.into_response()),
+        "svg" => {
+            let svg = render::qr_svg(&printed.signed).map_err(|error| {
+                tracing::error!(%error, "a QR code could not be drawn");
+                Problem::new(
+                    500,
+                    "internal",
+                    "The code could not be drawn",
+                    "Nothing was changed. Show the order at the door.",
+                )
+            })?;
+            Ok((
+                [
+                    (header::CONTENT_TYPE, "image/svg+xml"),
+                    (header::CACHE_CONTROL, "private, no-store"),
+                ],
+                svg,
+            )
+                .into_response())
+        }
+        "ics" => {
+            let headers = [
+                (header::CONTENT_TYPE, "text/calendar; charset=utf-8"),
+                (header::CACHE_CONTROL, "private, no-store"),
+                (
+                    header::CONTENT_DISPOSITION,
+                    "attachment; filename=\"ticket.ics\"",
+                ),
+            ];
+            Ok((headers, render::calendar(&printed)).into_response())
+        }
+        _ => Err(Problem::not_found("form of a ticket", form)),
+    }
+}
+
+/// Scans a ticket at the door.
+#[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
+    responses((status = 200, body = Scanned), (status = 409), (status = 401)))]
+pub async fn scan(
+    State(routes): State<TicketRoutes>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Door)?;
+    let ticket = routes.desk.find(&id).await?;
+    let scanned = routes.desk.scan(&ticket, routes.clock.now_ms()).await?;
+    let (at_ms, first) = scanned.ok_or_else(|| Problem::not_found("ticket", &id))?;
+    if !first {
+        let detail = format!(
+            "This ticket was scanned at {}. Let nobody else in on it.",
+            rfc3339(at_ms)
+        );
+        return Err(Problem::new(
+            409,
+            "already_scanned",
+            "The ticket was scanned before",
+            detail,
+        )
+        .with("scanned_at", rfc3339(at_ms))
+        .with("seat", ticket.label));
+    }
+    Answer::json(
+        200,
+        &Scanned {
+            ticket: ticket.id,
+            show: ticket.show,
+            seat: ticket.label,
+            legs: ticket.legs,
+            scanned_at: rfc3339(at_ms),
+            test: routes.desk.test,
+        },
+    )
+}
+
+fn view(printed: Printed, test: bool) -> TicketView {
+    let Printed {
+        ticket,
+        title,
+        starts_at,
+        venue,
+        signed,
+    } = printed;
+    TicketView {
+        ticket: ticket.id,
+        order: ticket.order,
+        show: ticket.show,
+        title,
+        starts_at: starts_at.to_string(),
+        venue,
+        seat: ticket.label,
+        legs: ticket.legs,
+        issued_at: rfc3339(ticket.issued_at_ms),
+        scanned_at: ticket.scanned_at_ms.map(rfc3339),
+        test,
+        signed,
+    }
+}

@@ -1,0 +1,107 @@
+//! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and at the door.
+
+pub mod http;
+pub mod render;
+
+use std::sync::Arc;
+
+use fairgate_pass::{Keyring, TicketClaims};
+
+use crate::catalogue::Catalogue;
+use crate::http::Problem;
+use crate::ids::TicketId;
+use crate::ledger::{Ledger, LedgerError};
+use crate::orders::Ticket;
+
+/// Where tickets are read and scanned.
+#[derive(Clone)]
+pub struct TicketDesk {
+    /// Where they are kept.
+    pub ledger: Arc<dyn Ledger>,
+    /// What they are for.
+    pub catalogue: Catalogue,
+    /// What they are signed with.
+    pub keyring: Keyring,
+    /// Whether they were bought with play money.
+    pub test: bool,
+}
+
+/// A ticket with what stands on it.
+pub struct Printed {
+    /// The ledger's row.
+    pub ticket: Ticket,
+    /// The show's title.
+    pub title: String,
+    /// When the show begins, RFC 3339.
+    pub starts_at: jiff::Timestamp,
+    /// The venue's slug.
+    pub venue: String,
+    /// The compact JWS, as the QR code holds it.
+    pub signed: String,
+}
+
+impl TicketDesk {
+    /// A ticket of the ledger.
+    ///
+    /// # Errors
+    /// 404 `not_found`; 503 where the ledger does not answer.
+    pub async fn find(&self, id: &str) -> Result<Ticket, Problem> {
+        let missing = || Problem::not_found("ticket", id);
+        let parsed: TicketId = id.parse().map_err(|_| missing())?;
+        self.ledger.ticket(&parsed).await?.ok_or_else(missing)
+    }
+
+    /// Signs a ticket. The signature follows from the row, so the same ticket always looks the same.
+    ///
+    /// # Errors
+    /// 404 where its show is not in the catalogue any more.
+    pub fn print(&self, ticket: Ticket) -> Result<Printed, Problem> {
+        let show = self
+            .catalogue
+            .show(&ticket.show)
+            .ok_or_else(|| Problem::not_found("show", ticket.show.as_str()))?;
+        let starts_at = show.document.starts_at;
+        // A door needs the beginning of a long title, and a QR code is read faster the less it holds.
+        let title: String = show.document.title.chars().take(80).collect();
+        let claims = TicketClaims {
+            ticket: ticket.id.to_string(),
+            order: ticket.order.to_string(),
+            show: ticket.show.to_string(),
+            seat: ticket.label.clone(),
+            legs: ticket.legs.clone(),
+            title,
+            starts_at: starts_at.to_string(),
+            name: None,
+            iat: ticket.issued_at_ms / 1_000,
+            test: self.test,
+        };
+        let signed = self.keyring.sign_ticket(&claims).map_err(|error| {
+            tracing::error!(%error, ticket = %ticket.id, "a ticket does not fit a QR code");
+            Problem::new(
+                500,
+                "ticket_too_long",
+                "The ticket does not fit a code",
+                "The ticket is yours, but its code could not be drawn. Show the order at the door.",
+            )
+        })?;
+        Ok(Printed {
+            title: show.document.title.clone(),
+            starts_at,
+            venue: show.document.venue.to_string(),
+            ticket,
+            signed,
+        })
+    }
+
+    /// Scans a ticket at the door: the moment of its first scan, and whether it is this one.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it; then nobody was let in.
+    pub async fn scan(
+        &self,
+        ticket: &Ticket,
+        now_ms: i64,
+    ) -> Result<Option<(i64, bool)>, LedgerError> {
+        self.ledger.scan(&ticket.id, now_ms).await
+    }
+}

@@ -1,0 +1,49 @@
+//! A ticket as a QR code and as a calendar entry.
+
+use icalendar::{Calendar, Component, Event, EventLike};
+use qrcode::render::svg;
+use qrcode::{EcLevel, QrCode};
+
+use super::Printed;
+
+/// How long a calendar entry lasts: shows do not say when they end.
+const ENTRY_HOURS: i64 = 3;
+
+/// The QR code of a signed ticket, as an SVG image.
+///
+/// # Errors
+/// Where the text is too long for any code.
+pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
+    // Tickets are read off screens and paper at the door: the low level keeps the squares large.
+    let code = QrCode::with_error_correction_level(signed, EcLevel::L)?;
+    Ok(code
+        .render::<svg::Color<'_>>()
+        .min_dimensions(320, 320)
+        .quiet_zone(true)
+        .build())
+}
+
+/// The calendar entry of a ticket.
+#[must_use]
+pub fn calendar(printed: &Printed) -> String {
+    let stamp = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let ends_at = printed
+        .starts_at
+        .saturating_add(jiff::SignedDuration::from_hours(ENTRY_HOURS))
+        .unwrap_or(printed.starts_at);
+    let issued =
+        jiff::Timestamp::from_millisecond(printed.ticket.issued_at_ms).unwrap_or(printed.starts_at);
+    let event = Event::new()
+        .uid(printed.ticket.id.as_str())
+        .summary(&printed.title)
+        .location(&printed.venue)
+        .description(&format!("Seat {}", printed.ticket.label))
+        .append_property(icalendar::Property::new("DTSTAMP", stamp(issued)))
+        .append_property(icalendar::Property::new(
+            "DTSTART",
+            stamp(printed.starts_at),
+        ))
+        .append_property(icalendar::Property::new("DTEND", stamp(ends_at)))
+        .done();
+    Calendar::new().push(event).done().to_string()
+}

@@ -1,0 +1,162 @@
+//! What is said of a plan that cannot be sold.
+
+use booking::catalogue::plan::{Fault, PLAN_BYTES_MAX, parse_seatsio};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{chart, codes, small};
+
+fn faults(chart: &Value) -> Vec<Fault> {
+    parse_seatsio(&chart.to_string()).expect_err("the chart has faults")
+}
+
+#[test]
+fn a_faulty_chart_is_refused_with_every_fault_and_where_it_stands() {
+    let Some(text) = chart("sampleChartWithErrors") else {
+        return;
+    };
+    let faults = parse_seatsio(&text).expect_err("it is faulty on purpose");
+    let found: Vec<(&str, &str)> = faults
+        .iter()
+        .map(|fault| (fault.code, fault.at.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("duplicate_label", r#"row[0] "A" › seat[1] "1""#),
+            ("no_label", r#"row[0] "A" › seat[2]"#),
+            ("no_category", r#"row[0] "A" › seat[3] "4""#),
+        ]
+    );
+    assert!(
+        faults[0].message.contains(r#"row[0] "A" › seat[0] "1""#),
+        "{}",
+        faults[0]
+    );
+}
+
+#[test]
+fn what_is_no_chart_is_one_fault() {
+    let one = |text: &str| {
+        let faults = parse_seatsio(text).expect_err("this is no chart");
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        (faults[0].code, faults[0].at.clone())
+    };
+    assert_eq!(
+        one("{\n \"name\": }"),
+        ("malformed_json", "line 2 column 10".to_owned())
+    );
+    assert_eq!(one("").0, "malformed_json");
+    for text in ["[]", "7", "{}", r#"{"subChart": []}"#] {
+        assert_eq!(one(text).0, "not_a_chart");
+    }
+    assert_eq!(one(r#"{"subChart": {}}"#).0, "no_seats");
+    assert_eq!(one(&" ".repeat(PLAN_BYTES_MAX + 1)).0, "too_large");
+    assert_eq!(one(&"[".repeat(100_000)).0, "malformed_json");
+}
+
+#[test]
+fn all_faults_are_told_at_once_and_a_faulty_seat_still_holds_its_label() {
+    let mut chart = small();
+    let rows = &mut chart["subChart"]["rows"];
+    rows[0]["seats"][0]["categoryKey"] = json!(99);
+    rows[0]["seats"][1]["x"] = json!(1e12);
+    rows[0]["seats"][2]["label"] = json!("1");
+    rows[1]["label"] = json!("  ");
+    rows[1]["seats"][0]["y"] = Value::Null;
+    rows[1]["seats"][1]["accessible"] = json!("yes");
+    chart["subChart"]["generalAdmissionAreas"][0]["capacity"] = json!(0);
+    let faults = faults(&chart);
+    assert_eq!(
+        codes(&faults),
+        [
+            "unknown_category",
+            "bad_coordinate",
+            "duplicate_label",
+            "empty_label",
+            "bad_coordinate",
+            "bad_flag",
+            "bad_capacity",
+        ]
+    );
+    assert_eq!(faults[0].at, r#"row[0] "A" › seat[0] "1""#);
+}
+
+#[test]
+fn capacities_that_are_no_number_of_people_are_refused() {
+    for capacity in [
+        json!(0),
+        json!(-3),
+        json!(1_000_001),
+        json!(2.5),
+        json!("12"),
+        Value::Null,
+    ] {
+        let mut chart = small();
+        chart["subChart"]["generalAdmissionAreas"][0]["capacity"] = capacity.clone();
+        assert_eq!(codes(&faults(&chart)), ["bad_capacity"], "{capacity}");
+    }
+    let mut chart = small();
+    chart["subChart"]["generalAdmissionAreas"][0]["capacity"] = json!(500_000);
+    assert_eq!(codes(&faults(&chart)), ["too_many_seats"]);
+}
+
+#[test]
+fn one_label_cannot_name_a_seat_and_a_unit_of_an_area() {
+    let mut chart = small();
+    chart["subChart"]["generalAdmissionAreas"][0]["label"] = json!("A");
+    assert_eq!(codes(&faults(&chart)), ["duplicate_label"]);
+}
+
+#[test]
+fn a_section_with_an_unknown_category_is_one_fault_not_one_a_seat() {
+    let seats: Vec<Value> = (0..10)
+        .map(|n| json!({"label": n.to_string(), "x": n * 20, "y": 0, "categoryKey": null}))
+        .collect();
+    let mut chart = small();
+    chart["subChart"]["sections"] = json!([{"label": "S", "categoryKey": 7, "zone": "nowhere",
+        "subChart": {"rows": [{"label": "A", "seats": seats}]}}]);
+    assert_eq!(codes(&faults(&chart)), ["unknown_zone", "unknown_category"]);
+}
+
+#[test]
+fn what_is_sold_as_a_whole_is_refused_rather_than_sold_in_parts() {
+    let mut chart = small();
+    chart["subChart"]["tables"] =
+        json!([{"label": "T1", "bookAsAWhole": true, "center": {"x": 0, "y": 0}, "seats": []}]);
+    chart["subChart"]["generalAdmissionAreas"][0]["variableOccupancy"] = json!(true);
+    assert_eq!(codes(&faults(&chart)), ["not_supported", "not_supported"]);
+}
+
+/// Every place in a document, as JSON pointers.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Array(list) => (0..)
+            .zip(list)
+            .for_each(|(n, inner): (u32, _)| pointers(inner, &format!("{at}/{n}"), found)),
+        Value::Object(object) => object
+            .iter()
+            .for_each(|(key, inner)| pointers(inner, &format!("{at}/{key}"), found)),
+        _ => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_damage_to_a_chart_gets_more_than_faults(spots in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..12), 1..4)) {
+        let mut chart = small();
+        for (spot, value) in spots {
+            let values = [Value::Null, json!(true), json!(-1), json!(1e300), json!(4.5), json!(""), json!("?"), json!("A"),
+                json!([]), json!({}), json!([{}]), json!({"x": 1})];
+            let mut all = Vec::new();
+            pointers(&chart, "", &mut all);
+            let at = spot.get(&all).clone();
+            *chart.pointer_mut(&at).expect("it was just listed") = values[value].clone();
+        }
+        match parse_seatsio(&chart.to_string()) {
+            Ok(map) => prop_assert!(map.cell_count() > 0),
+            Err(faults) => prop_assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.message.is_empty())),
+        }
+    }
+}

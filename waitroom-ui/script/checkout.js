@@ -1,0 +1,72 @@
+// The checkout: shows what is held and until when, asks who is buying, places the order once, and goes on to it.
+
+import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
+import { Countdown, skewOf } from "./countdown.js";
+import { forgetHold, holdKept, Intent } from "./holds.js";
+import { keepOrder } from "./keys.js";
+
+const id = data.hold?.hold ?? (typeof data.hold === "string" ? data.hold : decodeURIComponent(location.pathname.split("/").pop()));
+const intent = new Intent();
+const countdown = new Countdown($("clock"), () => expired());
+let hold = null;
+
+async function start() {
+  ready();
+  const ordered = kept.get(`ordered.${id}`);
+  if (ordered) return location.replace(`/o/${encodeURIComponent(ordered)}`);
+  const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
+  const known = holdKept(id);
+  if (answer.ok) hold = { ...known, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
+  else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? expired(known) : showProblem(answer.problem);
+  else hold = known ?? (data.hold?.seats ? { ...data.hold, skew_ms: skewOf(data.hold.server_time) } : null);
+  if (!hold) return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
+  if (hold.state === "ordered") return showProblem({ code: "hold_ordered", status: 409 });
+  $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: seat.label }), make("b", { text: money(seat.price) }))));
+  put("total", money(hold.total));
+  if (back()) $("back").href = back();
+  countdown.start(hold.expires_at, hold.skew_ms ?? 0);
+}
+
+const back = () => {
+  const slug = hold?.show ?? holdKept(id)?.show ?? data.show?.show;
+  return slug ? `/s/${encodeURIComponent(slug)}` : null;
+};
+
+function expired() {
+  countdown.stop();
+  show($("buyer-form"), false);
+  showProblem({ code: "hold_expired", status: 410 }, {}, [{ label: t("checkout.back"), href: back() ?? "/" }]);
+}
+
+async function pay(event) {
+  event.preventDefault();
+  const [name, email] = [$("buyer-name").value.trim(), $("buyer-email").value.trim()];
+  const faults = [["name", !name], ["email", !email || !$("buyer-email").checkValidity()]];
+  for (const [field, wrong] of faults) {
+    show($(`${field}-fault`), wrong);
+    $(`buyer-${field}`).setAttribute("aria-invalid", String(wrong));
+  }
+  const first = faults.find(([, wrong]) => wrong);
+  if (first) return $(`buyer-${first[0]}`).focus();
+  $("pay").disabled = true;
+  put("pay", t("checkout.paying"));
+  const answer = await intent.send("POST", `/v1/holds/${encodeURIComponent(id)}/order`, { buyer: { name, email } });
+  $("pay").disabled = false;
+  put("pay", t("checkout.pay"));
+  if (!answer.ok) return refused(answer.problem);
+  const { order, order_key, payment } = answer.body;
+  keepOrder(order, { key: order_key, show: hold?.show, payment });
+  kept.set(`ordered.${id}`, order);
+  if (hold?.show) forgetHold(hold.show, id);
+  location.assign(`/o/${encodeURIComponent(order)}`);
+}
+
+function refused(problem) {
+  if (problem.code === "hold_expired") return expired();
+  const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
+  const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
+  showProblem(problem, {}, actions);
+}
+
+$("buyer-form").addEventListener("submit", pay);
+start();

@@ -1,0 +1,225 @@
+// What every page's script needs: its texts and data, requests that never throw, problems in plain words, numbers and
+// times in the reader's own manner, announcements that do not chatter, and the little that is kept in this browser.
+
+document.documentElement.classList.add("js");
+
+export const $ = (id) => document.getElementById(id);
+const texts = JSON.parse($("texts")?.textContent || "{}");
+export const data = JSON.parse($("data")?.textContent || "{}");
+
+// The page's language in the reader's own region, where the browser says which: dates differ between them.
+const page = document.documentElement.lang || "en";
+const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
+const numbers = new Intl.NumberFormat(locale);
+const plurals = new Intl.PluralRules(page);
+
+export const count = (n) => (typeof n === "number" && Number.isFinite(n) ? numbers.format(n) : "–");
+
+/** The text at a dotted key, with values put where it says `{name}`; one that counts is chosen by `n`. */
+export function t(key, values = {}) {
+  let text = raw(key);
+  if (text && typeof text === "object") text = text[plurals.select(values.n)] ?? text.other;
+  return String(text ?? key).replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = values[name];
+    return value === undefined ? whole : typeof value === "number" ? count(value) : String(value);
+  });
+}
+
+/** The entry at a dotted key as it stands, or undefined: for groups, and for asking whether there is one. */
+export const raw = (key) => key.split(".").reduce((at, part) => at?.[part], texts);
+
+/** Seconds as `40 s`, `12 min`, `2 h 5 min`; never less than it is. */
+export function span(seconds) {
+  if (!Number.isFinite(seconds)) return "–";
+  if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s`;
+  const minutes = Math.ceil(seconds / 60);
+  const [h, m] = [Math.floor(minutes / 60), minutes % 60];
+  return h ? (m ? `${h} h ${m} min` : `${h} h`) : `${m} min`;
+}
+
+/** Seconds as a clock face, `4:07`. */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** Money in minor units, as the reader's language writes it. */
+export function money(value) {
+  if (!value || typeof value.amount !== "number") return "";
+  const format = new Intl.NumberFormat(locale, { style: "currency", currency: value.currency });
+  return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
+}
+
+/** A time for people. With an offset of its own it is a venue's wall clock and stays that; in UTC it becomes local. */
+export function when(text) {
+  const time = new Date(text);
+  if (!text || Number.isNaN(time.getTime())) return text || "–";
+  const own = /[+-]\d\d:\d\d$/.test(text) && !/[+-]00:00$/.test(text);
+  if (!own) return new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(time);
+  const wall = new Date(`${text.slice(0, 19)}Z`);
+  const shown = new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(wall);
+  return t("common.venue_time", { time: shown });
+}
+
+export function localiseTimes() {
+  for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime);
+}
+
+export function show(element, visible = true) {
+  if (element) element.hidden = !visible;
+}
+
+export function put(id, text) {
+  const at = $(id);
+  if (at && at.textContent !== text) at.textContent = text;
+}
+
+/** Makes an element: `make("li", { class: "x", text: "…" }, child, …)`. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") element.textContent = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// --- Requests ------------------------------------------------------------------------------------------------------
+
+/**
+ * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the problem `offline`.
+ * `options`: body (sent as JSON), bearer, key (Idempotency-Key), accept, binary (body as ArrayBuffer), text.
+ */
+export async function call(method, path, options = {}) {
+  const headers = { accept: options.accept ?? "application/json" };
+  if (options.body !== undefined) headers["content-type"] = "application/json";
+  if (options.bearer) headers.authorization = `Bearer ${options.bearer}`;
+  if (options.key) headers["idempotency-key"] = options.key;
+  try {
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const answer = await fetch(path, { method, headers, body, credentials: "same-origin", cache: options.cache ?? "no-store" });
+    if (answer.ok) return { ok: true, status: answer.status, headers: answer.headers, body: await readBody(answer, options) };
+    const problem = (await answer.json().catch(() => null)) ?? {};
+    problem.status = answer.status;
+    problem.code ??= answer.status >= 500 ? "server" : answer.status === 404 ? "not_found" : "unknown";
+    problem.retry_after_s = Number(answer.headers.get("retry-after")) || undefined;
+    return { ok: false, status: answer.status, headers: answer.headers, problem };
+  } catch {
+    return { ok: false, status: 0, problem: { code: "offline", status: 0 } };
+  }
+}
+
+async function readBody(answer, options) {
+  if (options.binary) return answer.arrayBuffer();
+  if (options.text) return answer.text();
+  return answer.status === 204 ? null : answer.json();
+}
+
+/** Whether the same try may succeed later, without anybody changing anything. */
+export const mayPass = (problem) => problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
+
+// --- Problems ------------------------------------------------------------------------------------------------------
+
+/**
+ * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text; `actions` are
+ * `{ label, href }` or `{ label, run }`. Called with null it clears.
+ */
+export function showProblem(problem, values = {}, actions = []) {
+  const at = $("problem");
+  if (!problem) {
+    show(at, false);
+    at.removeAttribute("data-code");
+    return at.replaceChildren();
+  }
+  const kind = [problem.reason, problem.code].find((one) => one && raw(`problems.${one}`)) ?? fallbackKind(problem.status);
+  const own = kind === problem.code || kind === problem.reason;
+  const line = (label, text) => make("p", {}, make("b", { text: label }), ` ${text}`);
+  at.dataset.code = problem.code;
+  at.replaceChildren(
+    make("h2", {}, make("span", { class: "shape", "data-shape": "warning" }), (!own && problem.title) || t(`problems.${kind}.title`)),
+    make("p", { text: own ? t(`problems.${kind}.what`, values) : problem.detail || t(`problems.${kind}.what`, values) }),
+    line(t("common.unchanged"), t(`problems.${kind}.unchanged`, values)),
+    line(t("common.next"), t(`problems.${kind}.next`, values)),
+  );
+  if (actions.length) {
+    at.append(make("p", { class: "actions" }, ...actions.map((a) => (a.href ? make("a", { class: "button", href: a.href, text: a.label }) : make("button", { class: "button", type: "button", text: a.label, onclick: a.run })))));
+  }
+  if (problem.request_id && (!own || problem.status >= 500)) at.append(make("p", { class: "hint", text: t("common.request_id", { id: problem.request_id }) }));
+  show(at);
+  at.focus({ preventScroll: true });
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  at.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+}
+
+function fallbackKind(status) {
+  if (status >= 500) return "server";
+  return status === 422 || status === 400 ? "invalid" : "unknown";
+}
+
+export const problemShown = () => $("problem").dataset.code ?? null;
+
+// --- Announcements -------------------------------------------------------------------------------------------------
+
+const QUIET_MS = 30_000;
+let saidAt = -QUIET_MS;
+let waitingToSay = 0;
+
+/** Says something to screen readers: news at most every 30 s, the latest winning; what is `urgent` at once. */
+export function announce(text, urgent = false) {
+  clearTimeout(waitingToSay);
+  const speak = () => {
+    saidAt = performance.now();
+    $("say").textContent = text;
+  };
+  const wait = urgent ? 0 : Math.max(0, saidAt + QUIET_MS - performance.now());
+  if (wait === 0) speak();
+  else waitingToSay = setTimeout(speak, wait);
+}
+
+// --- What this browser keeps ---------------------------------------------------------------------------------------
+
+/** localStorage that may be full, forbidden or hold nonsense: then it is as if nothing were kept. */
+export const kept = {
+  get(name) {
+    try {
+      return JSON.parse(localStorage.getItem(`fairgate.${name}`));
+    } catch {
+      return null;
+    }
+  },
+  set(name, value) {
+    try {
+      localStorage.setItem(`fairgate.${name}`, JSON.stringify(value));
+    } catch {
+      // A page that cannot keep works all the same, until it is left.
+    }
+  },
+  remove(name) {
+    try {
+      localStorage.removeItem(`fairgate.${name}`);
+    } catch {
+      // Nothing was kept, so nothing is left.
+    }
+  },
+};
+
+/** Removes the kept entries under a prefix that `stale` picks, so that years of orders do not pile up. */
+export function sweepKept(prefix, stale) {
+  try {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(`fairgate.${prefix}`));
+    for (const name of names) if (stale(kept.get(name.slice("fairgate.".length)))) localStorage.removeItem(name);
+  } catch {
+    // As above.
+  }
+}
+
+export function randomHex(bytes) {
+  return [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/** A page's last step of starting. */
+export function ready() {
+  localiseTimes();
+}

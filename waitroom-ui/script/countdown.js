@@ -1,0 +1,44 @@
+// A clock that runs down to a deadline of the server's: it trusts the server's time, not this device's.
+
+import { announce, clock, t } from "./core.js";
+
+/** Milliseconds this device is behind the server; 0 where the server did not say. */
+export const skewOf = (serverTime) => (serverTime ? Date.parse(serverTime) - Date.now() : 0);
+
+export class Countdown {
+  /** `over()` is called once when the time is over. */
+  constructor(element, over) {
+    this.element = element;
+    this.over = over;
+  }
+
+  start(expiresAt, skewMs) {
+    this.stop();
+    this.until = Date.parse(expiresAt) - skewMs;
+    if (Number.isNaN(this.until)) return;
+    this.said = Math.ceil((this.until - Date.now()) / 60_000);
+    this.timer = setInterval(() => this.tick(), 500);
+    this.tick();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.element.textContent = "";
+  }
+
+  tick() {
+    const left = (this.until - Date.now()) / 1000;
+    const words = left > 0 ? t("common.time_left", { time: clock(left) }) : t("common.time_over");
+    if (this.element.textContent !== words) this.element.textContent = words;
+    this.element.dataset.short = String(left < 60);
+    const minutes = Math.ceil(left / 60);
+    if (minutes < this.said && minutes > 0) {
+      this.said = minutes;
+      announce(t("common.time_left_minutes", { n: minutes }));
+    }
+    if (left <= 0) {
+      clearInterval(this.timer);
+      this.over();
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// Checks a published draw from the seat of one visitor, step by step, and keeps apart what holds, what does not, and
+// what this browser cannot know. Pure but for WebCrypto; the words for each step stand in the texts.
+
+import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
+
+/**
+ * `record` as `GET …/draw`, `place` `{number, rank}`, `proof` as `GET …/draw/proof/{number}` (null for a late number),
+ * `own` what this browser kept: `{secret?, commitment?, root?}`, `jwks` or null. `progress(part)` is awaited now and then.
+ * Answers `[{step, result: "pass" | "fail" | "skip", expected?}]`.
+ */
+export async function check({ record, place, proof, own, jwks }, progress) {
+  const steps = [];
+  const say = (step, result, more = {}) => steps.push({ step, result, ...more });
+  const held = (step, holds, more) => say(step, holds ? "pass" : "fail", more);
+  const bytes = (hex) => fromHex(hex ?? "");
+  const secret = bytes(record.secret);
+  const root = bytes(record.root);
+
+  held("commitment", toHex(await commitment(secret)) === record.commitment?.toLowerCase());
+  if (own.commitment) held("first_seen", own.commitment === record.commitment);
+  else say("first_seen", "skip");
+
+  const signed = await signature(record, jwks);
+  say("signature", signed);
+
+  if (own.root) held("root_seen", own.root === record.root);
+  else say("root_seen", "skip");
+
+  const late = place.number >= record.n;
+  if (late) {
+    held("late", place.rank === place.number);
+  } else {
+    const given = proof && (await rootFromPath(place.number, record.n, bytes(proof.holder), proof.path.map(bytes)));
+    held("leaf", Boolean(given) && proof.number === place.number && toHex(given) === record.root.toLowerCase());
+    if (own.secret) held("holder", Boolean(proof) && toHex(await holderOf(bytes(own.secret))) === proof.holder.toLowerCase());
+    else say("holder", "skip");
+  }
+
+  const worked = await seed(secret, record.n, root, bytes(record.beacon));
+  held("seed", toHex(worked) === record.seed?.toLowerCase());
+  if (!late) {
+    const expected = await rankOf(worked, record.n, place.number, progress);
+    held("rank", expected === place.rank && (!proof || proof.rank === undefined || proof.rank === null || proof.rank === expected), { expected });
+  }
+  return steps;
+}
+
+/** `fail` if the signed text says something else or the signature is wrong, `skip` if only the text could be compared. */
+async function signature(record, jwks) {
+  const parts = (record.signature ?? "").split(".");
+  if (parts.length !== 3) return "fail";
+  let header;
+  let payload;
+  try {
+    header = JSON.parse(new TextDecoder().decode(base64url(parts[0])));
+    payload = JSON.parse(new TextDecoder().decode(base64url(parts[1])));
+  } catch {
+    return "fail";
+  }
+  const same = ["room", "n", "voids", "root", "frozen_at"].every((name) => payload[name] === record[name]);
+  if (!same) return "fail";
+  const key = jwks?.keys?.find((candidate) => candidate.kid === header.kid);
+  if (!key) return jwks ? "fail" : "skip";
+  if (header.alg !== "EdDSA" || key.kty !== "OKP" || key.crv !== "Ed25519") return "fail";
+  let imported;
+  try {
+    imported = await crypto.subtle.importKey("jwk", { kty: key.kty, crv: key.crv, x: key.x }, { name: "Ed25519" }, false, ["verify"]);
+  } catch {
+    return "skip"; // A browser without Ed25519.
+  }
+  const text = new TextEncoder().encode(`${parts[0]}.${parts[1]}`);
+  return (await crypto.subtle.verify({ name: "Ed25519" }, imported, base64url(parts[2]), text)) ? "pass" : "fail";
+}
+
+function base64url(text) {
+  const plain = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
+  return Uint8Array.from(plain, (c) => c.charCodeAt(0));
+}
+
+/** `fail` if anything fails, `partly` if something that mattered could not be checked, else `pass`. */
+export function verdict(steps) {
+  if (steps.some((step) => step.result === "fail")) return "fail";
+  return steps.some((step) => step.result === "skip" && ["holder", "signature"].includes(step.step)) ? "partly" : "pass";
+}

@@ -1,0 +1,50 @@
+// What this browser remembers of holds, and how it asks for them: the deadline by the server's clock, one key per
+// intent so that a retry never takes seats twice, and which seats a refusal names.
+
+import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
+import { skewOf } from "./countdown.js";
+
+/** Keeps a hold for its show's page and for the checkout. */
+export function rememberHold(show, room, answer) {
+  const hold = { ...answer, show, room, skew_ms: skewOf(answer.server_time) };
+  kept.set(`hold.${answer.hold}`, hold);
+  kept.set(`held.${show}`, answer.hold);
+  sweepKept("hold.", (one) => !one || Date.parse(one.expires_at) + 86_400_000 < Date.now());
+  return hold;
+}
+
+export const holdKept = (id) => kept.get(`hold.${id}`);
+
+export function forgetHold(show, id) {
+  kept.remove(`hold.${id}`);
+  if (kept.get(`held.${show}`) === id) kept.remove(`held.${show}`);
+}
+
+/** The hold of a show that this browser has, as the server knows it now; null if there is none any more. */
+export async function holdOf(show, room) {
+  const id = kept.get(`held.${show}`);
+  const known = id && holdKept(id);
+  if (!known) return null;
+  const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
+  if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...known, ...answer.body });
+  const gone = answer.ok || answer.status === 404 || answer.status === 410 || Date.parse(known.expires_at) - known.skew_ms <= Date.now();
+  if (gone) forgetHold(show, id);
+  return gone ? null : known;
+}
+
+/** Sends an intent under one idempotency key until it is decided: the same body again means the same try. */
+export class Intent {
+  async send(method, path, body) {
+    const text = JSON.stringify([method, path, body]);
+    if (this.text !== text) [this.text, this.key] = [text, randomHex(16)];
+    const answer = await call(method, path, { body, key: this.key });
+    if (answer.ok || !mayPass(answer.problem)) this.text = null;
+    return answer;
+  }
+}
+
+/** Labels from what a problem names: `["A-1"]`, `[{label}]` or `{seats: …}`. */
+export function labelsOf(value) {
+  const list = Array.isArray(value) ? value : (value?.seats ?? []);
+  return list.map((seat) => (typeof seat === "string" ? seat : seat.label)).filter(Boolean);
+}

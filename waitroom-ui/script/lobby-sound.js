@@ -1,0 +1,34 @@
+// A short chime when one's turn comes, for those who asked for it. Made on the spot, so nothing is downloaded.
+
+import { $, kept, show } from "./core.js";
+
+let context = null;
+
+/** Shows the switch; sound has to be allowed by a touch, so ticking it opens the audio and lets it be heard once. */
+export function wireSound() {
+  if (!globalThis.AudioContext) return;
+  show($("sound-line"));
+  $("sound").checked = Boolean(kept.get("sound"));
+  $("sound").addEventListener("change", () => {
+    kept.set("sound", $("sound").checked);
+    if ($("sound").checked) chime();
+  });
+  addEventListener("pointerdown", () => $("sound").checked && (context ??= new AudioContext()), { once: true });
+}
+
+export function chime() {
+  if (!$("sound")?.checked) return;
+  context ??= new AudioContext();
+  context.resume().catch(() => {});
+  for (const [at, hertz] of [[0, 660], [0.22, 880]]) {
+    const tone = context.createOscillator();
+    const gain = context.createGain();
+    tone.frequency.value = hertz;
+    gain.gain.setValueAtTime(0.0001, context.currentTime + at);
+    gain.gain.exponentialRampToValueAtTime(0.25, context.currentTime + at + 0.03);
+    gain.gain.exponentialRampToValueAtTime(0.0001, context.currentTime + at + 0.5);
+    tone.connect(gain).connect(context.destination);
+    tone.start(context.currentTime + at);
+    tone.stop(context.currentTime + at + 0.55);
+  }
+}

@@ -1,0 +1,101 @@
+// Shows a room and a place in the lobby: the same page the server rendered, kept up to date. It decides nothing.
+
+import { $, count, put, raw, show, span, t, when } from "./core.js";
+import { showDrawCheck } from "./lobby-draw.js";
+import { lobbyState } from "./lobby-state.js";
+
+/** Puts `{room, place, line, placeAt}` on the page and answers the state shown. */
+export function render({ room, place, line, placeAt }) {
+  const state = lobbyState(room, place);
+  const words = raw(`lobby.state.${state}`) ? state : "waiting_selling";
+  if ($("place").dataset.state !== state) $("place").dataset.state = state;
+  put("state-title", t(`lobby.state.${words}.title`));
+  put("state-body", t(`lobby.state.${words}.body`));
+  renderRoom(room, line);
+  renderPlace(room, place, line, placeAt);
+  show($("join-form"), !place && ["prequeue", "drawing", "selling", "sold_out"].includes(room.phase));
+  show($("turn-form"), state === "called");
+  show($("go-seats"), state === "admitted");
+  show($("to-home"), state === "closed");
+  show($("leave-box"), Boolean(place) && state !== "closed" && state !== "done");
+  show($("check-line"), Boolean(place));
+  showDrawCheck(room, place);
+  document.title = titleOf(room, place, state);
+  return state;
+}
+
+function titleOf(room, place, state) {
+  if (state === "called") return t("lobby.title_turn", { title: room.title });
+  if (state === "waiting_selling" && typeof place.ahead === "number") return t("lobby.title_ahead", { n: place.ahead, title: room.title });
+  return t("lobby.title_phase", { phase: t(`lobby.phase.${room.phase}`), title: room.title });
+}
+
+function renderRoom(room, line) {
+  const chip = $("phase");
+  if (chip.dataset.phase !== room.phase) chip.dataset.phase = room.phase;
+  const words = chip.querySelector(".words");
+  if (words.textContent !== t(`lobby.phase.${room.phase}`)) words.textContent = t(`lobby.phase.${room.phase}`);
+  show($("paused"), Boolean(room.paused));
+  show($("message"), Boolean(room.message));
+  $("message").querySelector("span").textContent = room.message ?? "";
+  put("joined", count(room.joined));
+  put("waiting", count(room.waiting));
+  put("pace", paceWords(room));
+  if (room.seats) put("seats-left", t("lobby.seats_of", room.seats));
+  const lapsing = line?.seats?.lapsing_5m;
+  show($("lapsing"), Boolean(lapsing));
+  if (lapsing) put("lapsing", t("lobby.lapsing", { n: lapsing }));
+  for (const [id, value] of [["opens-at", room.opens_at], ["draw-at", room.draw_at], ["closes-at", room.closes_at]]) {
+    if ($(id) && value && $(id).dateTime !== value) {
+      $(id).dateTime = value;
+      put(id, when(value));
+    }
+  }
+}
+
+function paceWords(room) {
+  if (!room.per_s || room.paused || room.phase !== "selling") return t("lobby.pace_none");
+  return room.per_s >= 1 ? t("lobby.pace_value", { n: Math.round(room.per_s) }) : t("lobby.pace_minute", { n: Math.max(1, Math.round(room.per_s * 60)) });
+}
+
+function renderPlace(room, place, line, placeAt) {
+  show($("facts-place"), Boolean(place));
+  show($("figure"), place?.state === "waiting" && typeof place.ahead === "number" && room.phase !== "closed");
+  if (!place) return;
+  put("number", count(place.number));
+  $("number").dataset.value = place.number ?? "";
+  const ranked = typeof place.rank === "number";
+  put("rank", ranked ? count(place.rank + 1) : t("lobby.after_draw"));
+  $("rank").dataset.value = ranked ? place.rank : "";
+  put("ahead", count(place.ahead ?? undefined));
+  $("ahead").dataset.value = place.ahead ?? "";
+  const bar = $("progress");
+  show(bar, ranked && place.rank > 0 && typeof place.ahead === "number");
+  if (!bar.hidden) {
+    bar.max = place.rank;
+    bar.value = Math.max(0, place.rank - place.ahead);
+  }
+  const moving = place.state === "waiting" && room.phase === "selling";
+  show($("wait-tile"), moving);
+  put("wait", waitWords(room, place, placeAt));
+  show($("odds-tile"), moving && typeof place.odds === "number");
+  if (typeof place.odds === "number") put("odds", place.odds < 0.01 ? t("lobby.odds_low") : t("lobby.odds_value", { pct: Math.round(place.odds * 100) }));
+  show($("claim-before"), Boolean(place.claim_before));
+  if (place.claim_before) {
+    const at = $("claim-before").querySelector("time");
+    at.dateTime = place.claim_before;
+    at.textContent = when(place.claim_before);
+  }
+}
+
+/** The server's interval while it is fresh, for as many as are still ahead of those it was told for; else what the present pace gives. */
+function waitWords(room, place, placeAt) {
+  if (room.paused) return t("lobby.wait_pause");
+  const passed = (performance.now() - placeAt) / 1000;
+  if (place.wait?.known && passed < 120) {
+    const left = (s) => (place.wait_ahead > 0 ? (s * place.ahead) / place.wait_ahead : Math.max(0, s - passed));
+    return t("lobby.wait_between", { p50: span(left(place.wait.p50_s)), p90: span(left(place.wait.p90_s)) });
+  }
+  if (room.phase === "selling" && room.per_s > 0 && typeof place.ahead === "number") return t("lobby.wait_about", { span: span(place.ahead / room.per_s) });
+  return t("lobby.wait_unknown");
+}

@@ -1,0 +1,201 @@
+// The waiting room: joins, follows the line by the live socket or by polling, and opens the door when the turn comes.
+
+import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
+import { Live } from "./live.js";
+import { wireDrawCheck } from "./lobby-draw.js";
+import { chime, wireSound } from "./lobby-sound.js";
+import { aheadOf } from "./lobby-state.js";
+import { render } from "./lobby-view.js";
+
+const slug = data.room.room;
+const base = `/v1/rooms/${encodeURIComponent(slug)}`;
+const now = { room: data.room, place: data.place ?? null, line: null, placeAt: performance.now() };
+let shown = $("place").dataset.state;
+
+const own = () => kept.get(`room.${slug}`) ?? {};
+const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
+
+// --- What arrives --------------------------------------------------------------------------------------------------
+
+function update(change) {
+  if (change.place) change.placeAt = performance.now();
+  Object.assign(now, change);
+  const state = render(now);
+  if (state === shown) return;
+  shown = state;
+  if (state === "called") {
+    announce(t("lobby.say_turn"), true);
+    chime();
+  } else {
+    announce(t(`lobby.state.${state}.title`), ["closed", "waiting_sold_out", "called_paused"].includes(state));
+  }
+  if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
+}
+
+const frames = {
+  room({ type, ...room }) {
+    update({ room: { ...now.room, ...room } });
+  },
+  line({ released, per_s, waiting, seats, at }) {
+    const place = now.place && { ...now.place };
+    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released) ?? place.ahead;
+    const placeAt = now.placeAt;
+    update({ room: { ...now.room, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
+    now.placeAt = placeAt; // The wait was told with the place, not with the line.
+    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(t("lobby.say_ahead", { n: place.ahead }));
+  },
+  place({ number, rank, ahead }) {
+    update({ place: { state: "waiting", ...now.place, number, rank, ahead } });
+    if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
+  },
+  turn({ claim_before }) {
+    if (now.place && now.place.state === "waiting") update({ place: { ...now.place, state: "called", claim_before } });
+  },
+  draw(record) {
+    if (record.root && !own().root && !record.seed) remember({ root: record.root });
+  },
+  closed({ reason }) {
+    if (reason === "closed") update({ room: { ...now.room, phase: "closed" } });
+    else update({ room: { ...now.room, phase: "sold_out" } });
+  },
+};
+
+async function refreshRoom() {
+  const answer = await call("GET", base, { cache: "default" });
+  if (answer.ok) update({ room: answer.body });
+  return answer;
+}
+
+/** Asks for the place; answers the seconds until it should be asked for again. */
+async function refreshPlace() {
+  const answer = await call("GET", `${base}/place`);
+  if (answer.ok) {
+    update({ place: { ...answer.body, wait_ahead: answer.body.ahead } });
+    return answer.body.refresh_s ?? 10;
+  }
+  if (answer.status === 401 || answer.status === 410) {
+    update({ place: null });
+    live.stop();
+    if (now.room.phase !== "closed") {
+      if (answer.problem.code === "place_left") kept.remove(`room.${slug}`);
+      showProblem(answer.problem);
+      watchWithoutPlace();
+    }
+  }
+  return answer.problem.retry_after_s ?? 15;
+}
+
+const live = new Live(slug, {
+  frame: (frame) => frames[frame.type]?.(frame),
+  open: () => refreshPlace(),
+  poll: async () => {
+    await refreshRoom();
+    return refreshPlace();
+  },
+  status(status) {
+    show($("live"));
+    put("live", t(`lobby.live_${{ live: "on", polling: "poll", offline: "off" }[status]}`));
+  },
+});
+
+/** Without a place there is nothing to push: the room is asked now and then, sooner when it is about to open. */
+let watching = 0;
+function watchWithoutPlace() {
+  clearTimeout(watching);
+  if (now.place) return;
+  const due = [now.room.opens_at, now.room.draw_at].map((at) => Date.parse(at) - Date.now()).filter((ms) => ms > 0);
+  const wait = Math.min(15_000, Math.max(1_500, ...due.slice(0, 1))) * (0.8 + 0.4 * Math.random());
+  watching = setTimeout(async () => {
+    if (document.visibilityState === "visible") await refreshRoom();
+    watchWithoutPlace();
+  }, wait);
+}
+
+// --- What the visitor does -----------------------------------------------------------------------------------------
+
+async function join(event) {
+  event.preventDefault();
+  const code = $("code")?.value.trim();
+  if ($("code") && !code) return $("code").focus();
+  const secret = own().secret ?? randomHex(32);
+  busy($("join"), t("lobby.joining"));
+  remember({ secret, commitment: own().commitment ?? now.room.commitment });
+  const answer = await call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}) } });
+  idle($("join"));
+  if (!answer.ok) return joinRefused(answer.problem);
+  showProblem(null);
+  clearTimeout(watching);
+  remember({ joined: true });
+  const { number } = answer.body;
+  update({ place: { number, rank: null, ahead: null, state: "waiting" }, room: { ...now.room, phase: answer.body.phase ?? now.room.phase } });
+  await refreshPlace();
+  live.start();
+  $("state-title").focus();
+}
+
+function joinRefused(problem) {
+  const values = { opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
+  const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
+  showProblem(problem, values, actions);
+  if (problem.code === "room_closed" || problem.code === "not_open") refreshRoom();
+  if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");
+}
+
+async function goIn(event) {
+  event.preventDefault();
+  busy($("turn"), t("lobby.turn_working"));
+  const answer = await call("POST", `${base}/pass`);
+  idle($("turn"));
+  if (answer.ok) {
+    showProblem(null);
+    update({ place: { ...now.place, state: "admitted" } });
+    return $("go-seats").querySelector("a")?.focus();
+  }
+  const { problem } = answer;
+  const wait = problem.wait?.known ? t("lobby.wait_between", { p50: span(problem.wait.p50_s), p90: span(problem.wait.p90_s) }) : t("lobby.wait_unknown");
+  showProblem(problem, { wait }, mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("turn-form").requestSubmit() }] : []);
+  if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
+}
+
+async function leave(event) {
+  event.preventDefault();
+  const answer = await call("DELETE", `${base}/place`);
+  if (!answer.ok && answer.status !== 401 && answer.status !== 410) return showProblem(answer.problem);
+  live.stop();
+  kept.remove(`room.${slug}`);
+  $("leave-box").open = false;
+  show($("live"), false);
+  showProblem(null);
+  update({ place: null });
+  announce(t("lobby.left"), true);
+  put("state-body", t("lobby.left"));
+  $("state-title").focus();
+  watchWithoutPlace();
+}
+
+/** A button at work says so and takes no second press; its words come back with `idle`. */
+function busy(button, words) {
+  button.dataset.words = button.dataset.words ?? button.innerHTML;
+  button.disabled = true;
+  button.replaceChildren(words);
+}
+
+function idle(button) {
+  button.disabled = false;
+  button.innerHTML = button.dataset.words;
+}
+
+// --- Start ---------------------------------------------------------------------------------------------------------
+
+ready();
+$("join-form").addEventListener("submit", join);
+$("turn-form").addEventListener("submit", goIn);
+$("leave-form").addEventListener("submit", leave);
+$("code")?.addEventListener("input", () => $("code").removeAttribute("aria-invalid"));
+wireDrawCheck(() => now);
+wireSound();
+if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
+if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });
+render(now);
+if (now.place) live.start();
+else watchWithoutPlace();

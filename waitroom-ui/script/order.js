@@ -1,0 +1,142 @@
+// An order on its way: waits for the payment, shows every state in words, and at the end the tickets.
+
+import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
+import { Countdown, skewOf } from "./countdown.js";
+import { keepTicket, keptOrder, orderKey } from "./keys.js";
+import { ticketDrawing } from "./svg.js";
+
+const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
+const path = `/v1/orders/${encodeURIComponent(id)}`;
+const bearer = orderKey(id);
+const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check" };
+const USUAL = ["ordered", "payment_authorised", "payment_captured"]; // What the state itself says already.
+const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded"];
+const countdown = new Countdown($("clock"), () => refresh());
+let order = null;
+let timer = 0;
+let quick = 0;
+
+async function refresh() {
+  clearTimeout(timer);
+  const answer = await call("GET", path, { bearer });
+  if (answer.ok) {
+    if (["offline", "server"].includes($("problem").dataset.code)) showProblem(null);
+    take(answer.body);
+  } else {
+    showProblem(answer.problem);
+    if ([401, 403, 404].includes(answer.status)) return put("order-state", "–");
+  }
+  // Quick while something is on its way, then rarely: late money can still move a settled order.
+  const settled = SETTLED.includes(order?.state);
+  quick = settled ? 0 : quick + 1;
+  const wait = settled ? 60_000 : document.hidden ? 15_000 : quick < 40 ? 1_500 : 5_000;
+  timer = setTimeout(refresh, wait * (0.9 + 0.2 * Math.random()));
+}
+
+function take(next) {
+  const moved = order && order.state !== next.state;
+  order = next;
+  const { state } = order;
+  const known = raw(`order.state.${state}`);
+  put("order-state", known ? t(`order.state.${state}.title`) : t("order.unknown_state", { state }));
+  $("order-state").dataset.state = state;
+  put("state-body", known ? t(`order.state.${state}.body`) : "");
+  $("state-shape").dataset.shape = SHAPES[state] ?? "ring";
+  const plain = !order.reason || USUAL.includes(order.reason);
+  show($("state-reason"), !plain);
+  if (!plain) put("state-reason", t("order.reason_line", { reason: reasonWords(order.reason) }));
+  renderPayment();
+  renderSeats();
+  renderHistory();
+  renderTickets();
+  show($("consent"), state === "awaiting_consent");
+  const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(state);
+  show($("again"), again);
+  const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
+  if (slug) $("again-link").href = `/s/${encodeURIComponent(slug)}`;
+  if (moved) {
+    announce(t("order.say_state", { state: $("order-state").textContent }), true);
+    quick = 0;
+  }
+}
+
+const reasonWords = (reason) => (raw(`order.reason.${reason}`) ? t(`order.reason.${reason}`) : reason.replaceAll("_", " "));
+
+function payment() {
+  return order.payment ?? keptOrder(id).payment;
+}
+
+function renderPayment() {
+  const pending = order.state === "pending";
+  const pay = payment();
+  const sandbox = pay?.provider === "sandbox";
+  const late = $("test-late");
+  show(late, sandbox && !document.querySelector(".test-banner:not(#test-late)"));
+  show($("pay-box"), pending);
+  if (!pending) return countdown.stop();
+  show($("sandbox"), sandbox);
+  show($("elsewhere"), Boolean(pay) && !sandbox);
+  if (pay && !sandbox) put("elsewhere", t("order.pay_elsewhere", { provider: pay.provider }));
+  const until = order.pay_until;
+  if (until && renderPayment.until !== until) {
+    renderPayment.until = until;
+    countdown.start(until, skewOf(order.server_time));
+  }
+}
+
+function renderSeats() {
+  put("order-id", order.order);
+  const title = order.title ?? order.show?.title;
+  if (title) put("show-title", [title, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
+  put("total", money(order.total));
+  $("seats").replaceChildren(...(order.seats ?? []).map((seat) => make("li", {}, make("span", { text: seat.label ?? seat }), make("b", { text: money(seat.price) }))));
+}
+
+function renderHistory() {
+  $("history").replaceChildren(
+    ...(order.history ?? []).map(({ at, state, reason }) => {
+      const words = raw(`order.history_state.${state}`) ? t(`order.history_state.${state}`) : state;
+      return make("li", {}, make("time", { datetime: at, text: when(at) }), `: ${words}.${reason ? ` ${reasonWords(reason)}` : ""}`);
+    }),
+  );
+}
+
+function renderTickets() {
+  const tickets = order.tickets ?? [];
+  show($("tickets-box"), tickets.length > 0);
+  for (const { ticket, seat } of tickets) {
+    const have = [...$("tickets").children].some((item) => item.dataset.ticket === ticket);
+    if (have) continue;
+    keepTicket(ticket, id);
+    const label = typeof seat === "string" ? seat : (seat?.label ?? ticket);
+    const code = make("div", { class: "qr-small", role: "img", "aria-label": t("order.qr_alt", { seat: label }) });
+    const link = make("a", { class: "button plain ticket-link", href: `/t/${encodeURIComponent(ticket)}`, text: t("order.ticket_open", { seat: label }) });
+    $("tickets").append(make("li", { "data-ticket": ticket }, code, link));
+    ticketDrawing(ticket, bearer).then((drawing) => drawing && code.replaceChildren(drawing));
+  }
+}
+
+async function answerSandbox(outcome) {
+  await act(`/v1/sandbox/payments/${encodeURIComponent(payment().payment)}`, { outcome }, [$("approve"), $("decline")]);
+}
+
+async function act(to, body, buttons) {
+  for (const button of buttons) button.disabled = true;
+  show($("working"));
+  const answer = await call("POST", to, { body, bearer });
+  if (answer.ok) showProblem(null);
+  else showProblem(answer.problem);
+  quick = 0;
+  await refresh();
+  show($("working"), false);
+  for (const button of buttons) button.disabled = false;
+}
+
+ready();
+$("approve").addEventListener("click", () => answerSandbox("approve"));
+$("decline").addEventListener("click", () => answerSandbox("decline"));
+$("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel")]));
+$("consent-yes").addEventListener("click", () => act(`${path}/consent`, { accept: true }, [$("consent-yes"), $("consent-no")]));
+$("consent-no").addEventListener("click", () => act(`${path}/consent`, { accept: false }, [$("consent-yes"), $("consent-no")]));
+document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
+refresh();

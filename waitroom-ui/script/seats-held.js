@@ -1,0 +1,151 @@
+// The bar of what is held: seats, total, clock, more time, give back, change, on to the checkout.
+
+import { $, announce, call, make, money, put, show, showProblem, t } from "./core.js";
+import { Countdown } from "./countdown.js";
+import { forgetHold, Intent, rememberHold } from "./holds.js";
+
+export class HeldBar {
+  /** `on`: `changed(labels)` when what is held, or meant to be, differs; `ended()` when nothing is held; `refused(problem)`. */
+  constructor(showId, room, on) {
+    this.showId = showId;
+    this.room = room;
+    this.on = on;
+    this.hold = null;
+    this.change = null;
+    this.intent = new Intent();
+    this.clock = new Countdown($("held-clock"), () => this.lapsed());
+    $("release").addEventListener("click", () => this.release());
+    $("extend").addEventListener("click", () => this.extend());
+    $("change").addEventListener("click", () => this.beginChange());
+    $("change-save").addEventListener("click", () => this.saveChange());
+    $("change-cancel").addEventListener("click", () => this.endChange());
+  }
+
+  labels() {
+    const held = (this.hold?.seats ?? []).map((seat) => seat.label);
+    if (!this.change) return held;
+    return [...held.filter((label) => !this.change.remove.has(label)), ...this.change.add];
+  }
+
+  /** Takes an answer of the server (or what was kept of one) as what is held now. */
+  take(answer) {
+    this.hold = answer.skew_ms === undefined ? rememberHold(this.showId, this.room, answer) : answer;
+    this.change = null;
+    this.clock.start(this.hold.expires_at, this.hold.skew_ms);
+    this.render();
+    this.on.changed(this.labels());
+  }
+
+  render() {
+    show($("held"), Boolean(this.hold));
+    if (!this.hold) return;
+    const changing = Boolean(this.change);
+    const pill = (label, price, kind) => {
+      const remove = () => this.toggle(label);
+      const word = kind === "remove" ? t("seats.change_keep", { seat: label }) : t("seats.change_remove", { seat: label });
+      const button = changing ? [make("button", { type: "button", "aria-label": word, text: kind === "remove" ? "↺" : "×", onclick: remove })] : [];
+      return make("li", { "data-seat": label, "data-change": kind }, make("span", { text: [label, money(price), kind === "add" ? t("seats.change_add") : ""].filter(Boolean).join(" · ") }), ...button);
+    };
+    const held = this.hold.seats.map((seat) => pill(seat.label, seat.price, this.change?.remove.has(seat.label) ? "remove" : undefined));
+    const added = [...(this.change?.add ?? [])].map((label) => pill(label, null, "add"));
+    $("held-seats").replaceChildren(...held, ...added);
+    put("held-total", money(this.hold.total));
+    show($("held-apart"), this.hold.next_to_each_other === false && this.hold.seats.length > 1);
+    show($("extend"), this.hold.extensions_left !== 0);
+    show($("change-lead"), changing);
+    show($("held-actions"), !changing);
+    show($("change-actions"), changing);
+    $("change-save").disabled = !changing || (!this.change.add.size && !this.change.remove.size);
+    $("to-checkout").href = `/checkout/${encodeURIComponent(this.hold.hold)}`;
+  }
+
+  // --- Change ------------------------------------------------------------------------------------------------------
+
+  beginChange() {
+    this.change = { add: new Set(), remove: new Set() };
+    this.render();
+    $("change-cancel").focus();
+  }
+
+  endChange() {
+    this.change = null;
+    this.render();
+    this.on.changed(this.labels());
+    $("change").focus();
+  }
+
+  /** Takes a seat into or out of the change under way. */
+  toggle(label) {
+    const held = this.hold.seats.some((seat) => seat.label === label);
+    const set = held ? this.change.remove : this.change.add;
+    if (!set.delete(label)) set.add(label);
+    this.render();
+    this.on.changed(this.labels());
+  }
+
+  async saveChange() {
+    const body = { add: [...this.change.add], remove: [...this.change.remove] };
+    if (body.remove.length === this.hold.seats.length && !body.add.length) return this.release();
+    const answer = await this.working($("change-save"), () => this.intent.send("PATCH", this.path(), body));
+    if (!answer.ok) return this.refused(answer.problem);
+    showProblem(null);
+    this.take(answer.body);
+    announce(t("seats.changed"), true);
+  }
+
+  // --- Time and end ------------------------------------------------------------------------------------------------
+
+  async extend() {
+    const answer = await this.working($("extend"), () => this.intent.send("POST", `${this.path()}/extend`, {}));
+    if (!answer.ok) return this.refused(answer.problem);
+    showProblem(null);
+    this.take(answer.body);
+    announce(t("seats.extended"), true);
+  }
+
+  async release() {
+    const answer = await this.working($("release"), () => call("DELETE", this.path()));
+    if (!answer.ok && answer.status !== 404 && answer.status !== 410) return this.refused(answer.problem);
+    showProblem(null);
+    announce(t("seats.released"), true);
+    this.end();
+  }
+
+  lapsed() {
+    this.end();
+    showProblem({ code: "hold_expired", status: 410 });
+  }
+
+  end() {
+    this.clock.stop();
+    if (this.hold) forgetHold(this.showId, this.hold.hold);
+    this.hold = this.change = null;
+    this.render();
+    this.on.changed([]);
+    this.on.ended();
+  }
+
+  /** A `hold` frame of the live socket about this hold. */
+  signalled({ hold, state, expires_at }) {
+    if (hold !== this.hold?.hold) return;
+    if (["lapsed", "expired"].includes(state)) this.lapsed();
+    else if (["released", "ordered", "order"].includes(state)) this.end();
+    else if (expires_at && expires_at !== this.hold.expires_at) this.take(rememberHold(this.showId, this.room, { ...this.hold, expires_at }));
+  }
+
+  refused(problem) {
+    if (problem.code === "hold_expired") this.lapsed();
+    else this.on.refused(problem);
+  }
+
+  path() {
+    return `/v1/holds/${encodeURIComponent(this.hold.hold)}`;
+  }
+
+  async working(button, act) {
+    button.disabled = true;
+    const answer = await act();
+    button.disabled = false;
+    return answer;
+  }
+}

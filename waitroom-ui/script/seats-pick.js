@@ -1,0 +1,179 @@
+// What is chosen but not held yet: seats one by one, places in an area by number, or "best available". It asks for the
+// hold and says in words why it was refused, with the one tap that mends it where there is one.
+
+import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
+import { FREE } from "./frames.js";
+import { Intent, labelsOf } from "./holds.js";
+
+export class Picker {
+  /** `page`: {g, showDocument, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`. */
+  constructor(page, on) {
+    this.page = page;
+    this.on = on;
+    this.chosen = new Set();
+    this.areas = new Map();
+    this.intent = new Intent();
+    this.limit = page.showDocument.limits?.seats_per_visitor ?? Infinity;
+    $("hold").addEventListener("click", () => this.hold());
+    $("clear").addEventListener("click", () => this.clear());
+    $("best-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.best();
+    });
+    this.fillForm();
+  }
+
+  fillForm() {
+    const { g } = this.page;
+    for (const zone of g.zones) $("best-zone").append(make("option", { value: zone.key, text: zone.label }));
+    show($("best-zone-field"), g.zones.length > 0);
+    show($("best-accessible-field"), g.seats.some((seat) => seat.accessible));
+    const priced = g.areas.filter((area) => this.price(area.first));
+    show($("areas"), priced.length > 0);
+    $("area-list").replaceChildren(...priced.map((area) => this.stepper(area)));
+  }
+
+  stepper(area) {
+    const words = { area: area.label };
+    const shown = make("span", { class: "count", text: "0", "aria-live": "polite" });
+    const step = (by) => this.setArea(area, (this.areas.get(area.label) ?? 0) + by);
+    const less = make("button", { type: "button", text: "−", "aria-label": t("seats.less", words), onclick: () => step(-1) });
+    const more = make("button", { type: "button", text: "+", "aria-label": t("seats.more", words), onclick: () => step(1) });
+    const free = make("span", { class: "small muted" });
+    area.controls = { shown, less, more, free };
+    const name = make("span", {}, make("b", { text: area.label }), ` ${money(this.price(area.first))} `, free);
+    return make("li", { class: "stepper", "data-area": area.label }, name, make("span", { class: "buttons" }, less, shown, more));
+  }
+
+  price(index) {
+    return this.page.g.categories[this.page.g.category[index]]?.price;
+  }
+
+  freeIn(area) {
+    let free = 0;
+    for (let i = area.first; i < area.end; i++) if (this.page.states()[i] === FREE) free += 1;
+    return free;
+  }
+
+  setArea(area, quantity) {
+    const most = Math.min(this.freeIn(area), this.limit - this.total() + (this.areas.get(area.label) ?? 0));
+    const taken = Math.max(0, Math.min(quantity, most));
+    if (taken) this.areas.set(area.label, taken);
+    else this.areas.delete(area.label);
+    this.render();
+  }
+
+  total() {
+    return this.chosen.size + [...this.areas.values()].reduce((sum, n) => sum + n, 0);
+  }
+
+  toggle(index) {
+    if (this.chosen.has(index)) this.chosen.delete(index);
+    else if (this.page.states()[index] !== FREE) return announce(`${this.page.name(index)}: ${t(`seats.${["free", "held", "sold", "blocked"][this.page.states()[index]]}`)}`, true);
+    else if (this.total() >= this.limit) return showProblem({ code: "limit_exceeded", status: 422 });
+    else this.chosen.add(index);
+    this.render();
+    this.on.changed();
+  }
+
+  clear() {
+    this.chosen.clear();
+    this.areas.clear();
+    this.render();
+    this.on.changed();
+  }
+
+  /** Seats that went to somebody else are no longer a choice. */
+  dropTaken(changed) {
+    const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.page.states()[i] !== FREE);
+    for (const i of gone) this.chosen.delete(i);
+    if (gone.length) {
+      announce(t("problems.seats_taken.what", { seats: gone.map((i) => this.page.g.seats[i].label).join(", ") }), true);
+      this.on.changed();
+    }
+    this.render();
+  }
+
+  render() {
+    const { g } = this.page;
+    const n = this.total();
+    const seats = [...this.chosen].map((i) => {
+      const label = g.seats[i].label;
+      const remove = make("button", { type: "button", "aria-label": t("seats.change_remove", { seat: label }), text: "×", onclick: () => this.toggle(i) });
+      return make("li", { "data-seat": label }, make("span", { text: [label, money(this.price(i))].filter(Boolean).join(" · ") }), remove);
+    });
+    const places = [...this.areas].map(([label, quantity]) => make("li", { text: `${quantity} × ${label}` }));
+    $("chosen").replaceChildren(...seats, ...places);
+    show($("chosen-none"), n === 0);
+    show($("clear"), n > 0);
+    $("hold").disabled = n === 0 || this.busy;
+    put("hold", this.busy ? t("seats.holding") : n ? t("seats.hold", { n }) : t("seats.hold_nothing"));
+    for (const area of g.areas) {
+      if (!area.controls) continue;
+      const { shown, less, more, free } = area.controls;
+      const quantity = this.areas.get(area.label) ?? 0;
+      const left = this.freeIn(area);
+      if (shown.textContent !== String(quantity)) shown.textContent = String(quantity);
+      free.textContent = t("seats.area_free", { n: left });
+      less.disabled = quantity === 0;
+      more.disabled = quantity >= left || n >= this.limit;
+    }
+  }
+
+  // --- Asking ------------------------------------------------------------------------------------------------------
+
+  hold() {
+    const labels = [...this.chosen].map((i) => this.page.g.seats[i].label);
+    const areas = [...this.areas].map(([label, quantity]) => ({ label, quantity }));
+    return this.ask({ ...(labels.length ? { seats: labels } : {}), ...(areas.length ? { areas } : {}) });
+  }
+
+  best() {
+    const number = (id) => Math.floor(Number($(id).value));
+    const quantity = number("best-quantity");
+    const valid = quantity >= 1;
+    $("best-quantity").setAttribute("aria-invalid", String(!valid));
+    if (!valid) return $("best-quantity").focus();
+    const accessible = Math.min(quantity, Math.max(0, number("best-accessible") || 0));
+    const [category, zone] = [$("best-category").value, $("best-zone").value];
+    return this.ask({ best: { quantity, ...(category ? { categories: [category] } : {}), ...(zone ? { zone } : {}), ...(accessible ? { accessible } : {}) } });
+  }
+
+  async ask(body) {
+    if (this.busy) return;
+    this.busy = true;
+    this.render();
+    $("best-find").disabled = true;
+    const answer = await this.intent.send("POST", `/v1/shows/${encodeURIComponent(this.page.showDocument.show)}/holds`, body);
+    this.busy = false;
+    $("best-find").disabled = false;
+    if (answer.ok) {
+      showProblem(null);
+      this.clear();
+      return this.on.held(answer.body);
+    }
+    this.render();
+    this.refused(answer.problem, () => this.ask(body));
+  }
+
+  /** Says why, and offers what mends it: the seats suggested, the way to the lobby, or the same try again. */
+  refused(problem, again) {
+    const seats = labelsOf(problem.seats).join(", ") || "–";
+    const orphans = labelsOf(problem.orphans ?? problem.seats).join(", ") || "–";
+    const actions = [];
+    const suggestion = { seats: labelsOf(problem.suggestion), areas: problem.suggestion?.areas ?? [] };
+    const offered = [...suggestion.seats, ...suggestion.areas.map(({ label, quantity }) => `${quantity} × ${label}`)].join(", ");
+    if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
+    if (["waiting_room", "pass_expired", "pass_invalid"].includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
+    if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: again });
+    showProblem(problem, { seats, orphans }, actions);
+  }
+
+  takeSuggestion({ seats, areas }) {
+    this.chosen = new Set(seats.map((label) => this.page.g.index.get(label)).filter((i) => i !== undefined));
+    this.areas = new Map(areas.map(({ label, quantity }) => [label, quantity]));
+    this.render();
+    this.on.changed();
+    return this.hold();
+  }
+}

@@ -1,0 +1,151 @@
+// The page of a show: loads the plan once, follows the seats, and ties together the map, its list, the choice and the
+// held bar. Each of them lives in a file of its own; here is only who tells whom.
+
+import { $, announce, call, data, money, put, ready, show, showProblem, t } from "./core.js";
+import { FREE, STATE_NAMES } from "./frames.js";
+import { readGeometry } from "./geometry.js";
+import { holdOf } from "./holds.js";
+import { Feed } from "./seats-feed.js";
+import { HeldBar } from "./seats-held.js";
+import { SeatList } from "./seats-list.js";
+import { SeatMap } from "./seatmap.js";
+import { Picker } from "./seats-pick.js";
+
+const doc = data.show;
+const room = data.room?.room ?? data.room ?? doc.room;
+const lobby = `/r/${encodeURIComponent(room)}`;
+
+async function start() {
+  ready();
+  for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
+  const answer = await call("GET", `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`, { cache: "default" });
+  if (!answer.ok) {
+    put("map-loading", t("seats.map_failed"));
+    return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
+  }
+  show($("map-loading"), false);
+  run(readGeometry(answer.body, doc.categories));
+}
+
+function run(g) {
+  let states = new Uint8Array(g.count).fill(3);
+  let heldOwn = [];
+  let pointed = -1;
+  const name = (i) => nameOf(g, i);
+  const price = (i) => money(g.categories[g.category[i]]?.price);
+  const own = () => new Set([...heldOwn, ...picker.chosen]);
+
+  const pick = (i) => {
+    if (bar.change) return states[i] === FREE || heldOwn.includes(i) ? bar.toggle(g.seats[i].label) : undefined;
+    if (!bar.hold) picker.toggle(i);
+  };
+  const map = new SeatMap($("map"), g, {
+    pick,
+    area: () => $("areas").scrollIntoView({ block: "center" }),
+    areaWords: (n) => t("seats.area_free", { n }),
+    point: (i, x, y, spoken) => tip(i, x, y, spoken),
+  });
+  const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${traits(g.seats[i])}`, toggle: pick });
+  const picker = new Picker({ g, showDocument: doc, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held) });
+  const bar = new HeldBar(doc.show, room, {
+    changed(labels) {
+      heldOwn = labels.map((label) => g.index.get(label)).filter((i) => i !== undefined);
+      mark("all");
+    },
+    ended: () => show($("pick")),
+    // What is suggested there is a new choice, not a change of this one.
+    refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
+  });
+  const feed = new Feed(doc.show, room, g.count, {
+    seats(next, changed) {
+      states = next;
+      $("map").dataset.version = String(feed.version);
+      picker.dropTaken(changed);
+      counts();
+      mark(changed);
+    },
+    freshness(status) {
+      show($("freshness"));
+      $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[status];
+      $("freshness").querySelector(".words").textContent = t({ live: "seats.live", polling: "seats.polling", offline: "common.offline" }[status]);
+    },
+    hold: (frame) => bar.signalled(frame),
+  });
+
+  function mark(changed) {
+    const mine = own();
+    map.setOwn(mine);
+    map.setStates(states);
+    list.update(states, mine, changed);
+    if (pointed >= 0) $("map-tip").textContent = tipWords(pointed);
+  }
+
+  function counts() {
+    const n = [0, 0, 0, 0];
+    for (const state of states) n[state] += 1;
+    put("counts", t("seats.free_count", { free: n[0], held: n[1], sold: n[2] }));
+  }
+
+  function take(held) {
+    show($("pick"), false);
+    bar.take(held);
+    announce(t("seats.held_said", { n: held.seats.length }), true);
+    $("held-title").focus({ preventScroll: true });
+    $("held").scrollIntoView({ block: "nearest" });
+  }
+
+  function tipWords(i) {
+    const state = own().has(i) ? t("seats.mine") : t(`seats.${STATE_NAMES[states[i]]}`);
+    return [name(i), price(i), state].filter(Boolean).join(" · ") + traits(g.seats[i]);
+  }
+
+  function tip(i, x, y, spoken) {
+    const at = $("map-tip");
+    pointed = i;
+    show(at, i >= 0);
+    if (i < 0) return;
+    at.textContent = tipWords(i);
+    const frame = $("map-frame");
+    at.style.left = `${Math.max(6, Math.min(x + 12, frame.clientWidth - at.offsetWidth - 6))}px`;
+    at.style.top = `${Math.max(6, y > at.offsetHeight + 24 ? y - at.offsetHeight - 12 : y + 18)}px`;
+    if (spoken) announce(at.textContent, true);
+  }
+
+  wireZoom(map);
+  paintLegend(g);
+  window.fairgate = { stateOf: (label) => (g.index.has(label) ? STATE_NAMES[states[g.index.get(label)]] : undefined) };
+  feed.start();
+  holdOf(doc.show, room).then((held) => {
+    if (!held) return;
+    show($("pick"), false);
+    bar.take(held);
+  });
+}
+
+function nameOf(g, i) {
+  const { label, section, row, number } = g.seats[i];
+  if (section && row) return t("seats.seat_name", { section, row, number });
+  if (row) return t("seats.seat_name_row", { row, number });
+  return t("seats.seat_name_plain", { label });
+}
+
+function traits(seat) {
+  const words = ["accessible", "companion", "restricted_view"].filter((trait) => seat[trait]).map((trait) => t(`seats.${trait}`));
+  return words.length ? ` (${words.join(", ")})` : "";
+}
+
+function wireZoom(map) {
+  $("zoom-in").addEventListener("click", () => map.zoomMiddle(1.6));
+  $("zoom-out").addEventListener("click", () => map.zoomMiddle(1 / 1.6));
+  $("zoom-all").addEventListener("click", () => map.fit());
+}
+
+/** The legend's dots take the colours the plan gives its categories. */
+function paintLegend(g) {
+  for (const dot of document.querySelectorAll(".swatch [data-category]")) {
+    const category = g.categories.find((one) => one.key === dot.dataset.category);
+    if (category) dot.style.fill = category.color;
+  }
+}
+
+start();

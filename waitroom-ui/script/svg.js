@@ -1,0 +1,33 @@
+// A QR code from the server, put into the page as drawing only: shapes and their geometry are copied, nothing else is,
+// so no answer can bring scripts or styles along.
+
+import { call } from "./core.js";
+
+const SHAPES = new Set(["svg", "g", "path", "rect"]);
+const GEOMETRY = ["viewBox", "d", "x", "y", "width", "height", "fill", "transform", "shape-rendering", "fill-rule"];
+const SVG = "http://www.w3.org/2000/svg";
+
+export function drawingOf(text) {
+  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return root.localName === "svg" ? copy(root) : null;
+}
+
+function copy(from) {
+  const to = document.createElementNS(SVG, from.localName);
+  for (const name of GEOMETRY) if (from.hasAttribute(name)) to.setAttribute(name, from.getAttribute(name));
+  if (from.localName === "svg") {
+    const [w, h] = [parseFloat(from.getAttribute("width")), parseFloat(from.getAttribute("height"))];
+    if (!to.hasAttribute("viewBox") && w && h) to.setAttribute("viewBox", `0 0 ${w} ${h}`);
+    to.removeAttribute("width");
+    to.removeAttribute("height");
+    to.setAttribute("aria-hidden", "true");
+  }
+  for (const child of from.children) if (SHAPES.has(child.localName)) to.append(copy(child));
+  return to;
+}
+
+/** The QR of a ticket, or null if it could not be had. */
+export async function ticketDrawing(ticket, bearer) {
+  const answer = await call("GET", `/v1/tickets/${encodeURIComponent(ticket)}.svg`, { accept: "image/svg+xml", text: true, bearer });
+  return answer.ok ? drawingOf(answer.body) : null;
+}

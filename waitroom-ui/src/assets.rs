@@ -1,0 +1,126 @@
+//! Styles, scripts and icons as bytes with an address that changes when they do.
+//!
+//! One version, a hash over all of them, stands in every address (`?v=…`): scripts import each other, so a browser
+//! that mixed two builds would break. The relative imports inside scripts get the same version as they are loaded here,
+//! which is what lets a server call every versioned address immutable.
+
+use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
+
+use rust_embed::RustEmbed;
+use sha2::{Digest, Sha256};
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/style"]
+#[prefix = "style/"]
+struct Style;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/script"]
+#[prefix = "script/"]
+struct Script;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/icon"]
+#[prefix = "icon/"]
+struct Icon;
+
+/// One file a browser fetches.
+#[derive(Clone, Debug)]
+pub struct Asset {
+    /// The body.
+    pub bytes: Cow<'static, [u8]>,
+    /// For the `Content-Type` header.
+    pub content_type: &'static str,
+    /// For the `ETag` header, quotes included; it follows the bytes.
+    pub etag: String,
+}
+
+struct Bundle {
+    version: String,
+    files: BTreeMap<String, (Vec<u8>, String)>,
+}
+
+static BUNDLE: LazyLock<Bundle> = LazyLock::new(load);
+
+fn load() -> Bundle {
+    let raw: BTreeMap<String, Cow<'static, [u8]>> = Style::iter()
+        .map(|path| (Style::get(&path), path))
+        .chain(Script::iter().map(|path| (Script::get(&path), path)))
+        .chain(Icon::iter().map(|path| (Icon::get(&path), path)))
+        .filter_map(|(file, path)| Some((path.into_owned(), file?.data)))
+        .collect();
+    let mut whole = Sha256::new();
+    for (path, bytes) in &raw {
+        whole.update(path.as_bytes());
+        whole.update([0]);
+        whole.update(Sha256::digest(bytes));
+    }
+    let version = short_hex(&whole.finalize());
+    let files = raw
+        .into_iter()
+        .map(|(path, bytes)| {
+            let bytes = if path.ends_with(".js") {
+                version_imports(&bytes, &version)
+            } else {
+                bytes.into_owned()
+            };
+            let etag = format!("\"{}\"", short_hex(&Sha256::digest(&bytes)));
+            (path, (bytes, etag))
+        })
+        .collect();
+    Bundle { version, files }
+}
+
+fn short_hex(digest: &[u8]) -> String {
+    hex::encode(&digest[..8])
+}
+
+/// `from "./core.js"` becomes `from "./core.js?v=…"`. Scripts import in this one form only (a test holds them to it).
+fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
+    String::from_utf8_lossy(script)
+        .lines()
+        .map(|line| {
+            let imports = line.contains("from \"./") && line.ends_with(".js\";");
+            if imports {
+                line.replace(".js\";", &format!(".js?v={version}\";\n"))
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect::<String>()
+        .into_bytes()
+}
+
+/// The asset at `path` (such as `style/base.css`; without `/assets/` and without a query), or `None` if there is none.
+#[must_use]
+pub fn asset(path: &str) -> Option<Asset> {
+    let (bytes, etag) = BUNDLE.files.get(path)?;
+    Some(Asset {
+        bytes: Cow::Borrowed(bytes),
+        content_type: content_type(path),
+        etag: etag.clone(),
+    })
+}
+
+/// The version that stands in the address of every asset as `?v=`: 16 hex digits. A request that carries this one may
+/// be answered as immutable; any other should be revalidated against the `ETag`.
+#[must_use]
+pub fn version() -> &'static str {
+    &BUNDLE.version
+}
+
+/// The address of an asset as pages name it. A path that is not embedded keeps its address, and its test fails.
+pub(crate) fn address(path: &str) -> String {
+    format!("/assets/{path}?v={}", version())
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("json") => "application/json",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,69 @@
+//! Renders the pages: every template embedded, parsed once, everything that goes into one escaped.
+
+use std::{fmt, sync::LazyLock};
+
+use minijinja::{
+    Environment, UndefinedBehavior, Value,
+    value::{Kwargs, Serde},
+};
+use rust_embed::RustEmbed;
+use serde::Serialize;
+
+use crate::{assets, filters, texts};
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/pages"]
+struct Files;
+
+/// Why a page could not be rendered: there is no page of that name, or its context has another shape than it expects.
+#[derive(Debug)]
+pub struct PageError(minijinja::Error);
+
+impl fmt::Display for PageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the page could not be rendered: {}", self.0)
+    }
+}
+
+impl std::error::Error for PageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut pages = Environment::new();
+    // A field that a context leaves out is an empty place on the page, not a failed page.
+    pages.set_undefined_behavior(UndefinedBehavior::Chainable);
+    pages.add_function("asset", |path: &str| {
+        Value::from_safe_string(assets::address(path))
+    });
+    pages.add_filter("fill", |text: &Value, values: Kwargs| {
+        filters::fill(text, &values)
+    });
+    pages.add_filter("count", |number: &Value| filters::count(number));
+    pages.add_filter("when", |time: &Value| filters::when(time));
+    pages.add_filter("span", |seconds: &Value| filters::span(seconds));
+    // A context may bring its own `t`; English stands in where it does not.
+    pages.add_global("t", Value::from(Serde(texts::text("en"))));
+    for path in Files::iter() {
+        let file = Files::get(&path).expect("the path comes from the list of embedded pages");
+        let source = String::from_utf8(file.data.into_owned())
+            .expect("pages are UTF-8, which the tests of this crate check");
+        pages
+            .add_template_owned(path.into_owned(), source)
+            .expect("pages parse, which the tests of this crate check");
+    }
+    pages
+});
+
+/// Renders `pages/NAME.html` with `context` to a whole HTML document. The contexts are listed in the README.
+///
+/// # Errors
+/// [`PageError`] if there is no such page, or if the context has another shape than the page expects.
+pub fn page(name: &str, context: &impl Serialize) -> Result<String, PageError> {
+    PAGES
+        .get_template(&format!("{name}.html"))
+        .and_then(|page| page.render(Value::from(Serde(context))))
+        .map_err(PageError)
+}

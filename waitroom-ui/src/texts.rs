@@ -1,0 +1,42 @@
+//! The wording of every page and script, one JSON file a language, so that a translation touches no code.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use rust_embed::RustEmbed;
+use serde_json::Value;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/text"]
+struct Files;
+
+/// What every page is written in first, and what stands in for a language without a file.
+const FIRST: &str = "en";
+
+static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    Files::iter()
+        .filter_map(|path| {
+            let file = Files::get(&path)?;
+            let texts = serde_json::from_slice(&file.data)
+                .expect("texts are JSON, which the tests of this crate check");
+            Some((path.strip_suffix(".json")?.to_owned(), texts))
+        })
+        .collect()
+});
+
+/// The strings of a language (`en`, `en-GB`: the region is not looked at) as one JSON object, in groups named after the
+/// pages. A language that has no file is answered in English, so a page is never without words.
+///
+/// A string holds `{name}` where a value goes; one that counts is `{"one": …, "other": …}`.
+#[must_use]
+pub fn text(lang: &str) -> &'static Value {
+    let language = lang
+        .split(['-', '_'])
+        .next()
+        .unwrap_or(FIRST)
+        .to_ascii_lowercase();
+    LANGUAGES.get(&language).unwrap_or_else(|| {
+        LANGUAGES
+            .get(FIRST)
+            .expect("text/en.json is embedded with this crate")
+    })
+}

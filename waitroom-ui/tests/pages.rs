@@ -1,0 +1,458 @@
+//! Holds pages, texts, scripts and assets to each other: every key used is written, every page renders in every phase
+//! and state, nothing on a page needs what the content policy forbids.
+
+use std::collections::BTreeSet;
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+use waitroom_ui::{asset, page, text, version};
+
+fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .expect("the folder stands beside the tests")
+        .map(|entry| entry.expect("a readable entry").path())
+        .filter(|path| path.to_string_lossy().ends_with(ending))
+        .map(|path| {
+            (
+                path.file_name()
+                    .expect("a file")
+                    .to_string_lossy()
+                    .into_owned(),
+                fs::read_to_string(&path).expect("UTF-8"),
+            )
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn has(key: &str) -> bool {
+    !text("en")
+        .pointer(&format!("/{}", key.replace('.', "/")))
+        .unwrap_or(&Value::Null)
+        .is_null()
+}
+
+/// The dotted words that follow each `start` in `source`.
+fn keys_after(source: &str, start: &str) -> BTreeSet<String> {
+    source
+        .match_indices(start)
+        .filter(|(at, _)| {
+            !source[..*at]
+                .ends_with(|before: char| before.is_alphanumeric() || "_.$".contains(before))
+        })
+        .map(|(at, _)| {
+            source[at + start.len()..]
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.')
+                .collect::<String>()
+        })
+        .filter(|key| !key.is_empty())
+        .collect()
+}
+
+#[test]
+fn every_key_used_in_a_page_is_written_in_the_texts() {
+    for (name, source) in files("pages", ".html") {
+        for key in keys_after(&source, "t.") {
+            assert!(
+                has(&key),
+                "{name} uses t.{key}, which text/en.json does not have"
+            );
+        }
+    }
+}
+
+/// Whether some key begins so: for keys that a script puts together at run time.
+fn begins(prefix: &str) -> bool {
+    let (group, rest) = prefix.rsplit_once('.').unwrap_or(("", prefix));
+    text("en")
+        .pointer(&format!("/{}", group.replace('.', "/")))
+        .and_then(Value::as_object)
+        .is_some_and(|group| group.keys().any(|key| key.starts_with(rest)))
+}
+
+#[test]
+fn every_key_used_in_a_script_is_written_in_the_texts() {
+    let mut used = 0;
+    for (name, source) in files("script", ".js") {
+        for key in keys_after(&source, "t(\"") {
+            assert!(
+                has(&key),
+                "{name} uses {key}, which text/en.json does not have"
+            );
+            used += 1;
+        }
+        for (start, calls) in [("t(`", "t"), ("raw(`", "raw")] {
+            for key in keys_after(&source, start) {
+                assert!(
+                    begins(&key),
+                    "{name} calls {calls} with {key}…, and no key of text/en.json begins so"
+                );
+                used += 1;
+            }
+        }
+    }
+    assert!(
+        used > 100,
+        "only {used} keys were found: the scan is broken"
+    );
+}
+
+#[test]
+fn a_language_without_a_file_is_answered_in_english() {
+    assert_eq!(text("en-GB"), text("en"));
+    assert_eq!(text("xx"), text("en"));
+    assert!(text("").is_object());
+}
+
+#[test]
+fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
+    let problems = text("en")["problems"]
+        .as_object()
+        .expect("problems are an object");
+    for (code, words) in problems {
+        for part in ["title", "what", "unchanged", "next"] {
+            assert!(
+                words[part].as_str().is_some_and(|text| !text.is_empty()),
+                "{code} lacks {part}"
+            );
+        }
+    }
+    for code in [
+        "not_open",
+        "room_closed",
+        "too_many_joins",
+        "code_invalid",
+        "code_used",
+        "challenge_failed",
+        "place_invalid",
+        "not_called",
+        "seats_taken",
+        "best_available_not_found",
+        "limit_exceeded",
+        "would_orphan",
+        "unknown_seat",
+        "waiting_room",
+        "pass_expired",
+        "pass_invalid",
+        "hold_expired",
+        "payments_not_configured",
+        "idempotency_mismatch",
+        "idempotency_in_flight",
+        "not_available",
+    ] {
+        assert!(
+            problems.contains_key(code),
+            "{code} of the contract has no words"
+        );
+    }
+}
+
+fn room(phase: &str, paused: bool) -> Value {
+    json!({
+        "room": "demo", "title": "Night <one>", "phase": phase, "paused": paused, "opens_at": "2027-01-10T08:00:00Z",
+        "draw_at": "2027-01-10T09:00:00Z", "closes_at": null, "joined": 41210, "waiting": 40010, "released": 1200, "per_s": 50.0,
+        "commitment": "ab".repeat(32), "message": "", "trust": {}, "seats": {"free": 19800, "held": 700, "sold": 1100},
+    })
+}
+
+fn place(state: &str, rank: Option<u64>) -> Value {
+    json!({
+        "number": 17, "rank": rank, "ahead": rank.map(|rank| rank.saturating_sub(1200)), "state": state,
+        "wait": {"known": rank.is_some(), "p50_s": 300, "p90_s": 420}, "odds": rank.map(|_| 0.62),
+        "claim_before": if state == "called" { json!("2027-01-10T09:08:30Z") } else { Value::Null }, "refresh_s": 5,
+    })
+}
+
+fn lobby(room: &Value, place: &Value) -> String {
+    let shows = json!([{"show": "night-1", "title": "Night one", "starts_at": "2027-06-01T20:00:00+02:00"}]);
+    page(
+        "lobby",
+        &json!({"test": true, "room": room, "place": place, "shows": shows, "problem": null}),
+    )
+    .expect("the lobby renders")
+}
+
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    page.split_once(from)
+        .and_then(|(_, rest)| rest.split_once(to))
+        .map_or("", |(found, _)| found)
+}
+
+#[test]
+fn the_lobby_shows_the_same_state_as_its_script_decides() {
+    let table: Value =
+        serde_json::from_str(include_str!("lobby-cases.json")).expect("the table is JSON");
+    let cases = table["cases"].as_array().expect("cases are a list");
+    for case in cases {
+        let mut given = room("selling", false);
+        for (name, value) in case["room"].as_object().expect("a room") {
+            given[name] = value.clone();
+        }
+        let held = case["place"].as_object().map_or(Value::Null, |some| {
+            place(some["state"].as_str().expect("a state"), Some(20_311))
+        });
+        let shown = lobby(&given, &held);
+        let state = case["state"].as_str().expect("a state");
+        assert_eq!(
+            between(&shown, "id=\"place\" class=\"panel\" data-state=\"", "\""),
+            state,
+            "{case}"
+        );
+        let title = text("en")["lobby"]["state"][state]["title"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no words for {state}"));
+        assert_eq!(
+            between(&shown, "id=\"state-title\" tabindex=\"-1\">", "<"),
+            title,
+            "{case}"
+        );
+    }
+    assert!(cases.len() > 20);
+}
+
+#[test]
+fn the_lobby_offers_without_scripts_what_each_state_allows() {
+    let hidden =
+        |page: &str, id: &str| between(page, &format!("id=\"{id}\""), ">").contains("hidden");
+    let fresh = lobby(&room("prequeue", false), &Value::Null);
+    assert!(
+        !hidden(&fresh, "join-form")
+            && hidden(&fresh, "turn-form")
+            && hidden(&fresh, "go-seats")
+            && hidden(&fresh, "leave-box")
+    );
+    let called = lobby(&room("selling", false), &place("called", Some(3)));
+    assert!(
+        hidden(&called, "join-form")
+            && !hidden(&called, "turn-form")
+            && !hidden(&called, "leave-box")
+    );
+    let admitted = lobby(&room("selling", false), &place("admitted", Some(3)));
+    assert!(
+        !hidden(&admitted, "go-seats")
+            && hidden(&admitted, "turn-form")
+            && admitted.contains("href=\"/s/night-1\"")
+    );
+    let closed = lobby(&room("closed", false), &Value::Null);
+    assert!(hidden(&closed, "join-form") && !hidden(&closed, "to-home"));
+    for (id, action) in [
+        ("join-form", "join"),
+        ("turn-form", "pass"),
+        ("leave-form", "leave"),
+    ] {
+        assert!(
+            between(&called, &format!("id=\"{id}\""), ">")
+                .contains(&format!("action=\"/r/demo/{action}\"")),
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn a_code_is_asked_for_only_where_the_room_wants_one() {
+    let mut given = room("prequeue", false);
+    assert!(!lobby(&given, &Value::Null).contains("id=\"code\""));
+    given["codes"] = json!("required");
+    assert!(lobby(&given, &Value::Null).contains("id=\"code\""));
+}
+
+fn every_page() -> Vec<(&'static str, String)> {
+    let show = json!({
+        "show": "night-1", "kind": "seated", "title": "Night <one>", "starts_at": "2027-06-01T20:00:00+02:00", "venue": "arena", "room": "demo",
+        "seats": 20000, "legs": 1, "categories": [{"key": "cat1", "label": "Stalls", "price": {"amount": 9900, "currency": "EUR"}}],
+        "limits": {"seats_per_visitor": 4}, "refunds": [],
+    });
+    let mut pages = vec![
+        (
+            "home",
+            page(
+                "home",
+                &json!({"test": true, "q": "ni\"ght", "rooms": [room("selling", false)], "shows": [show]}),
+            ),
+        ),
+        (
+            "home",
+            page("home", &json!({"test": false, "rooms": [], "shows": []})),
+        ),
+        (
+            "seats",
+            page(
+                "seats",
+                &json!({"test": true, "show": show, "room": room("selling", false)}),
+            ),
+        ),
+        (
+            "checkout",
+            page(
+                "checkout",
+                &json!({"test": true, "hold": "hold_1", "show": show}),
+            ),
+        ),
+        (
+            "order",
+            page("order", &json!({"test": true, "order": "order_1"})),
+        ),
+        (
+            "ticket",
+            page("ticket", &json!({"test": true, "ticket": "ticket_1"})),
+        ),
+        (
+            "problem",
+            page(
+                "problem",
+                &json!({"status": 404, "code": "not_found", "title": "Not <found>", "detail": "No such show.", "action_href": "/", "action_label": "See the on-sales"}),
+            ),
+        ),
+        ("problem", page("problem", &json!({}))),
+    ];
+    for phase in [
+        "scheduled",
+        "prequeue",
+        "drawing",
+        "selling",
+        "sold_out",
+        "closed",
+        "a_phase_of_later",
+    ] {
+        for paused in [false, true] {
+            for held in [
+                Value::Null,
+                place("waiting", None),
+                place("waiting", Some(20_311)),
+                place("called", Some(3)),
+                place("admitted", Some(3)),
+                place("done", Some(3)),
+                place("closed", Some(3)),
+            ] {
+                pages.push(("lobby", Ok(lobby(&room(phase, paused), &held))));
+            }
+        }
+    }
+    let refused = json!({"room": room("selling", false), "place": null, "shows": [], "problem": {"code": "code_used", "title": "That code has been used", "detail": "…"}});
+    pages.push(("lobby", page("lobby", &refused)));
+    pages
+        .into_iter()
+        .map(|(name, rendered)| {
+            (
+                name,
+                rendered.unwrap_or_else(|fault| panic!("{name}: {fault}")),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_page_renders_in_every_phase_and_state_and_escapes_what_it_is_given() {
+    for (name, shown) in every_page() {
+        assert!(
+            shown.starts_with("<!doctype html>") && shown.trim_end().ends_with("</html>"),
+            "{name}"
+        );
+        assert!(
+            !shown.contains("<one>") && !shown.contains("<found>"),
+            "{name} lets markup through"
+        );
+        assert_eq!(shown.matches("id=\"problem\"").count(), 1, "{name}");
+        let ids: Vec<_> = shown
+            .split(" id=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap_or_default())
+            .collect();
+        assert_eq!(
+            ids.len(),
+            ids.iter().collect::<BTreeSet<_>>().len(),
+            "{name} has an id twice: {ids:?}"
+        );
+        assert!(!shown.contains("{{") && !shown.contains("{%"), "{name}");
+    }
+}
+
+#[test]
+fn no_page_needs_what_the_content_policy_forbids() {
+    for (name, shown) in every_page() {
+        assert!(
+            !shown.contains(" style=")
+                && !shown.contains("<style")
+                && !shown.contains("javascript:"),
+            "{name}"
+        );
+        assert!(
+            !shown.contains(" onclick") && !shown.contains("http-equiv"),
+            "{name}"
+        );
+        for script in shown.split("<script ").skip(1) {
+            assert!(
+                script.starts_with("type=\"module\" src=\"/assets/")
+                    || script.starts_with("type=\"application/json\""),
+                "{name}: {script:.60}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_asset_that_a_page_names_is_served_with_its_version() {
+    for (name, shown) in every_page() {
+        let named: Vec<_> = shown
+            .split("\"/assets/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(!named.is_empty(), "{name}");
+        for address in named {
+            let (path, query) = address.split_once('?').expect("a version");
+            assert_eq!(query, format!("v={}", version()));
+            let found =
+                asset(path).unwrap_or_else(|| panic!("{name} names {path}, which is not embedded"));
+            assert!(
+                !found.bytes.is_empty()
+                    && found.etag.len() == 18
+                    && found.content_type != "application/octet-stream"
+            );
+        }
+    }
+    assert!(
+        asset("style/none.css").is_none()
+            && asset("../Cargo.toml").is_none()
+            && asset("").is_none()
+    );
+}
+
+#[test]
+fn scripts_import_each_other_by_versioned_addresses_that_exist() {
+    for (name, source) in files("script", ".js") {
+        let served = asset(&format!("script/{name}")).expect("every script is embedded");
+        let served = String::from_utf8(served.bytes.into_owned()).expect("UTF-8");
+        for line in served.lines().filter(|line| {
+            line.starts_with("import ") || line.starts_with("export ") && line.contains(" from ")
+        }) {
+            let target = between(line, "from \"./", "\";");
+            let (file, query) = target
+                .split_once('?')
+                .unwrap_or_else(|| panic!("{name}: `{line}` is not of the one form"));
+            assert_eq!(query, format!("v={}", version()), "{name}");
+            assert!(
+                asset(&format!("script/{file}")).is_some(),
+                "{name} imports {file}"
+            );
+        }
+        assert!(
+            !source.contains("import("),
+            "{name} imports at run time, past the versions"
+        );
+    }
+}
+
+#[test]
+fn golden_messages_are_json_with_a_type() {
+    for (name, source) in files("wire", ".json") {
+        let message: Value =
+            serde_json::from_str(&source).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        if !["frames.json", "restart-reason.json"].contains(&name.as_str()) {
+            assert!(message["type"].is_string(), "{name}");
+        }
+    }
+}

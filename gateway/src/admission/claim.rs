@@ -1,0 +1,144 @@
+//! Claiming a pass: written before it is answered, and the same pass for as long as it lives.
+
+use booking::http::Problem;
+use fairgate_pass::PassClaims;
+use rand::RngExt;
+
+use super::cohort::Timing;
+use super::release;
+use super::state::describe;
+use crate::ledger::PassRow;
+use crate::room::{Method, Phase, Room, Rooms};
+use crate::store::Place;
+
+/// A pass as it is handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The JWT.
+    pub pass: String,
+    /// Unix seconds.
+    pub exp: i64,
+}
+
+/// Claims the pass of `place` at `now` (ms).
+///
+/// # Errors
+/// 410 `room_closed`, 409 `not_called` with the wait, 503 where the ledger did not take it.
+pub async fn claim(
+    rooms: &Rooms,
+    room: &Room,
+    place: &Place,
+    now: i64,
+) -> Result<Claimed, Problem> {
+    let now_s = now.div_euclid(1000);
+    if room.phase(now) == Phase::Closed {
+        return Err(room_closed());
+    }
+    let lives = place.pass_exp.is_some_and(|exp| exp > now_s);
+    let rank = room
+        .rank(place.number)
+        .ok_or_else(|| not_called(room, place, now))?;
+    if !lives {
+        may_enter(rooms, room, place, rank, now).await?;
+    }
+    let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
+    let fresh = PassRow {
+        number: place.number,
+        rank,
+        holder: place.holder,
+        iat: now_s,
+        exp: now_s.saturating_add(pass_s),
+        jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
+    };
+    let stored = rooms
+        .ledger()
+        .claim(room.id(), fresh, now_s)
+        .await
+        .map_err(|error| Problem::ledger(&error))?;
+    let first = rooms
+        .store()
+        .claimed(room.id(), place.number, stored.exp)
+        .await;
+    if first {
+        room.cohorts().settled(rank);
+        metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
+            .increment(1);
+    }
+    let claims = PassClaims {
+        sub: stored.holder,
+        room: room.id().to_owned(),
+        rank: stored.rank,
+        number: stored.number,
+        iat: stored.iat,
+        nbf: stored.iat,
+        exp: stored.exp,
+        jti: stored.jti,
+    };
+    Ok(Claimed {
+        pass: rooms.keyring().sign_pass(&claims),
+        exp: claims.exp,
+    })
+}
+
+async fn may_enter(
+    rooms: &Rooms,
+    room: &Room,
+    place: &Place,
+    rank: u64,
+    now: i64,
+) -> Result<(), Problem> {
+    let row = room.row();
+    if row.facts.paused {
+        return Err(not_called(room, place, now));
+    }
+    if rank >= room.tick().released && row.document.method == Method::Open {
+        // Where there is no line, nobody waits a second for the next tick.
+        release::tick(rooms, room, None, now)
+            .await
+            .map_err(|error| Problem::ledger(&error))?;
+    }
+    if rank >= room.tick().released {
+        return Err(not_called(room, place, now));
+    }
+    let timing = room.cohorts().timing(rank, place.pass_exp.is_none());
+    if timing == Timing::InWindow {
+        return Ok(());
+    }
+    let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
+    let mut cohorts = room.cohorts();
+    let has_room = counts.inside + cohorts.called() < row.document.max_inside;
+    // Without a line only the room inside binds.
+    let let_in = has_room && (row.document.method == Method::Open || cohorts.take_late());
+    drop(cohorts);
+    if let_in {
+        Ok(())
+    } else {
+        Err(not_called(room, place, now))
+    }
+}
+
+/// 410 `room_closed`.
+#[must_use]
+pub fn room_closed() -> Problem {
+    Problem::new(
+        410,
+        "room_closed",
+        "The room is closed",
+        "This on-sale is over, so nobody joins and no pass is given any more. Orders you have made are not touched. Look at the start page for other on-sales.",
+    )
+}
+
+fn not_called(room: &Room, place: &Place, now: i64) -> Problem {
+    let view = describe(room, place, now);
+    let detail = if room.row().facts.paused {
+        "The room is paused, so nobody is let in for the moment. Your place is kept. Look again in a little while."
+    } else {
+        "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
+    };
+    Problem::new(409, "not_called", "It is not your turn yet", detail)
+        .with("wait", view.wait)
+        .with("rank", view.rank)
+        .with("ahead", view.ahead)
+        .with("refresh_s", view.refresh_s)
+        .retry_after(view.refresh_s)
+}

@@ -1,0 +1,141 @@
+//! Claiming a pass, and asking whether one is good.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use booking::clock::rfc3339;
+use booking::door::keys::bearer;
+use booking::http::{Params, Problem};
+use fairgate_pass::{Jwks, Presented};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::claim::claim;
+use crate::lobby::{Lobby, required};
+use crate::room::Rooms;
+use crate::web::{cookie, pass_cookie};
+
+/// The routes of this file.
+pub fn router(lobby: Lobby) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(pass))
+        .routes(routes!(verify))
+        .routes(routes!(jwks))
+        .with_state(lobby)
+}
+
+/// A claimed pass.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct PassAnswer {
+    /// The JWT.
+    pass: String,
+    /// RFC 3339.
+    expires_at: String,
+}
+
+/// Claim the pass
+#[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
+        (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
+async fn pass(
+    State(lobby): State<Lobby>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    lobby.web.check_origin(&headers)?;
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now();
+    let place = required(&lobby.rooms, &room, &headers, now).await?;
+    let claimed = claim(&lobby.rooms, &room, &place, now).await?;
+    let cookie = lobby
+        .web
+        .cookie(&pass_cookie(room.id()), &claimed.pass, PASS_COOKIE_S)?;
+    let answer = PassAnswer {
+        expires_at: rfc3339(claimed.exp.saturating_mul(1000)),
+        pass: claimed.pass,
+    };
+    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok((
+        StatusCode::CREATED,
+        [(header::SET_COOKIE, cookie), no_store],
+        Json(answer),
+    )
+        .into_response())
+}
+
+/// A pass that ran out still finishes what it began, so the browser keeps it longer than it lives.
+pub const PASS_COOKIE_S: i64 = 2 * 86_400;
+
+/// Which room's pass is asked about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerifyQuery {
+    room: String,
+}
+
+/// Is this request's pass good? For `auth_request` and `ext_authz`
+#[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
+    responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
+async fn verify(
+    State(lobby): State<Lobby>,
+    Params(query): Params<VerifyQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let presented = bearer(&headers)
+        .or_else(|| cookie(&headers, &pass_cookie(&query.room)))
+        .ok_or_else(|| refused("pass_invalid", "no pass was shown"))?;
+    let presented = verified(&lobby.rooms, presented)?;
+    let live = presented
+        .live()
+        .map_err(|error| refused("pass_expired", &error.to_string()))?;
+    if live.room != query.room {
+        return Err(refused("pass_invalid", "the pass belongs to another room"));
+    }
+    let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
+    let headers = [
+        (
+            HeaderName::from_static("x-fairgate-room"),
+            value(live.room.clone()),
+        ),
+        (
+            HeaderName::from_static("x-fairgate-rank"),
+            value(live.rank.to_string()),
+        ),
+        (
+            HeaderName::from_static("x-fairgate-visitor"),
+            value(live.sub.to_string()),
+        ),
+    ];
+    Ok((StatusCode::NO_CONTENT, headers).into_response())
+}
+
+/// The public keys of places, passes, freezes and tickets
+#[utoipa::path(get, path = "/.well-known/jwks.json", tag = "lobby", responses((status = 200, description = "RFC 7517")))]
+async fn jwks(State(lobby): State<Lobby>) -> (HeaderMap, Json<Jwks>) {
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=300"),
+    );
+    (headers, Json(lobby.rooms.keyring().jwks()))
+}
+
+fn verified(rooms: &Rooms, pass: &str) -> Result<Presented, Problem> {
+    rooms
+        .keyring()
+        .verify_pass(pass, rooms.now().div_euclid(1000))
+        .map_err(|error| refused("pass_invalid", &error.to_string()))
+}
+
+fn refused(code: &'static str, why: &str) -> Problem {
+    Problem::new(
+        401,
+        code,
+        "The pass does not open this",
+        format!(
+            "{why}. Nothing was changed. Claim a pass in the room's lobby and show it as the cookie or as Bearer."
+        ),
+    )
+}

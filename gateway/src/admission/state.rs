@@ -1,0 +1,109 @@
+//! What one visitor's place says now: the same for the poll, the socket and the page.
+
+use booking::clock::rfc3339;
+use serde::Serialize;
+
+use super::estimate::{Wait, refresh_s};
+use crate::room::{Method, Phase, Room, micros_per_s};
+use crate::store::Place;
+
+/// Where a visitor stands on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceState {
+    /// In the line.
+    Waiting,
+    /// May claim a pass.
+    Called,
+    /// Has a pass that lives.
+    Admitted,
+    /// An order was ticketed.
+    Done,
+    /// The room is over.
+    Closed,
+}
+
+/// `GET /v1/rooms/{room}/place`.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct PlaceView {
+    /// The join number.
+    pub number: u64,
+    /// Null before the draw.
+    pub rank: Option<u64>,
+    /// People between the counter and this place; null before the draw.
+    pub ahead: Option<u64>,
+    /// Where the visitor stands.
+    pub state: PlaceState,
+    /// How long it will take.
+    pub wait: Wait,
+    /// How likely a seat is left when the turn comes; null where it is not estimated.
+    pub odds: Option<f64>,
+    /// When the call is expected to be answered, RFC 3339; nothing is lost after it.
+    pub claim_before: Option<String>,
+    /// When to look again, seconds.
+    pub refresh_s: u64,
+}
+
+/// Describes a place at `now` (ms).
+#[must_use]
+pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
+    let (row, tick, phase) = (room.row(), room.tick(), room.phase(now));
+    let document = &row.document;
+    let per_s_u = micros_per_s(document.per_s);
+    let rank = room.rank(place.number);
+    let ahead = rank.map(|rank| tick.ahead(rank));
+    let called = rank.is_some_and(|rank| rank < tick.released);
+    let state = if phase == Phase::Closed {
+        PlaceState::Closed
+    } else if place.done {
+        PlaceState::Done
+    } else if place.pass_exp.is_some_and(|exp| exp > now.div_euclid(1000)) {
+        PlaceState::Admitted
+    } else if called {
+        PlaceState::Called
+    } else {
+        PlaceState::Waiting
+    };
+    let wait = match (state, ahead) {
+        (PlaceState::Waiting, Some(ahead))
+            if phase == Phase::Selling && !row.facts.paused && !tick.full =>
+        {
+            match document.method {
+                Method::Open => Wait::at_pace(0, 1_000_000),
+                Method::Draw | Method::Fifo => Wait::at_pace(ahead, per_s_u),
+            }
+        }
+        (PlaceState::Waiting | PlaceState::Closed, _) => Wait::UNKNOWN,
+        (PlaceState::Called, _) if row.facts.paused => Wait::UNKNOWN,
+        (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => Wait::NONE,
+    };
+    let claim_before = (state == PlaceState::Called)
+        .then(|| rank.and_then(|rank| claim_before(room, rank, now)))
+        .flatten();
+    PlaceView {
+        number: place.number,
+        rank,
+        ahead,
+        state,
+        wait,
+        odds: None,
+        claim_before,
+        refresh_s: match state {
+            PlaceState::Waiting => refresh_s(ahead, per_s_u),
+            PlaceState::Called => 2,
+            PlaceState::Admitted | PlaceState::Done => 10,
+            PlaceState::Closed => 60,
+        },
+    }
+}
+
+/// When the call of a rank is expected to be answered, RFC 3339. A call whose window has passed is as good as one
+/// made now.
+#[must_use]
+pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
+    let claim_ms = i64::try_from(room.row().document.claim_s)
+        .ok()?
+        .checked_mul(1000)?;
+    let called = room.cohorts().called_at(rank).unwrap_or(now);
+    Some(rfc3339(called.saturating_add(claim_ms)))
+}

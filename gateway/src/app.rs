@@ -1,0 +1,308 @@
+//! Builds the parts, starts the loops, and takes them down again in order.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use axum::Router;
+use booking::clock::Clock;
+use booking::door::{Role, RoleKeys};
+use fairgate_pass::{Keyring, StoredKey};
+use fairgate_writer::Writer;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::ledger::sqlite::Sqlite;
+use crate::lobby::{Guard, Lobby};
+use crate::ops::Ops;
+use crate::promoter::Promoter;
+use crate::push::personal::Personal;
+use crate::push::seats::Seats;
+use crate::push::socket::Push;
+use crate::room::{Parts, Rooms};
+use crate::router::{self, Handles};
+use crate::store::MemoryStore;
+use crate::upstream::Core;
+use crate::web::Web;
+use crate::{config, serve};
+
+/// How long connections and sockets have to end.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+const EVICT_EVERY: Duration = Duration::from_secs(60);
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// What booking is opened with, beside the gateway's own parts.
+#[derive(Clone)]
+pub struct Shared {
+    /// The one writer of the ledger file.
+    pub writer: Writer,
+    /// Signs tickets, verifies passes.
+    pub keyring: Keyring,
+    /// Where `now` comes from.
+    pub clock: Clock,
+    /// Keys by role.
+    pub keys: RoleKeys,
+    /// Who takes the money.
+    pub payments: config::Payments,
+    /// Where the public reaches this.
+    pub public_url: Option<String>,
+}
+
+/// The data folder, held by this process alone for as long as this lives.
+#[derive(Debug)]
+pub struct DataLock {
+    _file: File,
+}
+
+/// A gateway that is built and not serving yet.
+pub struct App {
+    listener: TcpListener,
+    router: Router,
+    rooms: Rooms,
+    stop: watch::Sender<bool>,
+    _lock: DataLock,
+}
+
+/// Holds the data folder, or says who should.
+///
+/// # Errors
+/// Where the folder cannot be made, or another process holds it.
+pub fn lock_data(data: &Path) -> anyhow::Result<DataLock> {
+    std::fs::create_dir_all(data)
+        .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
+    let path = data.join("lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(DataLock { _file: file }),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another process is using the data folder {}. One folder has one process: stop the other one, or give this one another folder with --data.",
+            data.display()
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("{} cannot be locked", path.display()))
+        }
+    }
+}
+
+impl App {
+    /// Builds everything. `open_core` makes booking from the shared parts.
+    ///
+    /// # Errors
+    /// Where a part cannot be opened; nothing is left running.
+    pub async fn build<F>(
+        config: &Config,
+        open_core: impl FnOnce(Shared) -> F,
+    ) -> anyhow::Result<Self>
+    where
+        F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
+    {
+        let lock = lock_data(&config.data)?;
+        let listener = TcpListener::bind(config.listen).await.with_context(|| {
+            format!(
+                "{} cannot be listened on; choose another with --listen",
+                config.listen
+            )
+        })?;
+        let path = config.data.join("ledger.db");
+        let writer =
+            Writer::open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
+        let ledger = Sqlite::open(writer.clone())
+            .await
+            .context("the ledger cannot be used")?;
+        let clock = Clock::system();
+        let first =
+            StoredKey::generate(clock.now_ms().div_euclid(1000)).map_err(|error| anyhow!(error))?;
+        let keyring =
+            Keyring::new(ledger.signing_keys(first).await?).map_err(|error| anyhow!(error))?;
+        let keys = role_keys(config);
+        let core = open_core(Shared {
+            writer,
+            keyring: keyring.clone(),
+            clock: clock.clone(),
+            keys: keys.clone(),
+            payments: config.payments,
+            public_url: config.public_url.clone(),
+        })
+        .await?;
+        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
+        let store = Arc::new(MemoryStore::new(Arc::clone(&ledger)));
+        let (stop, stopping) = watch::channel(false);
+        let parts = Parts {
+            ledger,
+            store,
+            core: Arc::clone(&core),
+            keyring,
+            clock,
+            stopping,
+        };
+        let rooms = Rooms::start(parts)
+            .await
+            .context("the rooms cannot be taken up")?;
+        core.cover(rooms.coverage())
+            .await
+            .map_err(|problem| anyhow!("{}", problem.detail))?;
+        let metrics = recorder()?;
+        let handles = handles(config, &rooms, keys, &metrics);
+        start_upkeep(handles.lobby.guard.clone(), metrics);
+        Ok(Self {
+            listener,
+            router: router::build(&handles),
+            rooms,
+            stop,
+            _lock: lock,
+        })
+    }
+
+    /// Where this listens.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub fn address(&self) -> std::io::Result<std::net::SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// All routes, for calls from within.
+    #[must_use]
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, connections ended.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            listener,
+            router,
+            rooms,
+            stop,
+            _lock,
+        } = self;
+        let serving = tokio::spawn(serve::run(listener, router, stop.subscribe(), DRAIN_MAX));
+        shutdown.await;
+        tracing::info!("draining");
+        stop.send_replace(true);
+        if serving.await.is_err() {
+            tracing::error!("the accept loop had failed");
+        }
+        // Upgraded sockets are no connections of the accept loop any more; they say good-bye by themselves.
+        let sockets = || {
+            rooms
+                .all()
+                .iter()
+                .map(|room| room.hub().listeners())
+                .sum::<usize>()
+        };
+        let all_gone = async {
+            while sockets() > 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(DRAIN_MAX, all_gone).await.is_err() {
+            tracing::warn!(
+                left = sockets(),
+                "some sockets did not close in time and were cut"
+            );
+        }
+    }
+}
+
+fn role_keys(config: &Config) -> RoleKeys {
+    let mut keys = RoleKeys::default();
+    let set = [
+        (Role::Promoter, &config.promoter_key),
+        (Role::Viewer, &config.viewer_key),
+        (Role::Door, &config.door_key),
+    ];
+    for (role, key) in set {
+        if let Some(key) = key {
+            keys.add(role, &key.0);
+        }
+    }
+    keys
+}
+
+/// The recorder is the process's; a second gateway in one process (a test) has its own and counts nothing.
+fn recorder() -> anyhow::Result<PrometheusHandle> {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    if metrics::set_global_recorder(recorder).is_err() {
+        tracing::debug!("another gateway of this process counts already");
+    }
+    Ok(handle)
+}
+
+/// Puts the handles together that the routes are served with.
+fn handles(config: &Config, rooms: &Rooms, keys: RoleKeys, metrics: &PrometheusHandle) -> Handles {
+    let web = Web::new(config.web());
+    let personal = Personal::default();
+    tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
+    Handles {
+        lobby: Lobby {
+            rooms: rooms.clone(),
+            web: web.clone(),
+            guard: Guard::new(config.joins_per_s, config.joins_burst),
+        },
+        push: Push {
+            rooms: rooms.clone(),
+            web,
+            seats: Seats::new(Arc::clone(rooms.core())),
+            personal,
+        },
+        promoter: Promoter {
+            rooms: rooms.clone(),
+            keys,
+        },
+        ops: Ops {
+            rooms: rooms.clone(),
+            metrics: metrics.clone(),
+            warnings: config.warnings(),
+        },
+        test: config.payments == config::Payments::Sandbox,
+    }
+}
+
+fn start_upkeep(guard: Guard, metrics: PrometheusHandle) {
+    tokio::spawn(async move {
+        let mut evicted = tokio::time::Instant::now();
+        loop {
+            tokio::time::sleep(UPKEEP_EVERY).await;
+            metrics.run_upkeep();
+            if evicted.elapsed() >= EVICT_EVERY {
+                evicted = tokio::time::Instant::now();
+                guard.evict();
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_process_is_told_which_folder_and_what_to_do() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let held = lock_data(folder.path()).expect("the first holds it");
+        let told = lock_data(folder.path())
+            .expect_err("the second does not")
+            .to_string();
+        assert!(
+            told.contains("--data") && told.contains(&folder.path().display().to_string()),
+            "{told}"
+        );
+        drop(held);
+        assert!(
+            lock_data(folder.path()).is_ok(),
+            "a held folder is free again when its process ends"
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! Who holds which number, bound into one root: the Merkle tree of RFC 6962 §2.1 over the leaf data
+//! `be64(number) || holder`. Full chunks of 1024 leaves are whole subtrees, so a tree keeps only what lies
+//! above them: 625 KB for ten million leaves, and a proof hashes one chunk anew instead of everything.
+
+use std::ops::Range;
+
+use fairgate_pass::Digest;
+
+use super::sha256;
+
+/// Leaves under one lowest kept node. A power of two, or chunks would not be subtrees.
+const CHUNK: usize = 1024;
+
+/// The tree of a frozen line, from the roots of its chunks upwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    n: usize,
+    levels: Vec<Vec<Digest>>,
+}
+
+impl Tree {
+    /// Hashes all leaves, in number order from 0, on two threads where there is enough to do.
+    pub fn build<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Self {
+        // The seam must fall between two chunks.
+        let half = leaves.len().div_ceil(CHUNK) / 2 * CHUNK;
+        let (low, high) = leaves.split_at(half);
+        let chunks = std::thread::scope(|scope| {
+            let beside = (!low.is_empty()).then(|| scope.spawn(|| chunk_roots(0, low)));
+            let high = chunk_roots(half, high);
+            let low = beside.map(|thread| thread.join().expect("hashing does not panic"));
+            [low.unwrap_or_default(), high].concat()
+        });
+        Self {
+            n: leaves.len(),
+            levels: levels(chunks),
+        }
+    }
+
+    /// How many leaves there are.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// The root over all leaves; of no leaves, the hash of nothing.
+    pub fn root(&self) -> Digest {
+        top(&self.levels)
+    }
+
+    /// Which leaves [`Tree::proof`] needs for `number`; `None` where there is no such leaf.
+    pub fn chunk_of(&self, number: usize) -> Option<Range<usize>> {
+        let start = number / CHUNK * CHUNK;
+        (number < self.n).then(|| start..self.n.min(start + CHUNK))
+    }
+
+    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of [`Tree::chunk_of`]. `None` where
+    /// there is no such leaf, or where these are not the leaves the tree was built from.
+    pub fn proof<L: Copy + Into<[u8; 32]>>(
+        &self,
+        number: usize,
+        chunk: &[L],
+    ) -> Option<Vec<Digest>> {
+        let range = self.chunk_of(number)?;
+        let at = number / CHUNK;
+        let below = levels(leaf_hashes(range.start, chunk));
+        if chunk.len() != range.len() || top(&below) != self.levels[0][at] {
+            return None;
+        }
+        Some(
+            siblings(number - range.start, &below)
+                .chain(siblings(at, &self.levels))
+                .collect(),
+        )
+    }
+}
+
+/// The root over leaves that are all at hand.
+pub fn root<L: Copy + Sync + Into<[u8; 32]>>(leaves: &[L]) -> Digest {
+    Tree::build(leaves).root()
+}
+
+/// Whether `path` shows that `number` of `n` is held by `holder` under `root` (RFC 9162 §2.1.3.2).
+pub fn verify_proof(
+    number: u64,
+    n: u64,
+    holder: impl Into<[u8; 32]>,
+    path: &[Digest],
+    root: &Digest,
+) -> bool {
+    if number >= n {
+        return false;
+    }
+    // `node` is where we are on this level, `last` the level's last node, which may have no sibling.
+    let (mut node, mut last) = (number, n - 1);
+    let mut hash = leaf_hash(number, &holder.into());
+    for sibling in path {
+        if last == 0 {
+            return false;
+        }
+        if node & 1 == 1 || node == last {
+            hash = inner_hash(sibling, &hash);
+            // A node without sibling rises unhashed to the level where it has one.
+            while node & 1 == 0 && node != 0 {
+                (node, last) = (node >> 1, last >> 1);
+            }
+        } else {
+            hash = inner_hash(&hash, sibling);
+        }
+        (node, last) = (node >> 1, last >> 1);
+    }
+    last == 0 && hash == *root
+}
+
+fn leaf_hash(number: u64, holder: &[u8; 32]) -> Digest {
+    sha256(&[&[0], &number.to_be_bytes(), holder])
+}
+
+fn inner_hash(left: &Digest, right: &Digest) -> Digest {
+    sha256(&[&[1], &left.0, &right.0])
+}
+
+fn leaf_hashes<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Digest> {
+    leaves
+        .iter()
+        .zip(first as u64..)
+        .map(|(leaf, number)| leaf_hash(number, &(*leaf).into()))
+        .collect()
+}
+
+fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Digest> {
+    let chunks = leaves.chunks(CHUNK).zip((first..).step_by(CHUNK));
+    chunks
+        .map(|(chunk, first)| top(&levels(leaf_hashes(first, chunk))))
+        .collect()
+}
+
+/// All levels of the tree over `hashes`, from them up to the one root. A node without sibling rises as it is,
+/// which gives the same tree as the RFC's split at the largest power of two.
+fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
+    let mut levels = vec![hashes];
+    while let Some(level) = levels.last()
+        && level.len() > 1
+    {
+        let merge = |pair: &[Digest]| match pair {
+            [left, right] => inner_hash(left, right),
+            alone => alone[0],
+        };
+        let next = level.chunks(2).map(merge).collect();
+        levels.push(next);
+    }
+    levels
+}
+
+/// The root of finished levels; of nothing, the hash of nothing.
+fn top(levels: &[Vec<Digest>]) -> Digest {
+    levels
+        .last()
+        .and_then(|level| level.first())
+        .copied()
+        .unwrap_or_else(|| sha256(&[]))
+}
+
+/// The siblings on the way up from `at`; a node that rises alone has none.
+fn siblings(mut at: usize, levels: &[Vec<Digest>]) -> impl Iterator<Item = Digest> {
+    levels.iter().filter_map(move |level| {
+        let sibling = level.get(at ^ 1).copied();
+        at /= 2;
+        sibling
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::tests::vectors;
+
+    fn leaves(n: usize) -> Vec<[u8; 32]> {
+        (0..n).map(|i| Digest::of(&i.to_be_bytes()).0).collect()
+    }
+
+    /// RFC 6962 §2.1 as it is written down, over leaf data instead of hashes.
+    fn as_written(data: &[Vec<u8>]) -> Digest {
+        match data {
+            [] => Digest::of(b""),
+            [only] => Digest::of(&[&[0][..], only].concat()),
+            _ => {
+                let mut k = 1;
+                while k * 2 < data.len() {
+                    k *= 2;
+                }
+                let halves = [as_written(&data[..k]).0, as_written(&data[k..]).0].concat();
+                Digest::of(&[&[1][..], &halves].concat())
+            }
+        }
+    }
+
+    fn check(n: usize, numbers: impl Iterator<Item = usize>) {
+        let leaves = leaves(n);
+        let data: Vec<Vec<u8>> = leaves
+            .iter()
+            .zip(0u64..)
+            .map(|(leaf, i)| [&i.to_be_bytes()[..], leaf].concat())
+            .collect();
+        let tree = Tree::build(&leaves);
+        let root = tree.root();
+        assert_eq!(root, as_written(&data), "n = {n}");
+        for number in numbers {
+            let path = tree
+                .proof(number, &leaves[tree.chunk_of(number).unwrap()])
+                .unwrap();
+            let (at, n) = (number as u64, n as u64);
+            assert!(
+                verify_proof(at, n, leaves[number], &path, &root),
+                "{number} of {n}"
+            );
+            assert!(!verify_proof(at, n, [0xee; 32], &path, &root));
+            assert!(!verify_proof(
+                at,
+                n,
+                leaves[number],
+                &[&path[..], &[root]].concat(),
+                &root
+            ));
+            assert!(path.is_empty() || !verify_proof(at, n, leaves[number], &path[1..], &root));
+            assert!(!verify_proof(at + 1, n, leaves[number], &path, &root));
+            assert!(!verify_proof(
+                at,
+                n,
+                leaves[number],
+                &path,
+                &Digest([1; 32])
+            ));
+        }
+    }
+
+    #[test]
+    fn root_and_every_proof_agree_with_the_rfc_for_small_trees() {
+        (0..70).for_each(|n| check(n, 0..n));
+    }
+
+    #[test]
+    fn root_and_proofs_agree_with_the_rfc_around_the_chunks_seams() {
+        for n in [
+            CHUNK - 1,
+            CHUNK,
+            CHUNK + 1,
+            2 * CHUNK,
+            2 * CHUNK + 1,
+            5 * CHUNK - 3,
+        ] {
+            check(
+                n,
+                [0, 1, CHUNK - 2, CHUNK, n / 2, n - 1]
+                    .into_iter()
+                    .filter(|number| *number < n),
+            );
+        }
+    }
+
+    #[test]
+    fn root_agrees_with_the_published_vectors() {
+        for case in vectors() {
+            assert_eq!(root(&case.leaves()), case.root, "n = {}", case.n);
+        }
+    }
+
+    #[test]
+    fn other_leaves_than_the_frozen_ones_prove_nothing() {
+        let mut leaves = leaves(10);
+        let tree = Tree::build(&leaves);
+        assert_eq!((tree.chunk_of(10), tree.chunk_of(9)), (None, Some(0..10)));
+        assert_eq!(tree.proof(10, &leaves), None);
+        assert_eq!(tree.proof(3, &leaves[..9]), None);
+        leaves[7][0] ^= 1;
+        assert_eq!(tree.proof(3, &leaves), None);
+    }
+}

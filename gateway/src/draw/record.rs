@@ -1,0 +1,174 @@
+//! What is published of a draw, in the three states it goes through: announced, frozen, drawn. The shape is that of
+//! `GET /v1/rooms/{room}/draw`; what is not known yet is null.
+
+use fairgate_pass::{Digest, FreezeClaims};
+use serde::{Deserialize, Serialize};
+
+use super::{VERSION, commitment, seed};
+
+/// A published draw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawRecord {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The room's slug.
+    pub room: String,
+    /// Published when the room was created.
+    pub commitment: Digest,
+    /// How many numbers are drawn. From the freeze on.
+    pub n: Option<u64>,
+    /// How many of them nobody holds. From the freeze on.
+    pub voids: Option<u64>,
+    /// The RFC 6962 root. From the freeze on.
+    pub root: Option<Digest>,
+    /// RFC 3339, UTC. From the freeze on; as text, because it is signed as text.
+    pub frozen_at: Option<String>,
+    /// Compact JWS of `{room, n, voids, root, frozen_at}`. From the freeze on.
+    pub signature: Option<String>,
+    /// The announced drand round, where the room has a beacon. From the freeze on.
+    pub beacon_round: Option<u64>,
+    /// 32 bytes of hex; empty or null where the room has no beacon. From the draw on.
+    pub beacon: Option<String>,
+    /// What the commitment promised, hex. From the draw on.
+    #[serde(with = "hex32")]
+    pub secret: Option<[u8; 32]>,
+    /// The shuffle's seed. From the draw on.
+    pub seed: Option<Digest>,
+    /// RFC 3339, UTC. From the draw on.
+    pub drawn_at: Option<String>,
+    /// Ranks that were given out, to be checked along with the rest. The call never sends them; whoever collected
+    /// them may add them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<RankGiven>,
+}
+
+/// The rank that somebody at `number` was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankGiven {
+    /// The join number.
+    pub number: u64,
+    /// The rank.
+    pub rank: u64,
+}
+
+impl DrawRecord {
+    /// A room that was created: only the commitment is known.
+    pub fn announced(room: impl Into<String>, commitment: Digest) -> Self {
+        Self {
+            version: VERSION,
+            room: room.into(),
+            commitment,
+            n: None,
+            voids: None,
+            root: None,
+            frozen_at: None,
+            signature: None,
+            beacon_round: None,
+            beacon: None,
+            secret: None,
+            seed: None,
+            drawn_at: None,
+            places: Vec::new(),
+        }
+    }
+
+    /// The line was frozen. `signature` is the compact JWS of `freeze`.
+    #[must_use]
+    pub fn frozen(
+        self,
+        freeze: FreezeClaims,
+        signature: String,
+        beacon_round: Option<u64>,
+    ) -> Self {
+        Self {
+            n: Some(freeze.n),
+            voids: Some(freeze.voids),
+            root: Some(freeze.root),
+            frozen_at: Some(freeze.frozen_at),
+            signature: Some(signature),
+            beacon_round,
+            ..self
+        }
+    }
+
+    /// The draw happened: opens the secret and derives the seed. `beacon` is empty in a room without one.
+    /// `None` where the line is not frozen, or where `secret` is not the one that was promised.
+    #[must_use]
+    pub fn drawn(self, secret: [u8; 32], beacon: &[u8], drawn_at: String) -> Option<Self> {
+        let (n, root) = (self.n?, self.root?);
+        (commitment(&secret) == self.commitment).then(|| Self {
+            beacon: Some(hex::encode(beacon)),
+            secret: Some(secret),
+            seed: Some(seed(&secret, n, &root, beacon)),
+            drawn_at: Some(drawn_at),
+            ..self
+        })
+    }
+}
+
+mod hex32 {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(
+        bytes: &Option<[u8; 32]>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        bytes.map(hex::encode).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<[u8; 32]>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let read = |text: String| {
+            let mut bytes = [0; 32];
+            hex::decode_to_slice(text, &mut bytes).map(|()| bytes)
+        };
+        text.map(read).transpose().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_shows_null_for_what_is_not_known_yet_and_reads_back() {
+        let record = DrawRecord::announced("demo", commitment(&[1; 32]));
+        let json = serde_json::to_value(&record).unwrap();
+        let members: Vec<&str> = json
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let expected = "beacon beacon_round commitment drawn_at frozen_at n room root secret seed signature version voids";
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted.join(" "), expected);
+        assert!(json["n"].is_null() && json["secret"].is_null());
+        assert_eq!(serde_json::from_value::<DrawRecord>(json).unwrap(), record);
+    }
+
+    #[test]
+    fn only_a_frozen_line_is_drawn_and_only_with_the_promised_secret() {
+        let announced = DrawRecord::announced("demo", commitment(&[1; 32]));
+        assert_eq!(announced.clone().drawn([1; 32], b"", "later".into()), None);
+        let freeze = FreezeClaims {
+            room: "demo".into(),
+            n: 0,
+            voids: 0,
+            root: Digest::of(b""),
+            frozen_at: "2027-01-10T09:00:00Z".into(),
+        };
+        let frozen = announced.frozen(freeze, "signed".into(), None);
+        assert_eq!(frozen.clone().drawn([2; 32], b"", "later".into()), None);
+        let drawn = frozen.drawn([1; 32], b"", "later".into()).unwrap();
+        assert_eq!(
+            (drawn.beacon.as_deref(), drawn.seed),
+            (Some(""), Some(seed(&[1; 32], 0, &Digest::of(b""), b"")))
+        );
+        let json = serde_json::to_string(&drawn).unwrap();
+        assert_eq!(serde_json::from_str::<DrawRecord>(&json).unwrap(), drawn);
+    }
+}

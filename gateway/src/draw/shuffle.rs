@@ -1,0 +1,193 @@
+//! From a seed to the line: Fisher–Yates from the top, driven by the words of ChaCha20 (20 rounds, zero nonce,
+//! block counter from 0, little-endian), rejecting words above the largest multiple of the bound.
+//!
+//! The inverse needs no line first. Undoing a row of swaps is doing them in the opposite order, so [`ranks`] keeps
+//! each step's index in the cell that the step will fill, and then walks upwards. The two directions share nothing
+//! but the seed, so [`both`] runs them side by side, each with its own keystream; on one core it is cheaper to turn
+//! the finished line around.
+
+use std::thread;
+
+use fairgate_pass::Digest;
+use rand_chacha::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
+
+/// Below this a second thread costs more than it saves.
+const BOTH_ALONE_MAX: u32 = 1 << 16;
+
+/// A line and its inverse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawn {
+    /// `line[rank]` is the number that stands there.
+    pub line: Vec<u32>,
+    /// `ranks[number]` is the rank it was given.
+    pub ranks: Vec<u32>,
+}
+
+/// Who stands where: `line[rank]` is a number. Takes 4 bytes a number.
+pub fn line(seed: &Digest, n: u32) -> Vec<u32> {
+    let mut words = Keystream::new(seed);
+    let mut line: Vec<u32> = (0..n).collect();
+    for i in (1..n).rev() {
+        line.swap(i as usize, words.below(i + 1) as usize);
+    }
+    line
+}
+
+/// Each number's rank: `ranks[number]`. The inverse of [`line`], at the same cost; takes 4 bytes a number.
+pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
+    let mut words = Keystream::new(seed);
+    let mut ranks = vec![0; n as usize];
+    for (i, cell) in (0..n).zip(ranks.iter_mut()).skip(1).rev() {
+        *cell = words.below(i + 1);
+    }
+    // What lies above i still holds indices; what lies below holds the inverse of the swaps so far.
+    for i in 1..n as usize {
+        let j = ranks[i] as usize;
+        ranks[i] = ranks[j];
+        ranks[j] = i as u32;
+    }
+    ranks
+}
+
+/// The line and its inverse, on two threads where there are two cores and enough to do. Takes 8 bytes a number.
+pub fn both(seed: &Digest, n: u32) -> Drawn {
+    if threads_for(n) == 1 {
+        return both_alone(seed, n);
+    }
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| line(seed, n));
+        let ranks = ranks(seed, n);
+        let line = beside
+            .join()
+            .expect("the shuffle indexes only below n, so its thread does not panic");
+        Drawn { line, ranks }
+    })
+}
+
+/// How many threads [`both`] uses for n numbers on this machine.
+pub fn threads_for(n: u32) -> usize {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    if n <= BOTH_ALONE_MAX { 1 } else { cores.min(2) }
+}
+
+/// As [`both`], on this thread alone.
+pub fn both_alone(seed: &Digest, n: u32) -> Drawn {
+    let line = line(seed, n);
+    let mut ranks = vec![0; n as usize];
+    for (rank, number) in (0..n).zip(&line) {
+        ranks[*number as usize] = rank;
+    }
+    Drawn { line, ranks }
+}
+
+/// The seed's words, taken a block at a time: a call per word would cost more than the word.
+struct Keystream {
+    rng: ChaCha20Rng,
+    block: [u8; 4096],
+    at: usize,
+}
+
+impl Keystream {
+    fn new(seed: &Digest) -> Self {
+        Self {
+            rng: ChaCha20Rng::from_seed(seed.0),
+            block: [0; 4096],
+            at: 4096,
+        }
+    }
+
+    #[inline]
+    fn word(&mut self) -> u32 {
+        if self.at == self.block.len() {
+            self.rng.fill_bytes(&mut self.block);
+            self.at = 0;
+        }
+        let bytes = &self.block[self.at..self.at + 4];
+        self.at += 4;
+        u32::from_le_bytes(bytes.try_into().expect("four bytes were sliced"))
+    }
+
+    /// An even choice among `0..bound` (`bound` ≥ 2). A word is rejected when the multiple of `bound` at or under
+    /// it is the last one that begins below 2³² and does not end there; compared without leaving 32 bits.
+    #[inline]
+    fn below(&mut self, bound: u32) -> u32 {
+        loop {
+            let word = self.word();
+            let rest = word % bound;
+            if word - rest <= bound.wrapping_neg() {
+                return rest;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::draw::tests::vectors;
+
+    #[test]
+    fn the_line_agrees_with_the_published_vectors() {
+        for case in vectors() {
+            let drawn = both(&case.seed, case.n as u32);
+            assert_eq!(drawn.line[..case.line_first.len()], case.line_first);
+            let bytes: Vec<u8> = drawn
+                .line
+                .iter()
+                .flat_map(|number| number.to_be_bytes())
+                .collect();
+            assert_eq!(Digest::of(&bytes), case.line_sha256_be32, "n = {}", case.n);
+        }
+    }
+
+    #[test]
+    fn two_threads_draw_the_same_line_as_one() {
+        let (seed, n) = (Digest::of(b"wide"), BOTH_ALONE_MAX + 1);
+        assert_eq!(both(&seed, n), both_alone(&seed, n));
+    }
+
+    #[test]
+    fn a_word_is_rejected_exactly_above_the_largest_multiple() {
+        for bound in [
+            2u32,
+            3,
+            1000,
+            65_537,
+            1 << 31,
+            (1 << 31) + 1,
+            u32::MAX - 1,
+            u32::MAX,
+        ] {
+            let limit = (1u64 << 32) / u64::from(bound) * u64::from(bound);
+            for word in [
+                0,
+                bound - 1,
+                bound,
+                u32::MAX,
+                u32::MAX - 1,
+                (limit - 1) as u32,
+                limit as u32,
+            ] {
+                let taken = word - word % bound <= bound.wrapping_neg();
+                assert_eq!(taken, u64::from(word) < limit, "bound {bound}, word {word}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_a_permutation_and_ranks_its_inverse(seed: [u8; 32], n in 0u32..3000) {
+            let drawn = both(&Digest(seed), n);
+            prop_assert_eq!(&drawn.ranks, &ranks(&Digest(seed), n));
+            prop_assert_eq!((drawn.line.len(), drawn.ranks.len()), (n as usize, n as usize));
+            for (rank, number) in drawn.line.iter().enumerate() {
+                prop_assert_eq!(drawn.ranks[*number as usize] as usize, rank);
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The offline check of a published draw: everything that does not follow is listed, in words a reader without the
+//! design at hand understands. `gateway verify-draw` prints what this finds.
+
+use std::{fs, path::Path, process::ExitCode};
+
+use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
+use serde::Serialize;
+
+use super::{N_MAX, VERSION, commitment, merkle, record::DrawRecord, seed, shuffle};
+
+/// Wrong ranks listed one by one; the rest are counted.
+const WRONG_RANKS_SHOWN: usize = 5;
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Everything that does not follow; empty where the draw holds.
+    pub faults: Vec<String>,
+    /// What was found to follow.
+    pub checked: Vec<String>,
+    /// What could not be checked with what was given.
+    pub unchecked: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing was found wrong.
+    pub fn holds(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn expect(&mut self, follows: bool, good: &str, bad: impl Into<String>) {
+        match follows {
+            true => self.checked.push(good.into()),
+            false => self.faults.push(bad.into()),
+        }
+    }
+}
+
+/// Checks a record. `leaves` are the n holders of 32 bytes each; with `jwks` the freeze's signature is checked
+/// too, otherwise only that what was signed is what the record says.
+pub fn check(record: &DrawRecord, leaves: Option<&[u8]>, jwks: Option<&Jwks>) -> Report {
+    let mut report = Report::default();
+    if record.version != VERSION {
+        report.faults.push(format!(
+            "the record has version {}; this program knows version {VERSION}",
+            record.version
+        ));
+        return report;
+    }
+    check_times(record, &mut report);
+    check_signature(record, jwks, &mut report);
+    let (Some(n), Some(root)) = (record.n, record.root) else {
+        report
+            .faults
+            .push("the line is not frozen in this record: n or root is missing".into());
+        return report;
+    };
+    report.expect(
+        n <= N_MAX && record.voids.is_some_and(|voids| voids <= n),
+        "n and the count of voids are possible",
+        "n or the count of voids is not possible: n is at most 4294967295, and voids at most n",
+    );
+    match leaves {
+        Some(leaves) => check_leaves(n, record.voids, &root, leaves, &mut report),
+        None => report
+            .unchecked
+            .push("root, voids and double holders: no leaf file was given".into()),
+    }
+    check_draw(record, n, &root, &mut report);
+    report
+}
+
+fn check_times(record: &DrawRecord, report: &mut Report) {
+    let mut instant = |name: &str, text: &Option<String>| {
+        let text = text.as_deref()?;
+        let read = text.parse::<jiff::Timestamp>();
+        if read.is_err() {
+            report
+                .faults
+                .push(format!("{name} is not a time in RFC 3339"));
+        }
+        read.ok()
+    };
+    let frozen = instant("frozen_at", &record.frozen_at);
+    let drawn = instant("drawn_at", &record.drawn_at);
+    if let (Some(frozen), Some(drawn)) = (frozen, drawn)
+        && drawn < frozen
+    {
+        report
+            .faults
+            .push("the draw is dated before the freeze".into());
+    }
+}
+
+fn check_signature(record: &DrawRecord, jwks: Option<&Jwks>, report: &mut Report) {
+    let Some(signature) = &record.signature else {
+        report
+            .faults
+            .push("the freeze is not signed: signature is missing".into());
+        return;
+    };
+    match FreezeClaims::unverified(signature) {
+        Err(error) => report
+            .faults
+            .push(format!("the freeze's signature cannot be read: {error}")),
+        Ok(signed) => {
+            let agrees = [
+                ("room", signed.room == record.room),
+                ("n", Some(signed.n) == record.n),
+                ("voids", Some(signed.voids) == record.voids),
+                ("root", Some(signed.root) == record.root),
+                (
+                    "frozen_at",
+                    Some(&signed.frozen_at) == record.frozen_at.as_ref(),
+                ),
+            ];
+            for (name, agrees) in agrees {
+                let bad = format!("{name} is not what was signed at the freeze");
+                report.expect(
+                    agrees,
+                    &format!("{name} is what was signed at the freeze"),
+                    bad,
+                );
+            }
+        }
+    }
+    match jwks.map(|jwks| Verifier::new(jwks).map(|keys| keys.verify_freeze(signature))) {
+        None => report
+            .unchecked
+            .push("who signed the freeze: no keys were given".into()),
+        Some(Err(error)) => report
+            .faults
+            .push(format!("the keys cannot be used: {error}")),
+        Some(Ok(Err(error))) => report
+            .faults
+            .push(format!("the freeze's signature does not hold: {error}")),
+        Some(Ok(Ok(_))) => report
+            .checked
+            .push("the freeze is signed by one of the given keys".into()),
+    }
+}
+
+fn check_leaves(n: u64, voids: Option<u64>, root: &Digest, leaves: &[u8], report: &mut Report) {
+    let (leaves, rest) = leaves.as_chunks::<32>();
+    let count = leaves.len() as u64;
+    report.expect(
+        count == n && rest.is_empty(),
+        "the leaf file has n holders",
+        format!(
+            "the leaf file has {count} holders and {} bytes over, n is {n}",
+            rest.len()
+        ),
+    );
+    report.expect(
+        merkle::root(leaves) == *root,
+        "the root follows from the leaf file",
+        "the root does not follow from the leaf file",
+    );
+    let mut held: Vec<&[u8; 32]> = leaves.iter().filter(|leaf| **leaf != VOID.0).collect();
+    let found = count - held.len() as u64;
+    report.expect(
+        Some(found) == voids,
+        "the count of voids is right",
+        format!("the leaf file has {found} voids, not as many as the record says"),
+    );
+    held.sort_unstable();
+    let twice = held.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    report.expect(
+        twice == 0,
+        "no holder has two numbers",
+        format!("{twice} numbers went to a holder who had one already"),
+    );
+}
+
+fn check_draw(record: &DrawRecord, n: u64, root: &Digest, report: &mut Report) {
+    let (Some(secret), Some(given)) = (&record.secret, record.seed) else {
+        report
+            .faults
+            .push("the draw has not happened in this record: secret or seed is missing".into());
+        return;
+    };
+    report.expect(
+        commitment(secret) == record.commitment,
+        "the commitment opens",
+        "the commitment does not open: the secret is not the one that was promised",
+    );
+    let Ok(beacon) = hex::decode(record.beacon.as_deref().unwrap_or_default()) else {
+        report.faults.push("the beacon is not hex".into());
+        return;
+    };
+    let wanted_len = if record.beacon_round.is_some() { 32 } else { 0 };
+    report.expect(
+        beacon.len() == wanted_len,
+        "the beacon is there exactly if one was announced",
+        format!(
+            "the beacon has {} bytes, {wanted_len} were announced",
+            beacon.len()
+        ),
+    );
+    let wanted = seed(secret, n, root, &beacon);
+    report.expect(
+        wanted == given,
+        "the seed follows from secret, n, root and beacon",
+        "the seed does not follow from secret, n, root and beacon",
+    );
+    match u32::try_from(n) {
+        _ if record.places.is_empty() => report
+            .unchecked
+            .push("ranks: the record has no places in it".into()),
+        Ok(n) if wanted == given => check_ranks(record, n, &wanted, report),
+        // A false n may ask for 16 GiB, and ranks from a false seed say nothing.
+        _ => report
+            .unchecked
+            .push("ranks: the seed they follow from is already wrong".into()),
+    }
+}
+
+fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut Report) {
+    let ranks = shuffle::ranks(seed, n);
+    // Those who joined after the freeze stand behind everybody drawn, in order of arrival.
+    let expected = |number: u64| match usize::try_from(number)
+        .ok()
+        .and_then(|number| ranks.get(number))
+    {
+        Some(rank) => u64::from(*rank),
+        None => number,
+    };
+    let wrong: Vec<_> = record
+        .places
+        .iter()
+        .filter(|place| place.rank != expected(place.number))
+        .collect();
+    for place in wrong.iter().take(WRONG_RANKS_SHOWN) {
+        let (number, rank, expected) = (place.number, place.rank, expected(place.number));
+        report.faults.push(format!(
+            "number {number} was given rank {rank}, the draw gives {expected}"
+        ));
+    }
+    if wrong.len() > WRONG_RANKS_SHOWN {
+        report
+            .faults
+            .push(format!("{} ranks are wrong in all", wrong.len()));
+    }
+    if wrong.is_empty() {
+        report.checked.push(format!(
+            "all {} ranks follow from the seed",
+            record.places.len()
+        ));
+    }
+}
+
+/// The command `gateway verify-draw`: reads the files, prints the report, gives the exit code: 0 where the draw
+/// holds, 1 where it does not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
+#[expect(
+    clippy::print_stdout,
+    reason = "the report is what the command is asked for"
+)]
+pub fn run(record: &Path, leaves: Option<&Path>, jwks: Option<&Path>, json: bool) -> ExitCode {
+    let report = match check_files(record, leaves, jwks) {
+        Ok(report) => report,
+        Err(unreadable) => {
+            eprintln!("{unreadable}\nNothing was checked.");
+            return ExitCode::FAILURE;
+        }
+    };
+    if json {
+        let text = serde_json::json!({ "holds": report.holds(), "report": report });
+        println!("{text:#}");
+    } else {
+        let lines =
+            |mark: &str, lines: &[String]| lines.iter().for_each(|line| println!("{mark} {line}"));
+        lines("  ok        ", &report.checked);
+        lines("  not given ", &report.unchecked);
+        lines("  WRONG     ", &report.faults);
+        println!(
+            "{}",
+            if report.holds() {
+                "draw holds"
+            } else {
+                "draw DOES NOT hold"
+            }
+        );
+    }
+    if report.holds() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn check_files(
+    record: &Path,
+    leaves: Option<&Path>,
+    jwks: Option<&Path>,
+) -> Result<Report, String> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    };
+    let not = |path: &Path, what: &str, error: &dyn std::fmt::Display| {
+        format!("{} is not {what}: {error}", path.display())
+    };
+    let document: DrawRecord = serde_json::from_slice(&read(record)?)
+        .map_err(|error| not(record, "a draw record", &error))?;
+    let leaves = leaves.map(read).transpose()?;
+    let keys = jwks.map(|path| {
+        serde_json::from_slice::<Jwks>(&read(path)?)
+            .map_err(|error| not(path, "a key set (JWKS)", &error))
+    });
+    Ok(check(
+        &document,
+        leaves.as_deref(),
+        keys.transpose()?.as_ref(),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

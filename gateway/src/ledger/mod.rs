@@ -1,0 +1,107 @@
+//! The slow and precious half of a room: documents, secrets, the line, the draw, the release counter, passes,
+//! audit. One method is one domain transition, so that another database can stand behind the same trait.
+
+#[cfg(test)]
+pub mod contract;
+mod records;
+pub mod sqlite;
+
+use async_trait::async_trait;
+use fairgate_pass::{Digest, Holder, StoredKey};
+use futures_util::future::BoxFuture;
+
+pub use records::{
+    AuditRow, Changed, DrawRow, Drawn, Entry, Freeze, JoinRecorded, JoinRow, PassRow, ReleaseRow,
+    RoomRow, Sample, Sealed, Secret, StoredLine, StoredPlace,
+};
+
+use crate::room::{Document, Facts};
+
+/// Why the ledger gave no answer. In every case nothing of the transition stays.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Failure {
+    /// The write was not taken, or the read did not come through.
+    #[error("the ledger did not answer: {0}")]
+    Unavailable(String),
+    /// A row holds something this version cannot read.
+    #[error("the ledger holds something unreadable: {0}")]
+    Corrupt(String),
+}
+
+/// What a queued write will come to; it is queued when the call returns, and runs even if this is dropped.
+pub type Durable<T> = BoxFuture<'static, Result<T, Failure>>;
+
+/// The rooms' ledger. Times are milliseconds since the epoch.
+#[async_trait]
+pub trait Ledger: Send + Sync + 'static {
+    /// Every room.
+    async fn rooms(&self) -> Result<Vec<RoomRow>, Failure>;
+    /// Makes a room with its draw secret; `false` where it exists already, and then nothing is changed.
+    async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure>;
+    /// Replaces document and facts where the row still has `version`. With `before_joins` also only while nobody
+    /// has joined, checked in the same transaction.
+    async fn change_room(
+        &self,
+        room: &str,
+        version: u64,
+        document: Document,
+        facts: Facts,
+        before_joins: bool,
+        entry: Option<Entry>,
+    ) -> Result<Changed, Failure>;
+    /// Replaces the codes of a room; only while nobody has joined.
+    async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: Entry,
+    ) -> Result<Changed, Failure>;
+
+    /// Queues one join. The number is the caller's; numbers of a room are queued in rising order.
+    fn record_join(&self, room: &str, join: JoinRow) -> Durable<JoinRecorded>;
+    /// Queues one leaving. `void` makes the leaf nobody's (before the freeze); else only the place is gone.
+    fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> Durable<()>;
+    /// Queues the freeze of numbers below `n`, and gives the one that stands: a second freeze changes nothing.
+    fn record_freeze(&self, room: &str, freeze: Freeze) -> Durable<Freeze>;
+    /// Queues nothing, and answers when everything queued before is durable or void.
+    fn barrier(&self) -> Durable<()>;
+    /// All that the room store must know again after a restart.
+    async fn line(&self, room: &str) -> Result<StoredLine, Failure>;
+    /// The holders of numbers 0..n, 32 bytes each; zeros where nobody holds the number.
+    async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure>;
+
+    /// How far the draw of a room has come.
+    async fn draw(&self, room: &str) -> Result<DrawRow, Failure>;
+    /// Stores root and signature of a freeze; gives what stands. A second seal changes nothing.
+    async fn seal(&self, room: &str, sealed: Sealed) -> Result<Sealed, Failure>;
+    /// Stores the seed; gives what stands. A second draw changes nothing.
+    async fn record_draw(&self, room: &str, drawn: Drawn) -> Result<Drawn, Failure>;
+
+    /// The release counter.
+    async fn release(&self, room: &str) -> Result<ReleaseRow, Failure>;
+    /// Moves the counter where it still stands at `from`; never backwards. Gives whether it moved.
+    async fn advance(&self, room: &str, from: ReleaseRow, to: ReleaseRow) -> Result<bool, Failure>;
+
+    /// The pass of a number that lives at `now_s`; else stores `fresh` and gives that.
+    async fn claim(&self, room: &str, fresh: PassRow, now_s: i64) -> Result<PassRow, Failure>;
+    /// Marks visitors as done and moves the cursor of finished orders with them.
+    async fn finish(
+        &self,
+        room: &str,
+        cursor: u64,
+        holders: &[Holder],
+        at: i64,
+    ) -> Result<(), Failure>;
+
+    /// The audit of a room, oldest first.
+    async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, Failure>;
+    /// Adds one audit row.
+    async fn note(&self, room: &str, entry: Entry) -> Result<(), Failure>;
+    /// Adds one sample for the report.
+    async fn sample(&self, room: &str, sample: Sample) -> Result<(), Failure>;
+    /// The samples of a room, oldest first.
+    async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure>;
+
+    /// Every signing key; makes and stores `first` where there is none.
+    async fn signing_keys(&self, first: StoredKey) -> Result<Vec<StoredKey>, Failure>;
+}

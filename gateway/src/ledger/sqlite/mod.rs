@@ -1,0 +1,255 @@
+//! The embedded ledger: one SQLite file behind the one writer. rusqlite is named only in this folder.
+
+mod draws;
+mod joins;
+mod notes;
+mod passes;
+mod rooms;
+mod schema;
+
+use async_trait::async_trait;
+use fairgate_pass::{Digest, Holder, StoredKey};
+use fairgate_writer::{LedgerError, Writer, rusqlite};
+use futures_util::FutureExt;
+
+use super::{
+    AuditRow, Changed, DrawRow, Drawn, Durable, Entry, Failure, Freeze, JoinRecorded, JoinRow,
+    Ledger, PassRow, ReleaseRow, RoomRow, Sample, Sealed, StoredLine,
+};
+use crate::room::{Document, Facts};
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Corrupt(what) => Self::Corrupt(what),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// The gateway's tables in the shared file.
+#[derive(Clone)]
+pub struct Sqlite {
+    writer: Writer,
+}
+
+impl Sqlite {
+    /// Brings the gateway's tables up to date and serves them.
+    ///
+    /// # Errors
+    /// Where a migration fails, or the file is newer than this program.
+    pub async fn open(writer: Writer) -> Result<Self, Failure> {
+        writer.migrate("gateway", schema::MIGRATIONS).await?;
+        Ok(Self { writer })
+    }
+}
+
+/// SQLite's integers are signed; every count and time of ours lies far below its limit.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn unsigned(value: i64) -> Result<u64, Failure> {
+    u64::try_from(value).map_err(|_| Failure::Corrupt(format!("{value} where a count belongs")))
+}
+
+fn bytes32(value: &[u8]) -> Result<[u8; 32], Failure> {
+    value
+        .try_into()
+        .map_err(|_| Failure::Corrupt(format!("{} bytes where 32 belong", value.len())))
+}
+
+fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::Corrupt(error.to_string()))
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Corrupt(error.to_string()))
+}
+
+#[async_trait]
+impl Ledger for Sqlite {
+    async fn rooms(&self) -> Result<Vec<RoomRow>, Failure> {
+        self.writer.read(rooms::all).await
+    }
+
+    async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure> {
+        self.writer
+            .write(move |tx| rooms::create(tx, &row, &entry))
+            .await
+    }
+
+    async fn change_room(
+        &self,
+        room: &str,
+        version: u64,
+        document: Document,
+        facts: Facts,
+        before_joins: bool,
+        entry: Option<Entry>,
+    ) -> Result<Changed, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| {
+                rooms::change(
+                    tx,
+                    &room,
+                    version,
+                    (&document, &facts),
+                    before_joins,
+                    entry.as_ref(),
+                )
+            })
+            .await
+    }
+
+    async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: Entry,
+    ) -> Result<Changed, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| rooms::put_codes(tx, &room, &codes, &entry))
+            .await
+    }
+
+    fn record_join(&self, room: &str, join: JoinRow) -> Durable<JoinRecorded> {
+        let room = room.to_owned();
+        self.writer
+            .enqueue(move |tx| joins::record(tx, &room, &join))
+            .boxed()
+    }
+
+    fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> Durable<()> {
+        let room = room.to_owned();
+        self.writer
+            .enqueue(move |tx| joins::leave(tx, &room, number, at, void))
+            .boxed()
+    }
+
+    fn record_freeze(&self, room: &str, freeze: Freeze) -> Durable<Freeze> {
+        let room = room.to_owned();
+        self.writer
+            .enqueue(move |tx| draws::freeze(tx, &room, freeze))
+            .boxed()
+    }
+
+    fn barrier(&self) -> Durable<()> {
+        self.writer.enqueue(|_| Ok::<_, Failure>(())).boxed()
+    }
+
+    async fn line(&self, room: &str) -> Result<StoredLine, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| joins::line(c, &room)).await
+    }
+
+    async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| joins::leaves(c, &room, n)).await
+    }
+
+    async fn draw(&self, room: &str) -> Result<DrawRow, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| draws::read(c, &room)).await
+    }
+
+    async fn seal(&self, room: &str, sealed: Sealed) -> Result<Sealed, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| draws::seal(tx, &room, &sealed))
+            .await
+    }
+
+    async fn record_draw(&self, room: &str, drawn: Drawn) -> Result<Drawn, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| draws::record(tx, &room, &drawn))
+            .await
+    }
+
+    async fn release(&self, room: &str) -> Result<ReleaseRow, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| draws::release(c, &room)).await
+    }
+
+    async fn advance(&self, room: &str, from: ReleaseRow, to: ReleaseRow) -> Result<bool, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| draws::advance(tx, &room, from, to))
+            .await
+    }
+
+    async fn claim(&self, room: &str, fresh: PassRow, now_s: i64) -> Result<PassRow, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| passes::claim(tx, &room, fresh, now_s))
+            .await
+    }
+
+    async fn finish(
+        &self,
+        room: &str,
+        cursor: u64,
+        holders: &[Holder],
+        at: i64,
+    ) -> Result<(), Failure> {
+        let (room, holders) = (room.to_owned(), holders.to_vec());
+        self.writer
+            .write(move |tx| passes::finish(tx, &room, cursor, &holders, at))
+            .await
+    }
+
+    async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| notes::audit(c, &room)).await
+    }
+
+    async fn note(&self, room: &str, entry: Entry) -> Result<(), Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| notes::append(tx, &room, &entry))
+            .await
+    }
+
+    async fn sample(&self, room: &str, sample: Sample) -> Result<(), Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| notes::add_sample(tx, &room, &sample))
+            .await
+    }
+
+    async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| notes::samples(c, &room)).await
+    }
+
+    async fn signing_keys(&self, first: StoredKey) -> Result<Vec<StoredKey>, Failure> {
+        self.writer
+            .write(move |tx| notes::signing_keys(tx, &first))
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("ledger.db");
+        super::super::contract::suite(|| async {
+            let writer = Writer::open(&path).expect("the file opens");
+            std::sync::Arc::new(Sqlite::open(writer).await.expect("migrates"))
+        })
+        .await;
+    }
+}

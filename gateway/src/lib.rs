@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod admission;
+pub mod app;
+pub mod config;
+pub mod demo;
+pub mod draw;
+pub mod ledger;
+pub mod lobby;
+pub mod onsale;
+pub mod ops;
+pub mod pages;
+pub mod promoter;
+pub mod push;
+pub mod room;
+pub mod router;
+pub mod serve;
+pub mod store;
+pub mod upstream;
+pub mod web;

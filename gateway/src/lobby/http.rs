@@ -1,0 +1,152 @@
+//! The lobby's calls: thin.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use booking::http::{Body, Problem};
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::rejoin::required;
+use super::{JoinBody, Lobby, sign};
+use crate::admission::state::{PlaceView, describe};
+use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
+use crate::store::Place;
+use crate::web::place_cookie;
+
+/// How long a browser keeps a place: longer than any on-sale.
+const PLACE_COOKIE_S: i64 = 180 * 86_400;
+
+/// The routes of this file.
+pub fn router(lobby: Lobby) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(challenge))
+        .routes(routes!(join))
+        .routes(routes!(place, leave))
+        .with_state(lobby)
+}
+
+/// The answer to a join.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Joined {
+    /// The place as a JWT.
+    place: String,
+    /// The join number.
+    number: u64,
+    /// Where the room stands.
+    phase: Phase,
+    /// The secret, where the server made it: hex, shown once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+}
+
+/// What a join must solve
+#[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 204, description = "Nothing"), (status = 404)))]
+async fn challenge(
+    State(lobby): State<Lobby>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    lobby.rooms.get(&id)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Join, or find the place of before
+#[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
+    responses((status = 201, body = Joined), (status = 200, body = Joined, description = "The place of before"),
+        (status = 403, description = "code_invalid, code_used"), (status = 409, description = "not_open"),
+        (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
+async fn join(
+    State(lobby): State<Lobby>,
+    Path(id): Path<String>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    headers: HeaderMap,
+    Body(body): Body<JoinBody>,
+) -> Result<Response, Problem> {
+    lobby.web.check_origin(&headers)?;
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now();
+    let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
+    let joined = lobby.join(&room, &headers, &body, network, now).await?;
+    let jwt = sign(&lobby.rooms, &room, &joined.place);
+    let cookie = place_cookie_header(&lobby, &room, &jwt)?;
+    let status = if joined.place.fresh {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let answer = Joined {
+        place: jwt,
+        number: joined.place.number,
+        phase: room.phase(now),
+        secret: joined.secret.filter(|_| joined.place.fresh),
+    };
+    Ok((
+        status,
+        [(header::SET_COOKIE, cookie), no_store()],
+        Json(answer),
+    )
+        .into_response())
+}
+
+/// Where the visitor stands
+#[utoipa::path(get, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
+async fn place(
+    State(lobby): State<Lobby>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now();
+    let place: Place = required(&lobby.rooms, &room, &headers, now).await?;
+    Ok(([no_store()], Json(describe(&room, &place, now))).into_response())
+}
+
+/// Leave the line for good
+#[utoipa::path(delete, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 204), (status = 401, description = "place_required, place_invalid")))]
+async fn leave(
+    State(lobby): State<Lobby>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    lobby.web.check_origin(&headers)?;
+    let room = lobby.rooms.get(&id)?;
+    let now = lobby.rooms.now();
+    match required(&lobby.rooms, &room, &headers, now).await {
+        Ok(place) => lobby.leave(&room, &place, now).await?,
+        // Leaving twice is leaving once.
+        Err(problem) if problem.code == "place_left" => {}
+        Err(problem) => return Err(problem),
+    }
+    let gone = lobby.web.cookie(&place_cookie(room.id()), "", 0)?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
+}
+
+/// The `Set-Cookie` of a place.
+///
+/// # Errors
+/// As [`crate::web::Web::cookie`].
+pub fn place_cookie_header(lobby: &Lobby, room: &Room, jwt: &str) -> Result<HeaderValue, Problem> {
+    let life = if room.is_everyday() {
+        EVERYDAY_PLACE_S
+    } else {
+        PLACE_COOKIE_S
+    };
+    lobby.web.cookie(&place_cookie(room.id()), jwt, life)
+}
+
+/// The peer's address; a request that came without one (in process) counts as local.
+#[must_use]
+pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
+    peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
+}
+
+fn no_store() -> (header::HeaderName, HeaderValue) {
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+}

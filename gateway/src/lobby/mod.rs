@@ -1,0 +1,56 @@
+//! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder hash is public
+//! and opens nothing.
+
+pub mod guard;
+pub mod http;
+mod join;
+mod leave;
+mod rejoin;
+
+use fairgate_pass::PlaceClaims;
+
+pub use guard::Guard;
+pub use join::{JoinBody, Joined};
+pub use rejoin::{Shown, recognise, required, shown};
+
+use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
+use crate::store::Place;
+use crate::web::Web;
+
+/// The life of the room store that gives the numbers. The embedded store has one life: its data directory's.
+const INCARNATION: u64 = 1;
+
+/// The lobby's handle.
+#[derive(Clone)]
+pub struct Lobby {
+    /// Every room.
+    pub rooms: Rooms,
+    /// Cookies and origins.
+    pub web: Web,
+    /// Limits joins by network.
+    pub guard: Guard,
+}
+
+/// The claims of a place: the same place always gives the same claims, and so the same text.
+#[must_use]
+pub fn claims(room: &Room, place: &Place) -> PlaceClaims {
+    let iat = place.at.div_euclid(1000);
+    PlaceClaims {
+        room: room.id().to_owned(),
+        incarnation: INCARNATION,
+        number: place.number,
+        sub: place.holder,
+        code: place.code,
+        commitment: room.commitment(),
+        iat,
+        exp: room
+            .is_everyday()
+            .then(|| iat.saturating_add(EVERYDAY_PLACE_S)),
+    }
+}
+
+/// Signs a place.
+#[must_use]
+pub fn sign(rooms: &Rooms, room: &Room, place: &Place) -> String {
+    rooms.keyring().sign_place(&claims(room, place))
+}

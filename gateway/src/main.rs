@@ -1,0 +1,234 @@
+//! Fairgate's gateway: config → build → run → drain.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use booking::clock::Clock;
+use clap::{Args, Parser, Subcommand};
+use gateway::app::App;
+use gateway::config::{Config, Key, Payments, Sources};
+use gateway::onsale::{self, Target};
+use gateway::{demo, draw, upstream};
+use rand::RngExt;
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// An open, self-hosted waiting room and seat-booking core. Without a command it runs a demo on-sale.
+#[derive(Parser)]
+#[command(name = "gateway", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    knobs: Knobs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serves, without the demo.
+    Serve(Knobs),
+    /// Applies venues, shows and rooms from one on-sale file. The key is read from FAIRGATE_PROMOTER_KEY.
+    Apply {
+        /// The on-sale file.
+        file: PathBuf,
+        /// The gateway to apply it to.
+        #[arg(long, default_value = "http://127.0.0.1:8080")]
+        target: String,
+    },
+    /// Checks a published draw offline; exits with 1 where it fails.
+    VerifyDraw {
+        /// The answer of GET /v1/rooms/{room}/draw.
+        record: PathBuf,
+        /// The answer of GET /v1/rooms/{room}/draw/leaves.
+        #[arg(long)]
+        leaves: Option<PathBuf>,
+        /// The answer of GET /.well-known/jwks.json.
+        #[arg(long)]
+        jwks: Option<PathBuf>,
+        /// Prints the findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Every setting can also stand in the environment as FAIRGATE_…, or in the file.
+#[derive(Args)]
+struct Knobs {
+    /// A TOML file of settings.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Address and port to listen on.
+    #[arg(long)]
+    listen: Option<String>,
+    /// The folder that everything durable lives in.
+    #[arg(long)]
+    data: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Some(Command::VerifyDraw {
+        record,
+        leaves,
+        jwks,
+        json,
+    }) = &cli.command
+    {
+        return draw::verify::run(record, leaves.as_deref(), jwks.as_deref(), *json);
+    }
+    let filter = EnvFilter::try_from_env("FAIRGATE_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("warn,gateway=info,booking=info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    match start(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gateway: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: Cli) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Runtime::new().context("the runtime cannot be started")?;
+    runtime.block_on(async {
+        match cli.command {
+            None => run_demo(&cli.knobs).await,
+            Some(Command::Serve(knobs)) => serve(&knobs).await,
+            Some(Command::Apply { file, target }) => apply(&file, target).await,
+            Some(Command::VerifyDraw { .. }) => bail!("a draw is verified without a runtime"),
+        }
+    })
+}
+
+async fn serve(knobs: &Knobs) -> anyhow::Result<()> {
+    let config = sources(knobs)?.resolve()?;
+    let app = App::build(&config, upstream::local::open).await?;
+    tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
+    app.run(shutdown()).await;
+    Ok(())
+}
+
+async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
+    let mut sources = sources(knobs)?;
+    let set = |sources: &Sources, knob: &'static str| {
+        let variable = format!("FAIRGATE_{}", knob.to_uppercase());
+        sources.flags.contains_key(knob)
+            || sources.env.contains_key(&variable)
+            || sources.file.is_some()
+    };
+    if !set(&sources, "data") {
+        let folder =
+            std::env::temp_dir().join(format!("fairgate-demo-{:08x}", rand::rng().random::<u32>()));
+        sources.flags.insert("data", folder.display().to_string());
+    }
+    if !set(&sources, "payments") {
+        sources.flags.insert("payments", "sandbox".to_owned());
+    }
+    let mut config = sources.resolve()?;
+    let key = config
+        .promoter_key
+        .get_or_insert_with(|| Key(format!("demo-{:032x}", rand::rng().random::<u128>())))
+        .clone();
+    let app = App::build(&config, upstream::local::open).await?;
+    let steps = onsale::plan(&demo::onsale(Clock::system().now_ms()), Path::new("."))
+        .map_err(|faults| anyhow!(faults.join("\n")))?;
+    onsale::apply(&steps, &Target::InProcess(app.router()), &key.0, |_| {}).await?;
+    announce(&app, &config, &key)?;
+    app.run(shutdown()).await;
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the demo says on the terminal where it is"
+)]
+fn announce(app: &App, config: &Config, key: &Key) -> anyhow::Result<()> {
+    let base = config.public_url.clone().map_or_else(
+        || app.address().map(|address| format!("http://{address}")),
+        Ok,
+    )?;
+    println!("Fairgate demo: the line is drawn in 25 s, then 50 people a second are let in.");
+    println!("  lobby    {base}/r/demo");
+    println!(
+        "  console  {base}/v1/promoter/rooms/demo/report  (Authorization: Bearer {})",
+        key.0
+    );
+    println!("  data     {}", config.data.display());
+    if config.payments == Payments::Sandbox {
+        println!("  TEST     payments are the sandbox's: no money moves");
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "a command tells its caller what it did"
+)]
+async fn apply(file: &Path, target: String) -> anyhow::Result<()> {
+    let key = std::env::var("FAIRGATE_PROMOTER_KEY")
+        .map_err(|_| anyhow!("FAIRGATE_PROMOTER_KEY is not set; nothing was applied"))?;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("{} cannot be read; nothing was applied", file.display()))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let steps = onsale::plan(&text, folder).map_err(|faults| {
+        anyhow!(
+            "{} has faults, nothing was applied:\n  - {}",
+            file.display(),
+            faults.join("\n  - ")
+        )
+    })?;
+    onsale::apply(&steps, &Target::Address(target), &key, |what| {
+        println!("applied {what}")
+    })
+    .await
+}
+
+fn sources(knobs: &Knobs) -> anyhow::Result<Sources> {
+    let mut flags = BTreeMap::new();
+    if let Some(listen) = &knobs.listen {
+        flags.insert("listen", listen.clone());
+    }
+    if let Some(data) = &knobs.data {
+        flags.insert("data", data.display().to_string());
+    }
+    let file = match &knobs.config {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("{} cannot be read", path.display()))?;
+            Some((text, path.display().to_string()))
+        }
+    };
+    Ok(Sources {
+        flags,
+        file,
+        ..Sources::default()
+    }
+    .with_environment())
+}
+
+/// Ends at SIGTERM or Ctrl-C.
+async fn shutdown() {
+    let terminate = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "SIGTERM cannot be heard; use Ctrl-C");
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    tokio::select! {
+        () = terminate => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,276 @@
+//! `gateway apply`: an on-sale file as a list of calls, made in order. The demo makes the same calls in process.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, header};
+use serde_json::{Map, Value, json};
+use tower::ServiceExt;
+
+/// One call of the promoter API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What it is about, for messages: `venue "arena"`.
+    pub what: String,
+    /// Path and query.
+    pub path: String,
+    /// A JSON document.
+    pub body: String,
+}
+
+/// Where the calls go.
+pub enum Target {
+    /// A gateway elsewhere, such as `http://127.0.0.1:8080`.
+    Address(String),
+    /// This process.
+    InProcess(Router),
+}
+
+/// Answers longer than this are not read.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+
+/// Reads an on-sale file into calls: venues, then shows, then rooms. Plans are read relative to `folder`.
+///
+/// # Errors
+/// Every fault of the file, one a line.
+pub fn plan(text: &str, folder: &Path) -> Result<Vec<Step>, Vec<String>> {
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| vec![error.to_string()])?;
+    let (mut steps, mut faults) = (Vec::new(), Vec::new());
+    for key in table
+        .keys()
+        .filter(|key| !["venue", "show", "room"].contains(&key.as_str()))
+    {
+        faults.push(format!(
+            "[[{key}]] is none of [[venue]], [[show]], [[room]]"
+        ));
+    }
+    for kind in ["venue", "show", "room"] {
+        let entries = table
+            .get(kind)
+            .map_or(Some(&[][..]), |value| value.as_array().map(Vec::as_slice));
+        let Some(entries) = entries else {
+            faults.push(format!("{kind} must be written as [[{kind}]]"));
+            continue;
+        };
+        for (at, entry) in entries.iter().enumerate() {
+            match step(kind, entry, folder) {
+                Ok(step) => steps.push(step),
+                Err(fault) => faults.push(format!("[[{kind}]] number {}: {fault}", at + 1)),
+            }
+        }
+    }
+    if faults.is_empty() {
+        Ok(steps)
+    } else {
+        Err(faults)
+    }
+}
+
+fn step(kind: &str, entry: &toml::Value, folder: &Path) -> Result<Step, String> {
+    let Value::Object(mut document) = to_json(entry) else {
+        return Err("is not a table".to_owned());
+    };
+    let id = match document.remove("id") {
+        Some(Value::String(id))
+            if !id.is_empty()
+                && id
+                    .bytes()
+                    .all(|byte| byte.is_ascii_graphic() && !b"/?#%".contains(&byte)) =>
+        {
+            id
+        }
+        Some(_) => return Err("id is not a slug".to_owned()),
+        None => return Err("id is required".to_owned()),
+    };
+    let path = format!("/v1/promoter/{kind}s/{id}");
+    let (path, body) = if kind == "venue" {
+        let (query, body) =
+            venue(document, folder).map_err(|fault| format!("\"{id}\": {fault}"))?;
+        (format!("{path}{query}"), body)
+    } else {
+        (path, Value::Object(document).to_string())
+    };
+    Ok(Step {
+        what: format!("{kind} \"{id}\""),
+        path,
+        body,
+    })
+}
+
+/// The query and the body of a venue: a grid by its name, a chart as it stands in its file.
+fn venue(mut document: Map<String, Value>, folder: &Path) -> Result<(String, String), String> {
+    let Some(Value::String(plan)) = document.remove("plan") else {
+        return Err(
+            "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
+        );
+    };
+    if let Some(field) = document.keys().next() {
+        return Err(format!("{field} is not a field of a venue"));
+    }
+    match plan.split_once(':') {
+        Some(("grid", _)) => Ok((String::new(), json!({"plan": plan}).to_string())),
+        Some((format @ ("seatsio" | "fairgate" | "pretix" | "csv"), file)) => {
+            let path = folder.join(file);
+            let chart = std::fs::read_to_string(&path)
+                .map_err(|error| format!("plan {}: {error}", path.display()))?;
+            Ok((format!("?format={format}"), chart))
+        }
+        _ => Err(format!(
+            "plan \"{plan}\" is none of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
+        )),
+    }
+}
+
+/// TOML as JSON; its times are written as the strings they are.
+fn to_json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => json!(text),
+        toml::Value::Integer(number) => json!(number),
+        toml::Value::Float(number) => json!(number),
+        toml::Value::Boolean(yes) => json!(yes),
+        toml::Value::Datetime(at) => json!(at.to_string()),
+        toml::Value::Array(parts) => parts.iter().map(to_json).collect(),
+        toml::Value::Table(table) => Value::Object(
+            table
+                .iter()
+                .map(|(key, value)| (key.clone(), to_json(value)))
+                .collect(),
+        ),
+    }
+}
+
+/// Makes the calls in order with the promoter's key; `told` hears of each that was done.
+///
+/// # Errors
+/// What the first refused call said, every fault of it included. What was done before stays: every call can be made
+/// again.
+pub async fn apply(
+    steps: &[Step],
+    target: &Target,
+    key: &str,
+    mut told: impl FnMut(&str),
+) -> anyhow::Result<()> {
+    for step in steps {
+        let (status, answer) = target
+            .put(step, key)
+            .await
+            .with_context(|| format!("{} was not applied", step.what))?;
+        if !(200..300).contains(&status) {
+            bail!("{} was refused ({status}):\n{}", step.what, faults(&answer));
+        }
+        told(&step.what);
+    }
+    Ok(())
+}
+
+impl Target {
+    async fn put(&self, step: &Step, key: &str) -> anyhow::Result<(u16, String)> {
+        match self {
+            Self::Address(address) => {
+                let answer = reqwest::Client::new()
+                    .put(format!("{}{}", address.trim_end_matches('/'), step.path))
+                    .bearer_auth(key)
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .body(step.body.clone())
+                    .send()
+                    .await?;
+                Ok((answer.status().as_u16(), answer.text().await?))
+            }
+            Self::InProcess(router) => {
+                let request = Request::builder()
+                    .method(Method::PUT)
+                    .uri(&step.path)
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .header(header::AUTHORIZATION, format!("Bearer {key}"))
+                    .body(Body::from(step.body.clone()))?;
+                let answer = match router.clone().oneshot(request).await {
+                    Ok(answer) => answer,
+                    Err(never) => match never {},
+                };
+                let status = answer.status().as_u16();
+                let bytes = axum::body::to_bytes(answer.into_body(), ANSWER_BYTES_MAX).await?;
+                Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+            }
+        }
+    }
+}
+
+/// A refusal as lines to read: its detail, then each fault it lists.
+fn faults(answer: &str) -> String {
+    let Ok(problem) = serde_json::from_str::<Value>(answer) else {
+        return answer.to_owned();
+    };
+    let mut lines = vec![format!(
+        "  {}",
+        problem["detail"].as_str().unwrap_or(answer)
+    )];
+    for list in ["problems", "faults"] {
+        for fault in problem[list].as_array().into_iter().flatten() {
+            let part = |names: &[&str]| {
+                names
+                    .iter()
+                    .find_map(|name| fault[*name].as_str())
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            lines.push(format!(
+                "  - {}: {}",
+                part(&["field", "at"]),
+                part(&["detail", "message"])
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_becomes_calls_in_the_order_they_depend_on_each_other() {
+        let text = r#"
+            [[room]]
+            id = "demo"
+            opens_at = 2027-01-10T09:00:00+01:00
+            [[venue]]
+            id = "arena"
+            plan = "grid:2x3"
+            [[show]]
+            id = "n-1"
+            prices = { cat1 = 9900 }
+        "#;
+        let steps = plan(text, Path::new(".")).expect("good");
+        let paths: Vec<_> = steps.iter().map(|step| step.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/v1/promoter/venues/arena",
+                "/v1/promoter/shows/n-1",
+                "/v1/promoter/rooms/demo"
+            ]
+        );
+        assert_eq!(steps[0].body, r#"{"plan":"grid:2x3"}"#);
+        assert_eq!(steps[2].body, r#"{"opens_at":"2027-01-10T09:00:00+01:00"}"#);
+    }
+
+    #[test]
+    fn every_fault_of_a_file_is_told() {
+        let text = "[[venue]]\nid = \"a\"\n[[venue]]\nid = \"b\"\nplan = \"seatsio:none.json\"\n[[show]]\ntitle = \"x\"\n[[stage]]\nid = \"s\"";
+        let faults = plan(text, Path::new("/nowhere"))
+            .expect_err("bad")
+            .join("\n");
+        for part in [
+            "[[stage]]",
+            "\"a\": plan is required",
+            "none.json",
+            "[[show]] number 1: id is required",
+        ] {
+            assert!(faults.contains(part), "{part} in {faults}");
+        }
+    }
+}

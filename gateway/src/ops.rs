@@ -1,0 +1,105 @@
+//! What operators ask: alive, ready, figures, and the list of calls.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::room::Rooms;
+
+/// Longer than this, and the ledger counts as not answering.
+const LEDGER_MAX: Duration = Duration::from_secs(2);
+
+/// The operators' handle.
+#[derive(Clone)]
+pub struct Ops {
+    /// Every room.
+    pub rooms: Rooms,
+    /// What was counted.
+    pub metrics: PrometheusHandle,
+    /// Told at every `/readyz`: what works, and should not be left so.
+    pub warnings: Vec<String>,
+}
+
+/// The routes of this file.
+pub fn router(ops: Ops) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(metrics))
+        .with_state(ops)
+}
+
+/// Alive
+#[utoipa::path(get, path = "/healthz", tag = "operators", responses((status = 200)))]
+async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// Whether requests should come here.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Ready {
+    ready: bool,
+    /// Why not.
+    reasons: Vec<String>,
+    /// What works, and should not be left so.
+    warnings: Vec<String>,
+}
+
+/// Ready, with reasons and warnings
+#[utoipa::path(get, path = "/readyz", tag = "operators", responses((status = 200, body = Ready), (status = 503, body = Ready)))]
+async fn readyz(State(ops): State<Ops>) -> Response {
+    let mut reasons = Vec::new();
+    if *ops.rooms.stopping().borrow() {
+        reasons.push("this process is draining".to_owned());
+    }
+    match tokio::time::timeout(LEDGER_MAX, ops.rooms.ledger().barrier()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => reasons.push(error.to_string()),
+        Err(_) => reasons.push(format!(
+            "the ledger did not answer within {} s",
+            LEDGER_MAX.as_secs()
+        )),
+    }
+    let ready = reasons.is_empty();
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (
+        status,
+        Json(Ready {
+            ready,
+            reasons,
+            warnings: ops.warnings,
+        }),
+    )
+        .into_response()
+}
+
+/// Figures for Prometheus
+#[utoipa::path(get, path = "/metrics", tag = "operators", responses((status = 200, content_type = "text/plain")))]
+async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+    for room in ops.rooms.all() {
+        let (tick, id) = (room.tick(), room.id().to_owned());
+        let gauge = |name: &'static str, value: u64| {
+            metrics::gauge!(name, "room" => id.clone()).set(value as f64)
+        };
+        gauge("fairgate_room_joined", tick.counts.joined);
+        gauge("fairgate_room_waiting", tick.waiting);
+        gauge("fairgate_room_released", tick.released);
+        gauge("fairgate_room_inside", tick.counts.inside);
+        gauge("fairgate_room_sockets", room.hub().listeners() as u64);
+    }
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
+        ops.metrics.render(),
+    )
+}

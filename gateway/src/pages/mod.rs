@@ -1,0 +1,226 @@
+//! The pages: each asks the same code as the calls do, and hands what it got to the templates.
+
+mod assets;
+mod forms;
+mod render;
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, Request};
+use axum::response::Response;
+use axum::routing::{get, post};
+use booking::http::Problem;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+pub use render::problem_page;
+use render::{render, render_problem};
+
+use crate::admission::state::describe;
+use crate::lobby::{Lobby, recognise, shown};
+use crate::room::{EVERYDAY, Phase, Room, RoomView};
+use crate::upstream::ShowCard;
+
+/// Bytes of a document that booking answers to a page.
+const DOCUMENT_BYTES_MAX: usize = 4 << 20;
+
+/// The pages' handle.
+#[derive(Clone)]
+pub struct Pages {
+    /// The lobby, whose forms work without scripts.
+    pub lobby: Lobby,
+    /// Booking's own routes, asked in process.
+    pub booking: Router,
+    /// Whether payments are the sandbox's: pages then carry TEST.
+    pub test: bool,
+}
+
+/// The routes of this folder.
+pub fn router(pages: Pages) -> Router {
+    Router::new()
+        .route("/", get(home))
+        .route("/r/{room}", get(lobby))
+        .route("/r/{room}/join", post(forms::join))
+        .route("/r/{room}/pass", post(forms::pass))
+        .route("/r/{room}/leave", post(forms::leave))
+        .route("/s/{show}", get(seats))
+        .route("/checkout/{hold}", get(checkout))
+        .route("/o/{order}", get(order))
+        .route("/t/{ticket}", get(ticket))
+        .route("/assets/{*path}", get(assets::asset))
+        .with_state(pages)
+}
+
+async fn home(
+    State(pages): State<Pages>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let field = |name: &str| {
+        query
+            .get(name)
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    };
+    let (q, from, to) = (field("q"), field("from"), field("to"));
+    let rooms = &pages.lobby.rooms;
+    let cards = match rooms.core().shows(&["*".to_owned()]).await {
+        Ok(cards) => cards,
+        Err(problem) => return render_problem(&pages, &problem),
+    };
+    let wanted = |card: &ShowCard| matches(card, &q, &from, &to);
+    let now = rooms.now();
+    let mut listed = Vec::new();
+    for room in rooms
+        .all()
+        .iter()
+        .filter(|room| !room.is_everyday() && room.phase(now) != Phase::Closed)
+    {
+        let shows = rooms.shows_of(room).await.unwrap_or_default();
+        let mut view = json!(RoomView::of(room, now));
+        let named = q.is_empty() || contains(&room.row().document.title, &q);
+        if shows.iter().any(wanted) || (named && from.is_empty() && to.is_empty()) {
+            view["seats"] = shows
+                .iter()
+                .map(|card| u64::from(card.seats))
+                .sum::<u64>()
+                .into();
+            view["shows"] = shows.iter().map(|card| json!(card.title)).collect();
+            listed.push(view);
+        }
+    }
+    let coverage = rooms.coverage();
+    let shows: Vec<Value> = cards
+        .iter()
+        .filter(|card| wanted(card))
+        .map(|card| {
+            let mut shown = json!(card);
+            let room = coverage
+                .iter()
+                .find(|(_, patterns)| covers(patterns, &card.show));
+            shown["room"] = room.map_or(EVERYDAY, |(room, _)| room.as_str()).into();
+            shown
+        })
+        .collect();
+    let context = json!({"test": pages.test, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows});
+    render(&pages, "home", &context)
+}
+
+fn matches(card: &ShowCard, q: &str, from: &str, to: &str) -> bool {
+    let day = card.starts_at.get(..10).unwrap_or_default();
+    (q.is_empty() || contains(&card.title, q) || contains(&card.venue, q))
+        && (from.is_empty() || day >= from)
+        && (to.is_empty() || day <= to)
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+fn covers(patterns: &[String], show: &str) -> bool {
+    patterns
+        .iter()
+        .any(|pattern| crate::room::overlap(pattern, show))
+}
+
+async fn lobby(State(pages): State<Pages>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    match pages.lobby.rooms.get(&id) {
+        Ok(room) => lobby_page(&pages, &room, &headers, None).await,
+        Err(problem) => render_problem(&pages, &problem),
+    }
+}
+
+/// The lobby as it stands, and above it what went wrong, if something did.
+async fn lobby_page(
+    pages: &Pages,
+    room: &Room,
+    headers: &HeaderMap,
+    problem: Option<&Problem>,
+) -> Response {
+    let (rooms, now) = (&pages.lobby.rooms, pages.lobby.rooms.now());
+    let place = match shown(room.id(), headers) {
+        Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
+        None => None,
+    };
+    let context = json!({
+        "test": pages.test,
+        "room": RoomView::of(room, now),
+        "place": place.map(|place| describe(room, &place, now)),
+        "shows": rooms.shows_of(room).await.unwrap_or_default(),
+        "problem": problem.map(Problem::document),
+    });
+    let mut response = render(pages, "lobby", &context);
+    if let Some(problem) = problem {
+        *response.status_mut() = problem.status;
+    }
+    response
+}
+
+async fn seats(State(pages): State<Pages>, Path(show): Path<String>) -> Response {
+    let document = match pages.ask(&format!("/v1/shows/{show}")).await {
+        Ok(document) => document,
+        Err(problem) => return render_problem(&pages, &problem),
+    };
+    let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
+    let view = pages
+        .lobby
+        .rooms
+        .get(&room)
+        .ok()
+        .map(|room| RoomView::of(&room, pages.lobby.rooms.now()));
+    render(
+        &pages,
+        "seats",
+        &json!({"test": pages.test, "show": document, "room": view}),
+    )
+}
+
+async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Response {
+    render(
+        &pages,
+        "checkout",
+        &json!({"test": pages.test, "hold": hold}),
+    )
+}
+
+async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
+    render(
+        &pages,
+        "order",
+        &json!({"test": pages.test, "order": order}),
+    )
+}
+
+async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {
+    render(
+        &pages,
+        "ticket",
+        &json!({"test": pages.test, "ticket": ticket}),
+    )
+}
+
+impl Pages {
+    /// A public document of booking's.
+    async fn ask(&self, path: &str) -> Result<Value, Problem> {
+        let missing = || Problem::not_found("page", path);
+        let request = Request::get(path)
+            .body(Body::empty())
+            .map_err(|_| missing())?;
+        let response = match self.booking.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), DOCUMENT_BYTES_MAX)
+            .await
+            .map_err(|_| missing())?;
+        let document: Value = serde_json::from_slice(&bytes).map_err(|_| missing())?;
+        if status.is_success() {
+            Ok(document)
+        } else {
+            Err(missing())
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! From a template to an answer. A page that cannot be rendered is a fault of ours, and says so plainly.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use booking::http::Problem;
+use serde_json::{Value, json};
+
+use super::Pages;
+
+/// Renders a page.
+pub(super) fn render(pages: &Pages, name: &str, context: &Value) -> Response {
+    page(name, context).unwrap_or_else(|| {
+        let problem = Problem::new(
+            500,
+            "internal",
+            "This page could not be shown",
+            "Something went wrong while the page was put together. Nothing was changed; your place and your orders are kept. Load it again.",
+        );
+        problem_page(pages.test, &problem)
+    })
+}
+
+fn page(name: &str, context: &Value) -> Option<Response> {
+    match waitroom_ui::page(name, context) {
+        Ok(html) => {
+            let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+            Some((no_store, Html(html)).into_response())
+        }
+        Err(error) => {
+            tracing::error!(name, %error, "a page could not be rendered");
+            None
+        }
+    }
+}
+
+/// Renders a problem as a page.
+pub(super) fn render_problem(pages: &Pages, problem: &Problem) -> Response {
+    problem_page(pages.test, problem)
+}
+
+/// A problem as a page; as problem+json where even that page cannot be rendered.
+#[must_use]
+pub fn problem_page(test: bool, problem: &Problem) -> Response {
+    let context = json!({
+        "test": test,
+        "status": problem.status.as_u16(),
+        "code": problem.code,
+        "title": problem.title,
+        "detail": problem.detail,
+        "action_href": "/",
+        "action_label": "See all on-sales",
+    });
+    let Some(mut response) = page("problem", &context) else {
+        return problem.clone().into_response();
+    };
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status.as_u16()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}

@@ -1,0 +1,351 @@
+//! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit row in the same
+//! transaction.
+
+use booking::http::Problem;
+use fairgate_pass::Digest;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Promoter;
+use crate::admission::claim::room_closed;
+use crate::ledger::{Changed, Entry, RoomRow};
+use crate::room::{
+    Document, DocumentInput, EVERYDAY, Facts, Faults, Phase, Room, RoomView, check_per_s, overlap,
+    text, whole,
+};
+
+/// More codes than this are several rooms.
+const CODES_MAX: usize = 1_000_000;
+const CODE_BYTES_MAX: usize = 128;
+
+/// The live settings of a room.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchInput {
+    /// Nobody is released while this holds; a draw still happens.
+    pub paused: Option<bool>,
+    /// Visitors released a second.
+    pub per_s: Option<f64>,
+    /// The most that may be inside at once.
+    pub max_inside: Option<i64>,
+    /// `fixed`; `auto` is not available yet.
+    pub mode: Option<String>,
+    /// A line to everybody.
+    pub message: Option<String>,
+}
+
+/// A phase brought about by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hand {
+    /// The lobby opens.
+    Open,
+    /// The freeze comes forward.
+    Draw,
+    /// The room ends.
+    Close,
+}
+
+impl Promoter {
+    /// Makes or replaces a room. Gives its row, and whether it is new.
+    ///
+    /// # Errors
+    /// 422 for the document, 409 `show_covered`, `draw_fixed`, `room_built_in`.
+    pub async fn put_room(
+        &self,
+        id: &str,
+        input: DocumentInput,
+    ) -> Result<(RoomRow, bool), Problem> {
+        let document = Document::check(id, input)?;
+        if id == EVERYDAY {
+            return Err(built_in());
+        }
+        let _changing = self.rooms.changing().await;
+        self.check_coverage(id, &document)?;
+        let outcome = match self.rooms.get(id) {
+            Ok(room) => (self.replace(&room, document).await?, false),
+            Err(_) => (self.create(id, document).await?, true),
+        };
+        self.rooms.core().cover(self.rooms.coverage()).await?;
+        Ok(outcome)
+    }
+
+    async fn create(&self, id: &str, document: Document) -> Result<RoomRow, Problem> {
+        let row = self.rooms.fresh_row(id, document);
+        let entry = self.entry("room_created", json!({"document": row.document.shown(id)}));
+        let made = self
+            .rooms
+            .ledger()
+            .create_room(row.clone(), entry)
+            .await
+            .map_err(|error| Problem::ledger(&error))?;
+        if !made {
+            return Err(conflict());
+        }
+        self.rooms
+            .take_up(row.clone())
+            .await
+            .map_err(|error| Problem::ledger(&error))?;
+        Ok(row)
+    }
+
+    async fn replace(&self, room: &Room, document: Document) -> Result<RoomRow, Problem> {
+        let row = room.row();
+        let mut fixed = row.document.draw_changes(&document);
+        if room.draw().row.freeze.is_some() && row.document.draw_at != document.draw_at {
+            fixed.push("draw_at");
+        }
+        let detail = differences(&row.document.shown(room.id()), &document.shown(room.id()));
+        if detail.as_object().is_some_and(Map::is_empty) {
+            return Ok((*row).clone());
+        }
+        let entry = self.entry("room_replaced", detail);
+        self.change(room, document, row.facts.clone(), &fixed, entry)
+            .await
+    }
+
+    /// Changes live settings.
+    ///
+    /// # Errors
+    /// 422 for a value, 404 for the room.
+    pub async fn patch_room(&self, id: &str, patch: PatchInput) -> Result<RoomRow, Problem> {
+        let _changing = self.rooms.changing().await;
+        let room = self.rooms.get(id)?;
+        let row = room.row();
+        let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
+        let mut faults = Faults::default();
+        match patch.mode.as_deref() {
+            None | Some("fixed") => {}
+            Some("auto") => {
+                faults.unbuilt("mode", "\"auto\" is not built yet; the pace stays fixed")
+            }
+            Some(other) => faults.bad("mode", format!("\"{other}\" is none of fixed, auto")),
+        }
+        if let Some(per_s) = patch.per_s {
+            document.per_s = check_per_s(per_s, &mut faults);
+        }
+        document.max_inside = whole(
+            "max_inside",
+            patch.max_inside,
+            document.max_inside,
+            1,
+            10_000_000,
+            &mut faults,
+        );
+        if patch.message.is_some() {
+            document.message = text("message", patch.message, false, 1000, &mut faults);
+        }
+        facts.paused = patch.paused.unwrap_or(facts.paused);
+        faults.settle()?;
+        let mut detail = differences(&row.document.shown(id), &document.shown(id));
+        if facts.paused != row.facts.paused {
+            detail["paused"] = json!([row.facts.paused, facts.paused]);
+        }
+        self.change(
+            &room,
+            document,
+            facts,
+            &[],
+            self.entry("room_patched", detail),
+        )
+        .await
+    }
+
+    /// Brings a phase about by hand.
+    ///
+    /// # Errors
+    /// 410 `room_closed` for anything but closing, 404 for the room.
+    pub async fn by_hand(&self, id: &str, hand: Hand) -> Result<RoomView, Problem> {
+        let _changing = self.rooms.changing().await;
+        let room = self.rooms.get(id)?;
+        if room.is_everyday() {
+            return Err(built_in());
+        }
+        let (row, now) = (room.row(), self.rooms.now());
+        let mut facts = row.facts.clone();
+        let (fact, action) = match hand {
+            Hand::Open => (&mut facts.opened_at, "opened_by_hand"),
+            Hand::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
+            Hand::Close => (&mut facts.closed_at, "closed_by_hand"),
+        };
+        if hand != Hand::Close && room.phase(now) == Phase::Closed {
+            return Err(room_closed());
+        }
+        // Done twice is done once: the first time stands.
+        if fact.is_none() {
+            *fact = Some(now);
+            let entry = self.entry(action, json!({"phase_before": room.phase(now)}));
+            self.change(&room, row.document.clone(), facts, &[], entry)
+                .await?;
+        }
+        Ok(RoomView::of(&room, now))
+    }
+
+    /// Replaces a room's codes; gives how many there are.
+    ///
+    /// # Errors
+    /// 422 for the list, 409 `draw_fixed` once somebody has joined.
+    pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, Problem> {
+        let _changing = self.rooms.changing().await;
+        let room = self.rooms.get(id)?;
+        let codes = read_codes(list)?;
+        let entry = self.entry("codes_replaced", json!({"codes": codes.len()}));
+        let outcome = self
+            .rooms
+            .ledger()
+            .put_codes(id, codes.clone(), entry)
+            .await;
+        match outcome.map_err(|error| Problem::ledger(&error))? {
+            Changed::To(_) => {
+                self.rooms.store().put_codes(room.id(), &codes).await;
+                Ok(codes.len())
+            }
+            Changed::Joined => Err(draw_fixed(&["codes"])),
+            Changed::Conflict => Err(conflict()),
+        }
+    }
+
+    async fn change(
+        &self,
+        room: &Room,
+        document: Document,
+        facts: Facts,
+        fixed: &[&'static str],
+        entry: Entry,
+    ) -> Result<RoomRow, Problem> {
+        let row = room.row();
+        if room.draw().row.freeze.is_some() && !fixed.is_empty() {
+            return Err(draw_fixed(fixed));
+        }
+        let (ledger, before_joins) = (self.rooms.ledger(), !fixed.is_empty());
+        let outcome = ledger
+            .change_room(
+                room.id(),
+                row.version,
+                document.clone(),
+                facts.clone(),
+                before_joins,
+                Some(entry),
+            )
+            .await
+            .map_err(|error| Problem::ledger(&error))?;
+        let version = match outcome {
+            Changed::To(version) => version,
+            Changed::Conflict => return Err(conflict()),
+            Changed::Joined => return Err(draw_fixed(fixed)),
+        };
+        let new = RoomRow {
+            document,
+            facts,
+            version,
+            ..(*row).clone()
+        };
+        room.set_row(new.clone());
+        room.hub().room(room, self.rooms.now());
+        room.nudge();
+        Ok(new)
+    }
+
+    fn check_coverage(&self, id: &str, document: &Document) -> Result<(), Problem> {
+        for (other, patterns) in self
+            .rooms
+            .coverage()
+            .iter()
+            .filter(|(other, _)| other != id)
+        {
+            for pattern in &document.shows {
+                if let Some(theirs) = patterns.iter().find(|theirs| overlap(theirs, pattern)) {
+                    return Err(Problem::new(
+                        409,
+                        "show_covered",
+                        "Another room covers this show",
+                        format!("Room \"{other}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
+                    )
+                    .with("field", "shows")
+                    .with("room", other)
+                    .with("pattern", theirs));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, action: &'static str, detail: Value) -> Entry {
+        Entry {
+            at: self.rooms.now(),
+            role: "promoter",
+            action,
+            detail,
+        }
+    }
+}
+
+/// What changed, as `{field: [before, after]}`.
+fn differences(before: &Value, after: &Value) -> Value {
+    let empty = Map::new();
+    let (before, after) = (
+        before.as_object().unwrap_or(&empty),
+        after.as_object().unwrap_or(&empty),
+    );
+    let changed = after
+        .iter()
+        .filter(|(field, value)| before.get(*field) != Some(value));
+    changed
+        .map(|(field, value)| (field.clone(), json!([before.get(field), value])))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn read_codes(list: &str) -> Result<Vec<Digest>, Problem> {
+    let mut codes = Vec::new();
+    for (at, line) in list.lines().enumerate() {
+        let code = line.trim();
+        if code.is_empty() {
+            continue;
+        }
+        if code.len() > CODE_BYTES_MAX || code.chars().any(char::is_control) {
+            return Err(Problem::field(
+                "codes",
+                format!("Line {} is no code: at most {CODE_BYTES_MAX} bytes, no control characters. Nothing was changed.", at + 1),
+            )
+            .with("line", at + 1));
+        }
+        codes.push(Digest::of(code.as_bytes()));
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    if codes.is_empty() || codes.len() > CODES_MAX {
+        return Err(Problem::field(
+            "codes",
+            format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
+        ));
+    }
+    Ok(codes)
+}
+
+fn draw_fixed(fields: &[&'static str]) -> Problem {
+    Problem::new(
+        409,
+        "draw_fixed",
+        "This bears on the draw and can no longer change",
+        format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
+    )
+    .with("fields", fields)
+}
+
+fn built_in() -> Problem {
+    Problem::new(
+        409,
+        "room_built_in",
+        "The built-in room cannot be replaced",
+        "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
+    )
+}
+
+fn conflict() -> Problem {
+    Problem::new(
+        409,
+        "changed_meanwhile",
+        "Somebody else changed the room",
+        "The room was changed while this call was on its way. Nothing of this call was done. Read the room again, and send it again.",
+    )
+}

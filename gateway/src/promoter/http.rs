@@ -1,0 +1,219 @@
+//! The promoter's calls: thin.
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use booking::door::Role;
+use booking::http::{Body, BodyText, Params, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Hand, PatchInput, Promoter, audit, report};
+use crate::ledger::{AuditRow, Failure, RoomRow, Sample};
+use crate::room::{DocumentInput, RoomView};
+
+/// Codes for a large members' sale fit; nothing else here is long.
+const CODES_BYTES_MAX: usize = 64 << 20;
+
+/// The routes of this file.
+pub fn router(promoter: Promoter) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(put_room, patch_room, get_room))
+        .merge(
+            OpenApiRouter::new()
+                .routes(routes!(put_codes))
+                .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
+        )
+        .routes(routes!(open))
+        .routes(routes!(draw))
+        .routes(routes!(close))
+        .routes(routes!(get_report))
+        .routes(routes!(get_audit))
+        .with_state(promoter)
+}
+
+/// Make or replace a room
+#[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = DocumentInput,
+    responses((status = 200, description = "The document"), (status = 201, description = "The document"),
+        (status = 409, description = "draw_fixed, show_covered"), (status = 422, description = "invalid_field, not_available")))]
+async fn put_room(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(input): Body<DocumentInput>,
+) -> Result<Response, Problem> {
+    promoter.keys.admit(&headers, Role::Promoter)?;
+    let (row, new) = promoter.put_room(&id, input).await?;
+    let status = if new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, Json(shown(&row))).into_response())
+}
+
+/// Change live settings
+#[utoipa::path(patch, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = PatchInput,
+    responses((status = 200, description = "The document"), (status = 422, description = "invalid_field, not_available")))]
+async fn patch_room(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(patch): Body<PatchInput>,
+) -> Result<Json<Value>, Problem> {
+    promoter.keys.admit(&headers, Role::Promoter)?;
+    Ok(Json(shown(&promoter.patch_room(&id, patch).await?)))
+}
+
+/// The room's document
+#[utoipa::path(get, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)),
+    responses((status = 200, description = "The document"), (status = 404)))]
+async fn get_room(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    promoter.keys.admit(&headers, Role::Viewer)?;
+    Ok(Json(shown(&promoter.rooms.get(&id)?.row())))
+}
+
+/// How many codes a room has now.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct CodesAnswer {
+    codes: usize,
+}
+
+/// Replace the codes, one a line
+#[utoipa::path(put, path = "/v1/promoter/rooms/{room}/codes", tag = "promoter", params(("room" = String, Path,)),
+    request_body(content = String, content_type = "text/plain"),
+    responses((status = 200, body = CodesAnswer), (status = 409, description = "draw_fixed")))]
+async fn put_codes(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    BodyText(list): BodyText,
+) -> Result<Json<CodesAnswer>, Problem> {
+    promoter.keys.admit(&headers, Role::Promoter)?;
+    Ok(Json(CodesAnswer {
+        codes: promoter.put_codes(&id, &list).await?,
+    }))
+}
+
+/// Open the lobby now
+#[utoipa::path(post, path = "/v1/promoter/rooms/{room}/open", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
+async fn open(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<RoomView>, Problem> {
+    by_hand(&promoter, &id, &headers, Hand::Open).await
+}
+
+/// Freeze and draw now
+#[utoipa::path(post, path = "/v1/promoter/rooms/{room}/draw", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
+async fn draw(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<RoomView>, Problem> {
+    by_hand(&promoter, &id, &headers, Hand::Draw).await
+}
+
+/// Close the room
+#[utoipa::path(post, path = "/v1/promoter/rooms/{room}/close", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
+async fn close(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<RoomView>, Problem> {
+    by_hand(&promoter, &id, &headers, Hand::Close).await
+}
+
+async fn by_hand(
+    promoter: &Promoter,
+    id: &str,
+    headers: &HeaderMap,
+    hand: Hand,
+) -> Result<Json<RoomView>, Problem> {
+    promoter.keys.admit(headers, Role::Promoter)?;
+    Ok(Json(promoter.by_hand(id, hand).await?))
+}
+
+/// How the report is wanted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReportQuery {
+    format: Option<String>,
+}
+
+/// Figures over time.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Report {
+    room: RoomView,
+    samples: Vec<Sample>,
+}
+
+/// Figures over time
+#[utoipa::path(get, path = "/v1/promoter/rooms/{room}/report", tag = "promoter", params(("room" = String, Path,), ("format" = Option<String>, Query, description = "csv")),
+    responses((status = 200, body = Report)))]
+async fn get_report(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Params(query): Params<ReportQuery>,
+) -> Result<Response, Problem> {
+    promoter.keys.admit(&headers, Role::Viewer)?;
+    let room = promoter.rooms.get(&id)?;
+    let samples = promoter.rooms.ledger().samples(&id).await.map_err(ledger)?;
+    match query.format.as_deref() {
+        None | Some("json") => {
+            let room = RoomView::of(&room, promoter.rooms.now());
+            Ok(Json(Report { room, samples }).into_response())
+        }
+        Some("csv") => Ok((
+            [(header::CONTENT_TYPE, "text/csv; charset=utf-8")],
+            report::csv(&samples),
+        )
+            .into_response()),
+        Some(other) => Err(Problem::field(
+            "format",
+            format!("\"{other}\" is none of json, csv. Nothing was changed."),
+        )),
+    }
+}
+
+/// Who changed what.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Audit {
+    /// Whether the chain holds.
+    intact: bool,
+    rows: Vec<AuditRow>,
+}
+
+/// Who changed what, hash-chained
+#[utoipa::path(get, path = "/v1/promoter/rooms/{room}/audit", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = Audit)))]
+async fn get_audit(
+    State(promoter): State<Promoter>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Audit>, Problem> {
+    promoter.keys.admit(&headers, Role::Viewer)?;
+    promoter.rooms.get(&id)?;
+    let rows = promoter.rooms.ledger().audit(&id).await.map_err(ledger)?;
+    Ok(Json(Audit {
+        intact: audit::is_intact(&rows),
+        rows,
+    }))
+}
+
+fn shown(row: &RoomRow) -> Value {
+    row.document.shown(&row.room)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
+fn ledger(error: Failure) -> Problem {
+    Problem::ledger(&error)
+}

@@ -1,0 +1,21 @@
+//! What promoters do with a room, and what they read of it.
+
+mod audit;
+mod controls;
+pub mod http;
+mod report;
+
+use booking::door::RoleKeys;
+
+use crate::room::Rooms;
+
+pub use controls::{Hand, PatchInput};
+
+/// The promoter's handle.
+#[derive(Clone)]
+pub struct Promoter {
+    /// Every room.
+    pub rooms: Rooms,
+    /// Keys by role.
+    pub keys: RoleKeys,
+}

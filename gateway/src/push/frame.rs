@@ -1,0 +1,98 @@
+//! The binary frames that carry seats: pure encoding, checked against golden frames.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// A snapshot of every cell.
+const SNAPSHOT: u8 = 0x01;
+/// The cells that changed.
+const DELTA: u8 = 0x02;
+
+/// `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four to a byte, lowest bits first.
+#[must_use]
+pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(13 + packed.len());
+    frame.put_u8(SNAPSHOT);
+    frame.put_u64_le(version);
+    frame.put_u32_le(cells);
+    frame.put_slice(packed);
+    frame.freeze()
+}
+
+/// `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 | state`, indices ascending.
+#[must_use]
+pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(17 + cells.len() * 3);
+    frame.put_u8(DELTA);
+    frame.put_u64_le(from);
+    frame.put_u64_le(to);
+    let mut previous = 0;
+    for (index, state) in cells {
+        let mut value = u64::from(index - previous) << 2 | u64::from(state & 3);
+        while value >= 0x80 {
+            frame.put_u8((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        frame.put_u8(value as u8);
+        previous = *index;
+    }
+    frame.freeze()
+}
+
+/// Sets one cell in packed bits; a cell beyond them is left alone.
+pub fn set(packed: &mut [u8], index: u32, state: u8) {
+    let shift = (index % 4) * 2;
+    if let Some(byte) = usize::try_from(index / 4)
+        .ok()
+        .and_then(|at| packed.get_mut(at))
+    {
+        *byte = *byte & !(3 << shift) | (state & 3) << shift;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The reader of a delta, written from the contract and not from the writer above.
+    fn read_delta(frame: &[u8]) -> (u64, u64, Vec<(u32, u8)>) {
+        assert_eq!(frame[0], 2);
+        let u64_at =
+            |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
+        let (mut cells, mut previous, mut value, mut shift) = (Vec::new(), 0_u32, 0_u64, 0);
+        for byte in &frame[17..] {
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                previous += (value >> 2) as u32;
+                cells.push((previous, (value & 3) as u8));
+                (value, shift) = (0, 0);
+            }
+        }
+        (u64_at(1), u64_at(9), cells)
+    }
+
+    #[test]
+    fn frames_are_the_golden_bytes() {
+        let mut packed = [0; 2];
+        for (index, state) in [(0, 1), (1, 2), (4, 3)] {
+            set(&mut packed, index, state);
+        }
+        assert_eq!(
+            hex::encode(snapshot(7, 5, &packed)),
+            "010700000000000000050000000903"
+        );
+        assert_eq!(
+            hex::encode(delta(7, 9, &[(0, 1), (3, 2), (200, 0)])),
+            "020700000000000000090000000000000001".to_owned() + "0e" + "9406"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_reads_back_as_it_was(cells in proptest::collection::btree_map(0_u32..500_000, 0_u8..4, 0..200), from: u64, to: u64) {
+            let cells: Vec<_> = cells.into_iter().collect();
+            prop_assert_eq!(read_delta(&delta(from, to, &cells)), (from, to, cells));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The text frames of the live socket, both ways, as types.
+
+use axum::extract::ws::Utf8Bytes;
+use booking::clock::rfc3339;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::record::DrawRecord;
+use crate::room::{RoomView, Tick};
+
+/// Server to client.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Message<'a> {
+    /// As `GET /v1/rooms/{room}`.
+    Room(&'a RoomView),
+    /// As `GET …/draw`.
+    Draw(&'a DrawRecord),
+    /// The visitor's own place.
+    Place {
+        /// The join number.
+        number: u64,
+        /// Null before the draw.
+        rank: Option<u64>,
+        /// People ahead; null before the draw.
+        ahead: Option<u64>,
+    },
+    /// How far the line has come.
+    Line {
+        /// Ranks below this may claim.
+        released: u64,
+        /// Visitors released a second.
+        per_s: f64,
+        /// People behind the counter.
+        waiting: u64,
+        /// Seats of all shows.
+        seats: LineSeats,
+        /// When, RFC 3339.
+        at: String,
+    },
+    /// Claim the pass now.
+    Turn {
+        /// When the call is expected to be answered, RFC 3339.
+        claim_before: Option<String>,
+    },
+    /// An own hold.
+    Hold {
+        /// Which.
+        hold: &'a str,
+        /// What it is now.
+        state: &'a str,
+        /// Its deadline, RFC 3339.
+        expires_at: String,
+    },
+    /// The line has come to an end, for now or for good.
+    Closed {
+        /// `sold_out` or `closed`.
+        reason: &'a str,
+    },
+}
+
+/// Seats as the line sees them.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct LineSeats {
+    free: u64,
+    held: u64,
+    sold: u64,
+    lapsing_5m: u64,
+}
+
+impl Message<'_> {
+    /// The `line` frame of a tick.
+    #[must_use]
+    pub fn line(tick: &Tick, per_s: f64, now: i64) -> Self {
+        let pulse = &tick.pulse;
+        Self::Line {
+            released: tick.released,
+            per_s,
+            waiting: tick.waiting,
+            seats: LineSeats {
+                free: pulse.free,
+                held: pulse.held,
+                sold: pulse.sold,
+                lapsing_5m: pulse.lapsing_5m,
+            },
+            at: rfc3339(now),
+        }
+    }
+}
+
+/// Encodes a message once, for any number of sockets.
+#[must_use]
+pub fn encode(message: &Message<'_>) -> Utf8Bytes {
+    serde_json::to_string(message)
+        .expect("messages are plain structs with string keys, which always serialise")
+        .into()
+}
+
+/// Client to server. Anything else closes the socket.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Snapshot, then deltas, of one show at a time.
+    Watch {
+        /// The show's slug.
+        show: String,
+    },
+    /// No more of it.
+    Unwatch {},
+    /// A fresh snapshot.
+    Resync {},
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<Request>) {
+        assert_eq!(
+            serde_json::from_str::<Request>(text).ok(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn clients_say_three_things_and_nothing_else() {
+        check(
+            r#"{"type":"watch","show":"n-1"}"#,
+            Some(Request::Watch { show: "n-1".into() }),
+        );
+        check(r#"{"type":"unwatch"}"#, Some(Request::Unwatch {}));
+        check(r#"{"type":"resync"}"#, Some(Request::Resync {}));
+        for bad in [
+            r#"{"type":"watch"}"#,
+            r#"{"type":"resync","x":1}"#,
+            r#"{"type":"shout"}"#,
+            "[]",
+            "watch",
+        ] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn a_line_frame_has_the_contracts_fields() {
+        let text = encode(&Message::line(&Tick::default(), 0.5, 0));
+        assert_eq!(
+            text.as_str(),
+            r#"{"type":"line","released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0},"at":"1970-01-01T00:00:00Z"}"#
+        );
+    }
+}

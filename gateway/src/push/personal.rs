@@ -1,0 +1,110 @@
+//! Finds the sockets of one holder, so that a hold's signal wakes its visitor and nobody else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fairgate_pass::Holder;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::upstream::HoldSignal;
+
+/// Signals one socket may leave unread; beyond that its page reads the hold itself.
+const UNREAD_MAX: usize = 8;
+
+type Sender = mpsc::Sender<Arc<HoldSignal>>;
+
+#[derive(Default)]
+struct Listeners {
+    next: u64,
+    by_holder: HashMap<Holder, Vec<(u64, Sender)>>,
+}
+
+/// Who listens; a cheap handle.
+#[derive(Clone, Default)]
+pub struct Personal {
+    listeners: Arc<Mutex<Listeners>>,
+}
+
+/// One socket's ear; dropping it stops listening.
+pub struct Ear {
+    personal: Personal,
+    holder: Holder,
+    id: u64,
+    signals: mpsc::Receiver<Arc<HoldSignal>>,
+}
+
+impl Personal {
+    /// Listens for a holder.
+    #[must_use]
+    pub fn listen(&self, holder: Holder) -> Ear {
+        let (sender, signals) = mpsc::channel(UNREAD_MAX);
+        let mut listeners = self.lock();
+        listeners.next += 1;
+        let id = listeners.next;
+        listeners
+            .by_holder
+            .entry(holder)
+            .or_default()
+            .push((id, sender));
+        drop(listeners);
+        Ear {
+            personal: self.clone(),
+            holder,
+            id,
+            signals,
+        }
+    }
+
+    /// Hands signals on until booking has gone.
+    pub async fn carry(self, mut signals: broadcast::Receiver<HoldSignal>) {
+        loop {
+            match signals.recv().await {
+                Ok(signal) => self.tell(signal),
+                Err(RecvError::Lagged(missed)) => {
+                    tracing::warn!(
+                        missed,
+                        "signals about holds were missed; their pages will read them"
+                    );
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn tell(&self, signal: HoldSignal) {
+        let listeners = self.lock();
+        if let Some(ears) = listeners.by_holder.get(&signal.holder) {
+            let signal = Arc::new(signal);
+            for (_, ear) in ears {
+                // A full ear belongs to a socket that is behind; it is brought up to date by its page.
+                let _ = ear.try_send(Arc::clone(&signal));
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ear {
+    /// The next signal; waits for ever where there is none.
+    pub async fn next(&mut self) -> Option<Arc<HoldSignal>> {
+        self.signals.recv().await
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        let mut listeners = self.personal.lock();
+        if let Some(ears) = listeners.by_holder.get_mut(&self.holder) {
+            ears.retain(|(id, _)| *id != self.id);
+            if ears.is_empty() {
+                listeners.by_holder.remove(&self.holder);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The loop of one room: phases and draw five times a second, release once a second, samples every ten. Every beat
+//! starts from what is stored, so a beat that failed is simply done again by the next.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::{Method, Phase, Room, Rooms, draw_due, drawing};
+use crate::admission::release;
+use crate::ledger::{Failure, Sample};
+
+const BEAT: Duration = Duration::from_millis(200);
+const RELEASE_EVERY: Duration = Duration::from_secs(1);
+const SAMPLE_EVERY: Duration = Duration::from_secs(10);
+/// Shows come and go by the promoter's hand: looking for them more often would only cost booking.
+const RESOLVE_EVERY: Duration = Duration::from_secs(5);
+
+struct Beats {
+    phase: Option<Phase>,
+    released: Option<Instant>,
+    sampled: Instant,
+    shows: Vec<String>,
+    resolved: Option<Instant>,
+}
+
+/// Runs until the process drains.
+pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) {
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut beats = Beats {
+        phase: None,
+        released: None,
+        sampled: Instant::now(),
+        shows: Vec::new(),
+        resolved: None,
+    };
+    loop {
+        let nudged = tokio::select! {
+            _ = beat.tick() => false,
+            () = room.nudged() => true,
+            () = crate::web::stopped(&mut stopping) => return,
+        };
+        if let Err(error) = one_beat(&rooms, &room, &mut beats, nudged).await {
+            metrics::counter!("fairgate_room_beats_failed_total", "room" => room.id().to_owned())
+                .increment(1);
+            tracing::warn!(room = room.id(), %error, "a beat of the room failed; the next one tries again");
+        }
+        if nudged {
+            // However many join at once, the line is told at most ten times a second.
+            tokio::time::sleep(BEAT / 2).await;
+        }
+    }
+}
+
+async fn one_beat(
+    rooms: &Rooms,
+    room: &Room,
+    beats: &mut Beats,
+    nudged: bool,
+) -> Result<(), Failure> {
+    let now = rooms.now();
+    let row = room.row();
+    let lives = !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
+    if row.document.method == Method::Draw && lives {
+        let due = draw_due(&row.document, &row.facts, now);
+        while drawing::advance(rooms, room, due).await? {
+            room.hub().draw(room, now);
+        }
+    }
+    let due = beats
+        .released
+        .is_none_or(|at| at.elapsed() >= RELEASE_EVERY);
+    if due || nudged {
+        let pulse = if due {
+            measure(rooms, room, beats).await?
+        } else {
+            None
+        };
+        release::tick(rooms, room, pulse, now).await?;
+        if due {
+            beats.released = Some(Instant::now());
+        }
+    }
+    let phase = room.phase(now);
+    if beats.phase != Some(phase) {
+        beats.phase = Some(phase);
+        room.hub().room(room, now);
+    }
+    if due || nudged {
+        room.hub().line(room, now);
+    }
+    if due && beats.sampled.elapsed() >= SAMPLE_EVERY {
+        beats.sampled = Instant::now();
+        rooms.ledger().sample(room.id(), sample(room, now)).await?;
+    }
+    Ok(())
+}
+
+/// Asks booking for its figures. Where it does not answer, the room goes on with the last ones.
+async fn measure(
+    rooms: &Rooms,
+    room: &Room,
+    beats: &mut Beats,
+) -> Result<Option<crate::upstream::Pulse>, Failure> {
+    if beats
+        .resolved
+        .is_none_or(|at| at.elapsed() >= RESOLVE_EVERY)
+    {
+        match rooms.shows_of(room).await {
+            Ok(shows) => {
+                beats.shows = shows.into_iter().map(|card| card.show).collect();
+                beats.resolved = Some(Instant::now());
+            }
+            Err(problem) => tracing::warn!(
+                room = room.id(),
+                code = problem.code,
+                "booking named no shows"
+            ),
+        }
+    }
+    let shows = &beats.shows;
+    let after = room.tick().counts.finished;
+    let pulse = match rooms.core().pulse(shows, after).await {
+        Ok(pulse) => pulse,
+        Err(problem) => {
+            tracing::warn!(
+                room = room.id(),
+                code = problem.code,
+                "booking gave no figures"
+            );
+            return Ok(None);
+        }
+    };
+    if let Some((cursor, _)) = pulse.finished.last() {
+        let holders: Vec<_> = pulse.finished.iter().map(|(_, holder)| *holder).collect();
+        rooms
+            .ledger()
+            .finish(room.id(), *cursor, &holders, rooms.now())
+            .await?;
+        rooms.store().done(room.id(), *cursor, &holders).await;
+    }
+    Ok(Some(pulse))
+}
+
+fn sample(room: &Room, now: i64) -> Sample {
+    let tick = room.tick();
+    Sample {
+        at_ms: now,
+        joined: tick.counts.joined,
+        waiting: tick.waiting,
+        left: tick.counts.absent,
+        released: tick.released,
+        inside: tick.counts.inside,
+        claimed: tick.counts.claimed,
+        done: tick.counts.done,
+        free: tick.pulse.free,
+        held: tick.pulse.held,
+        sold: tick.pulse.sold,
+    }
+}

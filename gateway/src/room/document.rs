@@ -1,0 +1,555 @@
+//! The room document of an on-sale file: read with defaults, checked whole, every fault at once.
+
+use booking::http::Problem;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How the line comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Everybody who came before the draw is shuffled.
+    Draw,
+    /// First come, first served.
+    Fifo,
+    /// No line until `max_inside` is reached.
+    Open,
+}
+
+/// Whether a code is asked for at join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Codes {
+    /// No.
+    None,
+    /// Yes, one place a code.
+    Required,
+}
+
+/// A checked room document. Times are milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// What people read.
+    pub title: String,
+    /// Ids of shows, and globs that end in `*`.
+    pub shows: Vec<String>,
+    /// When the lobby opens.
+    pub opens_at: i64,
+    /// When selling begins, and with method draw the line is frozen.
+    pub draw_at: i64,
+    /// When the room ends, where it does.
+    pub closes_at: Option<i64>,
+    /// How the line comes about.
+    pub method: Method,
+    /// Visitors released a second.
+    pub per_s: f64,
+    /// The most that may be inside at once.
+    pub max_inside: u64,
+    /// Booking's target, milliseconds; kept for the automatic pace.
+    pub p99_ms: u64,
+    /// How long a pass lives, seconds.
+    pub pass_s: u64,
+    /// How long a call is expected to be answered, seconds.
+    pub claim_s: u64,
+    /// Whether a code is asked for.
+    pub codes: Codes,
+    /// A line from the promoter to everybody.
+    pub message: String,
+}
+
+/// A room document as it is sent. Settings whose machinery is not built stand here so that they can be refused by name.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentInput {
+    /// The slug; where it stands, it must be the one in the address.
+    pub id: Option<String>,
+    /// What people read.
+    pub title: Option<String>,
+    /// Ids of shows, and globs that end in `*`.
+    pub shows: Option<Vec<String>>,
+    /// RFC 3339.
+    pub opens_at: Option<String>,
+    /// RFC 3339.
+    pub draw_at: Option<String>,
+    /// RFC 3339.
+    pub closes_at: Option<String>,
+    /// `draw`, `fifo` or `open`.
+    pub method: Option<String>,
+    /// `fixed`; `auto` is not available yet.
+    pub mode: Option<String>,
+    /// Visitors released a second.
+    pub per_s: Option<f64>,
+    /// The most that may be inside at once.
+    pub max_inside: Option<i64>,
+    /// Milliseconds.
+    pub p99_ms: Option<i64>,
+    /// Seconds.
+    pub pass_s: Option<i64>,
+    /// Seconds.
+    pub claim_s: Option<i64>,
+    /// `cookie`; `device` is not available yet.
+    pub binding: Option<String>,
+    /// `none`; others are not available yet.
+    pub challenge: Option<String>,
+    /// `none` or `required`.
+    pub codes: Option<String>,
+    /// `none`; `drand` is not available yet.
+    pub beacon: Option<String>,
+    /// A line from the promoter to everybody.
+    pub message: Option<String>,
+    /// Lanes are not available yet.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub lane: Option<Vec<serde_json::Value>>,
+}
+
+/// Collects faults so that all of them are told at once.
+#[derive(Default)]
+pub struct Faults {
+    bad: Vec<(String, String)>,
+    unbuilt: Vec<(String, String)>,
+}
+
+impl Faults {
+    /// Notes a value that is wrong.
+    pub fn bad(&mut self, field: &str, detail: impl Into<String>) {
+        self.bad.push((field.to_owned(), detail.into()));
+    }
+
+    /// Notes a value whose machinery is not built.
+    pub fn unbuilt(&mut self, field: &str, detail: impl Into<String>) {
+        self.unbuilt.push((field.to_owned(), detail.into()));
+    }
+
+    /// The refusal, where there is anything to refuse.
+    ///
+    /// # Errors
+    /// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not built.
+    pub fn settle(self) -> Result<(), Problem> {
+        let listed = |faults: &[(String, String)]| {
+            faults
+                .iter()
+                .map(|(field, detail)| json!({"field": field, "detail": detail}))
+                .collect::<Vec<_>>()
+        };
+        let told = |faults: &[(String, String)]| {
+            faults
+                .iter()
+                .map(|(field, detail)| format!("{field}: {detail}"))
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        if let Some((field, _)) = self.bad.first() {
+            let detail = format!("{}. Nothing was changed.", told(&self.bad));
+            let all: Vec<_> = self.bad.iter().chain(&self.unbuilt).cloned().collect();
+            return Err(Problem::field(field, detail).with("problems", listed(&all)));
+        }
+        if let Some((field, _)) = self.unbuilt.first() {
+            let detail = format!("{}. Nothing was changed.", told(&self.unbuilt));
+            return Err(
+                Problem::not_available(field, detail).with("problems", listed(&self.unbuilt))
+            );
+        }
+        Ok(())
+    }
+}
+
+const YEAR_S: i64 = 366 * 86_400;
+
+impl Document {
+    /// The built-in room that covers what no other room names.
+    #[must_use]
+    pub fn everyday() -> Self {
+        Self {
+            title: "Everyday sales".to_owned(),
+            shows: Vec::new(),
+            opens_at: 0,
+            draw_at: 0,
+            closes_at: None,
+            method: Method::Open,
+            per_s: 500.0,
+            max_inside: 5000,
+            p99_ms: 300,
+            pass_s: 600,
+            claim_s: 120,
+            codes: Codes::None,
+            message: String::new(),
+        }
+    }
+
+    /// Checks a document that was sent for `room`.
+    ///
+    /// # Errors
+    /// Every fault at once: see [`Faults::settle`].
+    pub fn check(room: &str, input: DocumentInput) -> Result<Self, Problem> {
+        let mut faults = Faults::default();
+        if !is_slug(room) {
+            faults.bad("id", "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit");
+        }
+        if input.id.as_deref().is_some_and(|id| id != room) {
+            faults.bad(
+                "id",
+                format!("differs from the address, which says \"{room}\""),
+            );
+        }
+        refuse_unbuilt(&input, &mut faults);
+        let document = Self {
+            title: text("title", input.title, true, 200, &mut faults),
+            shows: shows(input.shows, &mut faults),
+            opens_at: required_time("opens_at", input.opens_at.as_deref(), &mut faults),
+            draw_at: required_time("draw_at", input.draw_at.as_deref(), &mut faults),
+            closes_at: time("closes_at", input.closes_at.as_deref(), &mut faults),
+            method: match input.method.as_deref() {
+                None | Some("draw") => Method::Draw,
+                Some("fifo") => Method::Fifo,
+                Some("open") => Method::Open,
+                Some(other) => {
+                    faults.bad("method", format!("\"{other}\" is none of draw, fifo, open"));
+                    Method::Draw
+                }
+            },
+            per_s: check_per_s(input.per_s.unwrap_or(500.0), &mut faults),
+            max_inside: whole(
+                "max_inside",
+                input.max_inside,
+                5000,
+                1,
+                10_000_000,
+                &mut faults,
+            ),
+            p99_ms: whole("p99_ms", input.p99_ms, 300, 1, 600_000, &mut faults),
+            pass_s: whole("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
+            claim_s: whole("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
+            codes: match input.codes.as_deref() {
+                None | Some("none") => Codes::None,
+                Some("required") => Codes::Required,
+                Some(other) => {
+                    faults.bad("codes", format!("\"{other}\" is none of none, required"));
+                    Codes::None
+                }
+            },
+            message: text("message", input.message, false, 1000, &mut faults),
+        };
+        document.check_order(&mut faults);
+        faults.settle()?;
+        Ok(document)
+    }
+
+    fn check_order(&self, faults: &mut Faults) {
+        // A time that could not be read is 0 and was already told.
+        if self.opens_at != 0 && self.draw_at != 0 && self.draw_at < self.opens_at {
+            faults.bad("draw_at", "is before opens_at");
+        }
+        if self.draw_at != 0 && self.closes_at.is_some_and(|closes| closes <= self.draw_at) {
+            faults.bad("closes_at", "is not after draw_at");
+        }
+    }
+
+    /// Names what a new document would change of that which bears on the draw: fixed from the first join on. A
+    /// later `draw_at` is a postponement, which is public and logged, and stands here only where it is earlier.
+    #[must_use]
+    pub fn draw_changes(&self, new: &Self) -> Vec<&'static str> {
+        let mut changed = Vec::new();
+        if self.method != new.method {
+            changed.push("method");
+        }
+        if self.codes != new.codes {
+            changed.push("codes");
+        }
+        if self.method == Method::Draw && self.shows != new.shows {
+            changed.push("shows");
+        }
+        if self.method == Method::Draw && new.draw_at < self.draw_at {
+            changed.push("draw_at");
+        }
+        changed
+    }
+}
+
+impl Document {
+    /// The document with the fields of an on-sale file, as it can be sent again.
+    #[must_use]
+    pub fn shown(&self, room: &str) -> Value {
+        let time = booking::clock::rfc3339;
+        json!({
+            "id": room, "title": self.title, "shows": self.shows, "opens_at": time(self.opens_at),
+            "draw_at": time(self.draw_at), "closes_at": self.closes_at.map(time), "method": self.method,
+            "mode": "fixed", "per_s": self.per_s, "max_inside": self.max_inside, "p99_ms": self.p99_ms,
+            "pass_s": self.pass_s, "claim_s": self.claim_s, "binding": "cookie", "challenge": "none",
+            "codes": self.codes, "beacon": "none", "message": self.message,
+        })
+    }
+}
+
+/// Millionths of a visitor a second, from which the pace counts without rounding.
+#[must_use]
+pub fn micros_per_s(per_s: f64) -> u64 {
+    // Checked to lie in 0.001..=1_000_000 when the document was read, so this neither truncates nor wraps.
+    (per_s * 1e6).round() as u64
+}
+
+/// A `per_s` that the pace can work with.
+pub fn check_per_s(per_s: f64, faults: &mut Faults) -> f64 {
+    if (0.001..=1_000_000.0).contains(&per_s) {
+        return per_s;
+    }
+    faults.bad("per_s", "must lie between 0.001 and 1,000,000");
+    1.0
+}
+
+/// Whether the promoter's slug can stand in an address and in a cookie's name.
+#[must_use]
+pub fn is_slug(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (1..=64).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-' || *b == b'_')
+        && bytes[0].is_ascii_alphanumeric()
+}
+
+/// Whether two patterns can name the same show.
+#[must_use]
+pub fn overlap(a: &str, b: &str) -> bool {
+    match (a.strip_suffix('*'), b.strip_suffix('*')) {
+        (Some(a), Some(b)) => a.starts_with(b) || b.starts_with(a),
+        (Some(a), None) => b.starts_with(a),
+        (None, Some(b)) => a.starts_with(b),
+        (None, None) => a == b,
+    }
+}
+
+fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
+    let mut setting =
+        |field: &str, value: &Option<String>, built: &str, unbuilt: &[&str], instead: &str| {
+            let Some(value) = value.as_deref().filter(|value| *value != built) else {
+                return;
+            };
+            if unbuilt.contains(&value) {
+                faults.unbuilt(field, format!("\"{value}\" is not built yet; {instead}"));
+            } else {
+                faults.bad(
+                    field,
+                    format!("\"{value}\" is none of {built}, {}", unbuilt.join(", ")),
+                );
+            }
+        };
+    setting(
+        "mode",
+        &input.mode,
+        "fixed",
+        &["auto"],
+        "leave it out or say \"fixed\"",
+    );
+    setting(
+        "binding",
+        &input.binding,
+        "cookie",
+        &["device"],
+        "leave it out or say \"cookie\"",
+    );
+    setting(
+        "challenge",
+        &input.challenge,
+        "none",
+        &["pow", "turnstile", "hcaptcha"],
+        "leave it out or say \"none\"",
+    );
+    setting(
+        "beacon",
+        &input.beacon,
+        "none",
+        &["drand"],
+        "leave it out or say \"none\"",
+    );
+    if input.lane.as_ref().is_some_and(|lanes| !lanes.is_empty()) {
+        faults.unbuilt(
+            "lane",
+            "lanes are not built yet; leave them out, or make a room for each",
+        );
+    }
+}
+
+/// A text without control characters, of at most `max` characters.
+pub fn text(
+    field: &str,
+    value: Option<String>,
+    required: bool,
+    max: usize,
+    faults: &mut Faults,
+) -> String {
+    let value = value.unwrap_or_default().trim().to_owned();
+    if required && value.is_empty() {
+        faults.bad(field, "is required");
+    }
+    if value.chars().count() > max {
+        faults.bad(field, format!("is longer than {max} characters"));
+    }
+    if value.chars().any(|c| c.is_control() && c != '\n') {
+        faults.bad(field, "holds control characters");
+    }
+    value
+}
+
+/// A whole number between `min` and `max`.
+pub fn whole(
+    field: &str,
+    value: Option<i64>,
+    default: u64,
+    min: u64,
+    max: u64,
+    faults: &mut Faults,
+) -> u64 {
+    match value.map(u64::try_from) {
+        None => default,
+        Some(Ok(value)) if (min..=max).contains(&value) => value,
+        Some(_) => {
+            faults.bad(field, format!("must lie between {min} and {max}"));
+            default
+        }
+    }
+}
+
+fn shows(value: Option<Vec<String>>, faults: &mut Faults) -> Vec<String> {
+    let shows = value.unwrap_or_default();
+    if shows.is_empty() {
+        faults.bad(
+            "shows",
+            "is required: the ids of the shows this room guards",
+        );
+    }
+    for (at, show) in shows.iter().enumerate() {
+        let field = format!("shows[{at}]");
+        let stem = show.strip_suffix('*').unwrap_or(show);
+        if stem.is_empty()
+            || !stem
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && b != b'*' && b != b'/')
+            || show.len() > 128
+        {
+            faults.bad(
+                &field,
+                format!("\"{show}\" is neither an id nor an id's beginning followed by \"*\""),
+            );
+        }
+        if shows[..at].iter().any(|earlier| overlap(earlier, show)) {
+            faults.bad(
+                &field,
+                format!("\"{show}\" is already named by an earlier entry"),
+            );
+        }
+    }
+    shows
+}
+
+fn required_time(field: &str, value: Option<&str>, faults: &mut Faults) -> i64 {
+    if value.is_none() {
+        faults.bad(field, "is required, as RFC 3339 with an offset");
+    }
+    time(field, value, faults).unwrap_or_default()
+}
+
+fn time(field: &str, value: Option<&str>, faults: &mut Faults) -> Option<i64> {
+    let parsed = value?.parse::<Timestamp>();
+    match parsed {
+        // Beyond a century the calendar is a slip of the hand, and arithmetic stays far from its limits.
+        Ok(at) if (0..200 * YEAR_S).contains(&at.as_second()) => Some(at.as_millisecond()),
+        _ => {
+            faults.bad(
+                field,
+                "is not a time as RFC 3339 with an offset, such as 2027-01-10T10:00:00+01:00",
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> DocumentInput {
+        serde_json::from_str(text).expect("the test's own document parses")
+    }
+
+    const GOOD: &str = r#"{"title":"N","shows":["n-1"],"opens_at":"2027-01-10T09:00:00+01:00","draw_at":"2027-01-10T10:00:00+01:00"}"#;
+
+    #[test]
+    fn a_document_with_the_marked_fields_only_gets_every_default() {
+        let document = Document::check("demo", input(GOOD)).expect("good");
+        assert_eq!(
+            document,
+            Document {
+                title: "N".into(),
+                shows: vec!["n-1".into()],
+                opens_at: 1_799_568_000_000,
+                draw_at: 1_799_571_600_000,
+                method: Method::Draw,
+                ..Document::everyday()
+            }
+        );
+    }
+
+    #[test]
+    fn all_bad_values_are_told_at_once() {
+        let bad = input(
+            r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"auto"}"#,
+        );
+        let problem = Document::check("Demo!", bad).expect_err("bad");
+        let fields: Vec<_> = problem.extra["problems"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|p| p["field"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        for field in [
+            "id",
+            "title",
+            "shows[1]",
+            "opens_at",
+            "draw_at",
+            "per_s",
+            "max_inside",
+            "method",
+            "mode",
+        ] {
+            assert!(fields.iter().any(|f| f == field), "{field} in {fields:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        for (field, setting) in [
+            ("mode", r#""auto""#),
+            ("binding", r#""device""#),
+            ("challenge", r#""pow""#),
+            ("beacon", r#""drand""#),
+            ("lane", r#"[{"id":"m"}]"#),
+        ] {
+            let text = GOOD.replacen('{', &format!(r#"{{"{field}":{setting},"#), 1);
+            let problem = Document::check("demo", input(&text)).expect_err("not built");
+            assert_eq!(
+                (problem.code, problem.extra["field"].as_str()),
+                ("not_available", Some(field))
+            );
+        }
+    }
+
+    #[test]
+    fn patterns_overlap_where_one_show_could_fit_both() {
+        for (a, b, expected) in [
+            ("a", "a", true),
+            ("a", "b", false),
+            ("g1-*", "g1-2", true),
+            ("g1-*", "g*", true),
+            ("g1-*", "g2-*", false),
+        ] {
+            assert_eq!(
+                (overlap(a, b), overlap(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        }
+    }
+}

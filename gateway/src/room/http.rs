@@ -1,0 +1,144 @@
+//! What anybody may read of a room: itself, and its draw.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use booking::http::Problem;
+use fairgate_pass::Digest;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::live::Frozen;
+use super::{Method, Room, RoomView, Rooms};
+
+/// The routes of this file.
+pub fn router(rooms: Rooms) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(one))
+        .routes(routes!(draw))
+        .routes(routes!(proof))
+        .routes(routes!(leaves))
+        .with_state(rooms)
+}
+
+const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
+const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+
+/// The public rooms.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct RoomList {
+    rooms: Vec<RoomView>,
+}
+
+/// The public rooms
+#[utoipa::path(get, path = "/v1/rooms", tag = "rooms", responses((status = 200, body = RoomList)))]
+async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
+    let now = rooms.now();
+    let rooms = rooms
+        .all()
+        .iter()
+        .map(|room| RoomView::of(room, now))
+        .collect();
+    ([(header::CACHE_CONTROL, SHORTLY)], Json(RoomList { rooms }))
+}
+
+/// One room
+#[utoipa::path(get, path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
+    responses((status = 200, body = RoomView), (status = 404)))]
+async fn one(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let room = rooms.get(&id)?;
+    let view = RoomView::of(&room, rooms.now());
+    Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(view)).into_response())
+}
+
+/// The draw's record, as far as it has come
+#[utoipa::path(get, path = "/v1/rooms/{room}/draw", tag = "draw", params(("room" = String, Path,)),
+    responses((status = 200, description = "The record; null for what is not known yet"), (status = 404)))]
+async fn draw(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let room = with_draw(&rooms, &id)?;
+    let record = room.draw().record;
+    Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(&*record)).into_response())
+}
+
+/// A leaf and its path to the root.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Proof {
+    number: u64,
+    /// 64 hex digits; zeros where nobody holds the number.
+    holder: String,
+    /// RFC 6962 inclusion path, leaf upward, hex.
+    #[schema(value_type = Vec<String>)]
+    path: Vec<Digest>,
+    /// Null before the draw.
+    rank: Option<u64>,
+}
+
+/// Proves that a number is under the published root
+#[utoipa::path(get, path = "/v1/rooms/{room}/draw/proof/{number}", tag = "draw",
+    params(("room" = String, Path,), ("number" = u64, Path,)),
+    responses((status = 200, body = Proof), (status = 404), (status = 409, description = "not_frozen")))]
+async fn proof(
+    State(rooms): State<Rooms>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Json<Proof>, Problem> {
+    let room = with_draw(&rooms, &id)?;
+    let frozen = frozen(&room)?;
+    let missing = || Problem::not_found("number in the frozen line", &number);
+    let number: u64 = number.parse().map_err(|_| missing())?;
+    let at = usize::try_from(number).map_err(|_| missing())?;
+    let chunk = frozen.tree.chunk_of(at).ok_or_else(missing)?;
+    let path = frozen
+        .tree
+        .proof(at, &frozen.leaves[chunk])
+        .ok_or_else(missing)?;
+    Ok(Json(Proof {
+        number,
+        holder: hex::encode(frozen.leaves[at]),
+        path,
+        rank: room.rank(number),
+    }))
+}
+
+/// All n holders, 32 bytes each
+#[utoipa::path(get, path = "/v1/rooms/{room}/draw/leaves", tag = "draw", params(("room" = String, Path,)),
+    responses((status = 200, content_type = "application/octet-stream"), (status = 404), (status = 409, description = "not_frozen")))]
+async fn leaves(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let frozen = frozen(&with_draw(&rooms, &id)?)?;
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/octet-stream"),
+        ),
+        (header::CACHE_CONTROL, FOREVER),
+    ];
+    Ok((headers, frozen.leaves.concat()).into_response())
+}
+
+fn with_draw(rooms: &Rooms, id: &str) -> Result<Room, Problem> {
+    let room = rooms.get(id)?;
+    if room.row().document.method == Method::Draw {
+        return Ok(room);
+    }
+    Err(Problem::new(
+        404,
+        "no_draw",
+        "This room has no draw",
+        "In this room the line stands in order of arrival, so there is nothing to draw and nothing to check. Your place's number is its rank.",
+    ))
+}
+
+fn frozen(room: &Room) -> Result<std::sync::Arc<Frozen>, Problem> {
+    room.draw().frozen.ok_or_else(|| {
+        Problem::new(
+            409,
+            "not_frozen",
+            "The line is not frozen yet",
+            "Leaves and proofs exist from the freeze on. Nothing is wrong with your place. Look again after the time of the draw.",
+        )
+        .with("draw_at", booking::clock::rfc3339(room.row().document.draw_at))
+        .retry_after(5)
+    })
+}

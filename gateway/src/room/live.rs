@@ -1,0 +1,279 @@
+//! One room of this node: a cheap handle over what the loops learned last. Deciding reads from here; nothing here
+//! waits for a database.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use fairgate_pass::Digest;
+use tokio::sync::Notify;
+
+use super::{Codes, EVERYDAY, Known, Method, Phase, next};
+use crate::admission::cohort::Cohorts;
+use crate::draw::record::DrawRecord;
+use crate::draw::{self, merkle::Tree};
+use crate::ledger::{DrawRow, ReleaseRow, RoomRow};
+use crate::push::hub::Hub;
+use crate::store::Counts;
+use crate::upstream::Pulse;
+
+/// A drawn line: rank by number and number by rank.
+pub struct Ranked {
+    /// `line[rank]` is the number.
+    pub line: Vec<u32>,
+    /// `rank_of[number]` is the rank.
+    pub rank_of: Vec<u32>,
+}
+
+/// The frozen leaves and the roots above them.
+pub struct Frozen {
+    /// The holders of numbers 0..n.
+    pub leaves: Vec<[u8; 32]>,
+    /// Their tree.
+    pub tree: Tree,
+}
+
+/// How far the draw has come on this node.
+#[derive(Clone)]
+pub struct DrawState {
+    /// What the ledger has.
+    pub row: DrawRow,
+    /// What is published.
+    pub record: Arc<DrawRecord>,
+    /// From the root on.
+    pub frozen: Option<Arc<Frozen>>,
+    /// From the draw on.
+    pub ranked: Option<Arc<Ranked>>,
+}
+
+/// What the last second's tick found: shared by every socket and every poll.
+#[derive(Debug, Clone, Default)]
+pub struct Tick {
+    /// Ranks below this may claim.
+    pub released: u64,
+    /// People behind the counter.
+    pub waiting: u64,
+    /// Ranks from `released` on at which nobody stands, rising.
+    pub absent_ranks: Vec<u64>,
+    /// The store's figures.
+    pub counts: Counts,
+    /// Booking's figures.
+    pub pulse: Pulse,
+    /// Whether `max_inside` kept people waiting.
+    pub full: bool,
+    /// When, ms.
+    pub at: i64,
+}
+
+impl Tick {
+    /// How many people stand between the counter and `rank`.
+    #[must_use]
+    pub fn ahead(&self, rank: u64) -> u64 {
+        let between = rank.saturating_sub(self.released);
+        let absent = self.absent_ranks.partition_point(|absent| *absent < rank) as u64;
+        between.saturating_sub(absent)
+    }
+}
+
+/// A room's handle.
+#[derive(Clone)]
+pub struct Room {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    id: String,
+    commitment: Digest,
+    row: RwLock<Arc<RoomRow>>,
+    draw: RwLock<DrawState>,
+    tick: RwLock<Arc<Tick>>,
+    cohorts: Mutex<Cohorts>,
+    release: tokio::sync::Mutex<ReleaseRow>,
+    hub: Hub,
+    nudge: Notify,
+}
+
+impl Room {
+    pub(super) fn new(row: RoomRow, draw: DrawState, release: ReleaseRow) -> Self {
+        let tick = Tick {
+            released: release.released,
+            ..Tick::default()
+        };
+        let inner = Inner {
+            commitment: draw::commitment(&row.secret.0),
+            id: row.room.clone(),
+            row: RwLock::new(Arc::new(row)),
+            draw: RwLock::new(draw),
+            tick: RwLock::new(Arc::new(tick)),
+            cohorts: Mutex::default(),
+            release: tokio::sync::Mutex::new(release),
+            hub: Hub::new(),
+            nudge: Notify::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The slug.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// What the draw's secret was promised with.
+    #[must_use]
+    pub fn commitment(&self) -> Digest {
+        self.inner.commitment
+    }
+
+    /// The room as stored.
+    #[must_use]
+    pub fn row(&self) -> Arc<RoomRow> {
+        Arc::clone(
+            &self
+                .inner
+                .row
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Takes over a row that was written.
+    pub fn set_row(&self, row: RoomRow) {
+        *self
+            .inner
+            .row
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(row);
+    }
+
+    /// How far the draw has come.
+    #[must_use]
+    pub fn draw(&self) -> DrawState {
+        self.inner
+            .draw
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn set_draw(&self, draw: DrawState) {
+        *self
+            .inner
+            .draw
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = draw;
+    }
+
+    /// The last tick.
+    #[must_use]
+    pub fn tick(&self) -> Arc<Tick> {
+        Arc::clone(
+            &self
+                .inner
+                .tick
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Takes over a new tick.
+    pub fn set_tick(&self, tick: Tick) {
+        *self
+            .inner
+            .tick
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
+    }
+
+    /// Who was called when.
+    pub fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
+        self.inner
+            .cohorts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The release counter as last written; held while it is moved.
+    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseRow> {
+        self.inner.release.lock().await
+    }
+
+    /// Where this room's shared frames go out.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.inner.hub
+    }
+
+    /// Wakes the room's loop before its next beat.
+    pub fn nudge(&self) {
+        self.inner.nudge.notify_one();
+    }
+
+    /// Waits for a nudge.
+    pub async fn nudged(&self) {
+        self.inner.nudge.notified().await;
+    }
+
+    /// The phase at `now` (ms).
+    #[must_use]
+    pub fn phase(&self, now: i64) -> Phase {
+        let row = self.row();
+        next(&row.document, &row.facts, self.known(), now)
+    }
+
+    fn known(&self) -> Known {
+        let draw = self
+            .inner
+            .draw
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let pulse = &self.tick().pulse;
+        Known {
+            // The freeze is published with its root; until then the lobby is still the lobby.
+            frozen: draw.row.sealed.is_some(),
+            drawn: draw.ranked.is_some(),
+            sold_out: pulse.free == 0 && pulse.held == 0 && pulse.sold > 0,
+        }
+    }
+
+    /// The rank of a number; `None` before the draw.
+    #[must_use]
+    pub fn rank(&self, number: u64) -> Option<u64> {
+        if self.row().document.method != Method::Draw {
+            return Some(number);
+        }
+        let draw = self
+            .inner
+            .draw
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let ranked = draw.ranked.as_ref()?;
+        let drawn = usize::try_from(number)
+            .ok()
+            .and_then(|at| ranked.rank_of.get(at));
+        Some(drawn.map_or(number, |rank| u64::from(*rank)))
+    }
+
+    /// Whether the built-in room is meant.
+    #[must_use]
+    pub fn is_everyday(&self) -> bool {
+        self.id() == EVERYDAY
+    }
+
+    /// Whether joins must show a code.
+    #[must_use]
+    pub fn needs_code(&self) -> bool {
+        self.row().document.codes == Codes::Required
+    }
+}
+
+impl Ranked {
+    /// The number at a rank: beyond the drawn line they are the same.
+    #[must_use]
+    pub fn number_at(&self, rank: u64) -> u64 {
+        usize::try_from(rank)
+            .ok()
+            .and_then(|at| self.line.get(at))
+            .map_or(rank, |number| u64::from(*number))
+    }
+}

@@ -1,0 +1,25 @@
+//! A room: its document, its phase, its draw, and the handle that everything else asks.
+
+pub mod clockwork;
+mod document;
+pub mod drawing;
+pub mod http;
+mod live;
+mod phase;
+mod registry;
+mod view;
+
+pub use document::{
+    Codes, Document, DocumentInput, Faults, Method, check_per_s, is_slug, micros_per_s, overlap,
+    text, whole,
+};
+pub use live::{Room, Tick};
+pub use phase::{Facts, Known, Phase, draw_due, next};
+pub use registry::{Parts, Rooms};
+pub use view::{RoomView, SeatCounts, Trust};
+
+/// The room that covers what no other room names.
+pub const EVERYDAY: &str = "everyday";
+
+/// How long a place in [`EVERYDAY`] lasts, seconds.
+pub const EVERYDAY_PLACE_S: i64 = 86_400;

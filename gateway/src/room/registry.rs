@@ -1,0 +1,211 @@
+//! Every room of this node, and the handles that rooms work with.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use booking::clock::Clock;
+use booking::http::Problem;
+use fairgate_pass::Keyring;
+use rand::Rng;
+use tokio::sync::watch;
+
+use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, overlap};
+use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
+use crate::store::RoomStore;
+use crate::upstream::{Core, ShowCard};
+
+/// What rooms are built from.
+pub struct Parts {
+    /// The slow and precious half.
+    pub ledger: Arc<dyn Ledger>,
+    /// The fast half.
+    pub store: Arc<dyn RoomStore>,
+    /// Booking.
+    pub core: Arc<dyn Core>,
+    /// Signs places, passes and freezes.
+    pub keyring: Keyring,
+    /// Where `now` comes from.
+    pub clock: Clock,
+    /// Becomes true when the process drains.
+    pub stopping: watch::Receiver<bool>,
+}
+
+/// A cheap handle on all rooms.
+#[derive(Clone)]
+pub struct Rooms {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    parts: Parts,
+    rooms: RwLock<BTreeMap<String, Room>>,
+    /// Room documents are changed one after the other, so that no two rooms cover one show.
+    changing: tokio::sync::Mutex<()>,
+}
+
+impl Rooms {
+    /// Takes up every room of the ledger, makes the built-in one where it is missing, and starts their loops.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read or written.
+    pub async fn start(parts: Parts) -> Result<Self, Failure> {
+        let inner = Inner {
+            parts,
+            rooms: RwLock::default(),
+            changing: tokio::sync::Mutex::default(),
+        };
+        let rooms = Self {
+            inner: Arc::new(inner),
+        };
+        let mut rows = rooms.ledger().rooms().await?;
+        if !rows.iter().any(|row| row.room == EVERYDAY) {
+            let row = rooms.fresh_row(EVERYDAY, Document::everyday());
+            let entry = Entry {
+                at: rooms.now(),
+                role: "fairgate",
+                action: "room_created",
+                detail: serde_json::json!({"built_in": true}),
+            };
+            rooms.ledger().create_room(row.clone(), entry).await?;
+            rows.push(row);
+        }
+        for row in rows {
+            rooms.take_up(row).await?;
+        }
+        Ok(rooms)
+    }
+
+    /// A row for a room that does not exist yet, with its draw's secret.
+    #[must_use]
+    pub fn fresh_row(&self, room: &str, document: Document) -> RoomRow {
+        let mut secret = [0; 32];
+        rand::rng().fill_bytes(&mut secret);
+        RoomRow {
+            room: room.to_owned(),
+            document,
+            facts: Facts::default(),
+            version: 1,
+            secret: Secret(secret),
+            created_at: self.now(),
+        }
+    }
+
+    /// Opens a stored room on this node and starts its loop.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn take_up(&self, row: RoomRow) -> Result<Room, Failure> {
+        let line = self.ledger().line(&row.room).await?;
+        let release = self.ledger().release(&row.room).await?;
+        self.store().open(&row.room, line).await;
+        let draw = drawing::restore(self.ledger(), &row).await?;
+        let room = Room::new(row, draw, release);
+        let mut rooms = self
+            .inner
+            .rooms
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        rooms.insert(room.id().to_owned(), room.clone());
+        drop(rooms);
+        tokio::spawn(clockwork::run(
+            self.clone(),
+            room.clone(),
+            self.inner.parts.stopping.clone(),
+        ));
+        Ok(room)
+    }
+
+    /// One room.
+    ///
+    /// # Errors
+    /// 404 `not_found`.
+    pub fn get(&self, room: &str) -> Result<Room, Problem> {
+        let rooms = self
+            .inner
+            .rooms
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        rooms
+            .get(room)
+            .cloned()
+            .ok_or_else(|| Problem::not_found("room", room))
+    }
+
+    /// Every room, by id.
+    #[must_use]
+    pub fn all(&self) -> Vec<Room> {
+        self.inner
+            .rooms
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
+    }
+
+    /// Which room covers which patterns, without the built-in one.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
+        self.all()
+            .iter()
+            .filter(|room| !room.is_everyday())
+            .map(|room| (room.id().to_owned(), room.row().document.shows.clone()))
+            .collect()
+    }
+
+    /// The shows a room covers; of the built-in room, what no other names.
+    ///
+    /// # Errors
+    /// Where booking does not answer.
+    pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowCard>, Problem> {
+        if !room.is_everyday() {
+            return self.core().shows(&room.row().document.shows).await;
+        }
+        let mut shows = self.core().shows(&["*".to_owned()]).await?;
+        let covered = self.coverage();
+        let patterns = || covered.iter().flat_map(|(_, patterns)| patterns);
+        shows.retain(|card| !patterns().any(|pattern| overlap(pattern, &card.show)));
+        Ok(shows)
+    }
+
+    /// Held while a room document is changed.
+    pub async fn changing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.changing.lock().await
+    }
+
+    /// The ledger.
+    #[must_use]
+    pub fn ledger(&self) -> &dyn Ledger {
+        &*self.inner.parts.ledger
+    }
+
+    /// The room store.
+    #[must_use]
+    pub fn store(&self) -> &dyn RoomStore {
+        &*self.inner.parts.store
+    }
+
+    /// Booking.
+    #[must_use]
+    pub fn core(&self) -> &Arc<dyn Core> {
+        &self.inner.parts.core
+    }
+
+    /// Signs and verifies.
+    #[must_use]
+    pub fn keyring(&self) -> &Keyring {
+        &self.inner.parts.keyring
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.inner.parts.clock.now_ms()
+    }
+
+    /// Becomes true when the process drains.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.inner.parts.stopping.clone()
+    }
+}

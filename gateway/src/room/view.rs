@@ -1,0 +1,117 @@
+//! A room as everybody sees it: one document for the call, the socket and the page.
+
+use booking::clock::rfc3339;
+use serde::Serialize;
+
+use super::{Codes, Method, Phase, Room};
+
+/// Seats of all the room's shows together.
+#[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
+pub struct SeatCounts {
+    /// Free.
+    pub free: u64,
+    /// Held.
+    pub held: u64,
+    /// Sold.
+    pub sold: u64,
+}
+
+/// What a visitor may rely on, in this room.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Trust {
+    /// `verifiable`: the draw can be checked by anyone; `none`: there is no draw.
+    pub draw: &'static str,
+    /// Public randomness that nobody could choose: `none` or `drand`.
+    pub beacon: &'static str,
+    /// What a place is bound to.
+    pub binding: &'static str,
+    /// What a join must solve.
+    pub challenge: &'static str,
+    /// Whether a code is asked for.
+    pub codes: Codes,
+}
+
+/// `GET /v1/rooms/{room}`, and the `room` frame.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct RoomView {
+    /// The slug.
+    pub room: String,
+    /// What people read.
+    pub title: String,
+    /// Where the room stands.
+    pub phase: Phase,
+    /// Whether nobody is released for now.
+    pub paused: bool,
+    /// RFC 3339.
+    pub opens_at: String,
+    /// RFC 3339.
+    pub draw_at: String,
+    /// RFC 3339, or null.
+    pub closes_at: Option<String>,
+    /// Numbers given so far.
+    pub joined: u64,
+    /// People behind the release counter.
+    pub waiting: u64,
+    /// Ranks below this may claim a pass.
+    pub released: u64,
+    /// Visitors released a second.
+    pub per_s: f64,
+    /// What the draw's secret was promised with, hex.
+    #[schema(value_type = String)]
+    pub commitment: fairgate_pass::Digest,
+    /// A line from the promoter.
+    pub message: String,
+    /// What a visitor may rely on.
+    pub trust: Trust,
+    /// Seats of all shows of the room.
+    pub seats: SeatCounts,
+    /// How the line comes about.
+    pub method: Method,
+    /// Whether a code is asked for.
+    pub codes: Codes,
+    /// The shows, as the promoter named them.
+    pub shows: Vec<String>,
+}
+
+impl RoomView {
+    /// The room at `now` (ms).
+    #[must_use]
+    pub fn of(room: &Room, now: i64) -> Self {
+        let (row, tick) = (room.row(), room.tick());
+        let document = &row.document;
+        Self {
+            room: room.id().to_owned(),
+            title: document.title.clone(),
+            phase: room.phase(now),
+            paused: row.facts.paused,
+            opens_at: rfc3339(document.opens_at),
+            draw_at: rfc3339(document.draw_at),
+            closes_at: document.closes_at.map(rfc3339),
+            joined: tick.counts.joined,
+            waiting: tick.waiting,
+            released: tick.released,
+            per_s: document.per_s,
+            commitment: room.commitment(),
+            message: document.message.clone(),
+            trust: Trust {
+                draw: if document.method == Method::Draw {
+                    "verifiable"
+                } else {
+                    "none"
+                },
+                beacon: "none",
+                binding: "cookie",
+                challenge: "none",
+                codes: document.codes,
+            },
+            seats: SeatCounts {
+                free: tick.pulse.free,
+                held: tick.pulse.held,
+                sold: tick.pulse.sold,
+            },
+            method: document.method,
+            codes: document.codes,
+            shows: document.shows.clone(),
+        }
+    }
+}

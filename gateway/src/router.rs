@@ -1,0 +1,203 @@
+//! Every route on one page: the calls, the pages, booking behind its door, and what wraps them all.
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use booking::http::{Problem, request_id};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::lobby::Lobby;
+use crate::ops::Ops;
+use crate::pages::{Pages, problem_page};
+use crate::promoter::Promoter;
+use crate::push::socket::Push;
+use crate::{admission, lobby, ops, pages, promoter, push, room, upstream};
+
+/// Nothing the line takes is long; the longer bodies set their own limit.
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// What the routes are served with.
+#[derive(Clone)]
+pub struct Handles {
+    /// Joining, leaving, passes.
+    pub lobby: Lobby,
+    /// Live sockets.
+    pub push: Push,
+    /// Rooms by their promoters.
+    pub promoter: Promoter,
+    /// Health and figures.
+    pub ops: Ops,
+    /// Whether payments are the sandbox's.
+    pub test: bool,
+}
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Fairgate",
+    description = "The line: rooms, places, passes, draws."
+))]
+struct Document;
+
+/// Builds the whole router.
+pub fn build(handles: &Handles) -> Router {
+    let (core, core_document) = handles.lobby.rooms.core().router().split_for_parts();
+    let (line, mut document) = OpenApiRouter::with_openapi(Document::openapi())
+        .merge(room::http::router(handles.lobby.rooms.clone()))
+        .merge(lobby::http::router(handles.lobby.clone()))
+        .merge(admission::http::router(handles.lobby.clone()))
+        .merge(push::socket::router(handles.push.clone()))
+        .merge(promoter::http::router(handles.promoter.clone()))
+        .merge(ops::router(handles.ops.clone()))
+        .split_for_parts();
+    document.merge(core_document);
+    let line = line
+        .route("/openapi.json", get(async move || axum::Json(document)))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
+    let test = handles.test;
+    let pages = Pages {
+        lobby: handles.lobby.clone(),
+        booking: core.clone(),
+        test,
+    };
+    Router::new()
+        .merge(line)
+        .merge(upstream::door::layer(
+            core,
+            &handles.lobby.rooms,
+            &handles.lobby.web,
+        ))
+        .merge(pages::router(pages))
+        .fallback(async move |uri: Uri| shown(test, &uri, Problem::not_found("page", uri.path())))
+        .method_not_allowed_fallback(async move |uri: Uri| shown(test, &uri, wrong_method()))
+        .layer(middleware::from_fn_with_state(
+            test,
+            bare_errors_explain_themselves,
+        ))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(security_headers))
+        .layer(CompressionLayer::new())
+        .layer(middleware::from_fn(request_id))
+}
+
+/// Whether a program asked, so that a program is answered.
+fn is_call(uri: &Uri) -> bool {
+    ["/v1/", "/.well-known/"]
+        .iter()
+        .any(|prefix| uri.path().starts_with(prefix))
+}
+
+fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
+    if is_call(uri) {
+        problem.into_response()
+    } else {
+        problem_page(test, &problem)
+    }
+}
+
+fn wrong_method() -> Problem {
+    Problem::new(
+        405,
+        "method_not_allowed",
+        "This address takes another method",
+        "The address exists, but not for this method. Nothing was changed. See /openapi.json for what it takes.",
+    )
+}
+
+/// Whatever refuses a request before a handler is reached says so in the one envelope, too.
+async fn bare_errors_explain_themselves(
+    State(test): State<bool>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    let status = response.status();
+    let explained = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| {
+            [
+                &b"application/problem+json"[..],
+                b"text/html",
+                b"application/json",
+            ]
+            .iter()
+            .any(|known| kind.as_bytes().starts_with(known))
+        });
+    if explained || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let title = status
+        .canonical_reason()
+        .unwrap_or("The request was refused");
+    let problem = Problem::new(
+        status.as_u16(),
+        if status.is_server_error() {
+            "internal"
+        } else {
+            "bad_request"
+        },
+        title,
+        "The request could not be read as it was sent. Nothing was changed. Compare it with /openapi.json.",
+    );
+    let mut told = shown(test, &uri, problem);
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        told.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    told
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that tower-http asks for"
+)]
+fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(what, "a handler panicked");
+    metrics::counter!("fairgate_panics_total").increment(1);
+    Problem::new(
+        500,
+        "internal",
+        "Something went wrong here",
+        "The fault is ours. Your place and your orders are kept. Try again; if it stays, tell the operator the request id.",
+    )
+    .into_response()
+}
+
+const CSP: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'",
+);
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        secure(response.headers_mut());
+    }
+    response
+}
+
+fn secure(headers: &mut HeaderMap) {
+    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    headers.insert(
+        HeaderName::from_static("x-frame-options"),
+        HeaderValue::from_static("DENY"),
+    );
+}

@@ -1,0 +1,278 @@
+//! One room's line in memory: plain data and pure transitions, without the ledger and without a lock.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use fairgate_pass::{Digest, Holder, VOID};
+
+use super::{Absent, Counts, Place, Standing};
+use crate::ledger::StoredLine;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    holder: Holder,
+    at: i64,
+    code: Option<Digest>,
+    here: bool,
+    done: bool,
+}
+
+/// What a holder's join came to, before the ledger has it.
+pub(super) enum Assigned {
+    /// The holder had this one.
+    Known(Place),
+    /// The next number.
+    New(Place),
+    CodeInvalid,
+    CodeUsed,
+}
+
+#[derive(Default)]
+pub(super) struct Line {
+    slots: Vec<Slot>,
+    by_holder: HashMap<Holder, u64>,
+    codes: HashMap<Digest, Option<u64>>,
+    passes: HashMap<u64, i64>,
+    /// Expiry and number of whoever is inside, soonest first: counting never walks the whole line.
+    inside: BTreeSet<(i64, u64)>,
+    absent: Arc<Vec<u64>>,
+    absent_count: u64,
+    done: u64,
+    finished: u64,
+    pub(super) frozen: Option<u64>,
+}
+
+fn index(number: u64) -> usize {
+    // Numbers are given one by one from memory, so they fit its addresses.
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl Line {
+    pub(super) fn restore(stored: &StoredLine) -> Self {
+        let mut line = Self {
+            codes: stored.codes.iter().copied().collect(),
+            passes: stored.passes.iter().copied().collect(),
+            finished: stored.finished,
+            frozen: stored.frozen,
+            ..Self::default()
+        };
+        for place in &stored.places {
+            line.fill_up_to(place.join.number);
+            line.slots.push(Slot {
+                holder: if place.void { VOID } else { place.join.holder },
+                at: place.join.at,
+                code: place.join.code,
+                here: !place.left && !place.void,
+                done: place.done,
+            });
+            line.done += u64::from(place.done);
+            if place.left || place.void {
+                line.mark_absent(place.join.number);
+            } else {
+                line.by_holder.insert(place.join.holder, place.join.number);
+            }
+        }
+        let passes = &line.passes;
+        line.inside = passes
+            .iter()
+            .filter(|(number, _)| {
+                line.slots
+                    .get(index(**number))
+                    .is_some_and(|slot| slot.here && !slot.done)
+            })
+            .map(|(number, exp)| (*exp, *number))
+            .collect();
+        // The freeze may lie above the last durable number: what failed between them stays void.
+        line.fill_up_to(stored.frozen.unwrap_or_default());
+        line
+    }
+
+    fn fill_up_to(&mut self, number: u64) {
+        while self.joined() < number {
+            let void = self.joined();
+            self.slots.push(Slot {
+                holder: VOID,
+                at: 0,
+                code: None,
+                here: false,
+                done: false,
+            });
+            self.mark_absent(void);
+        }
+    }
+
+    fn mark_absent(&mut self, number: u64) {
+        let bits = Arc::make_mut(&mut self.absent);
+        let word = index(number / 64);
+        if bits.len() <= word {
+            bits.resize(word + 1, 0);
+        }
+        let bit = 1 << (number % 64);
+        self.absent_count += u64::from(bits[word] & bit == 0);
+        bits[word] |= bit;
+    }
+
+    fn joined(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    fn place(&self, number: u64) -> Option<Place> {
+        let slot = self.slots.get(index(number)).filter(|slot| slot.here)?;
+        Some(Place {
+            number,
+            holder: slot.holder,
+            at: slot.at,
+            code: slot.code,
+            pass_exp: self.passes.get(&number).copied(),
+            done: slot.done,
+            fresh: false,
+        })
+    }
+
+    pub(super) fn put_codes(&mut self, codes: &[Digest]) {
+        self.codes = codes.iter().map(|code| (*code, None)).collect();
+    }
+
+    pub(super) fn assign(&mut self, entrant: &super::Entrant) -> Assigned {
+        let number = self.joined();
+        if let Some(known) = self.place_of(entrant.holder) {
+            return Assigned::Known(known);
+        }
+        if entrant.needs_code {
+            let Some(code) = entrant.code else {
+                return Assigned::CodeInvalid;
+            };
+            match self.codes.get_mut(&code) {
+                None => return Assigned::CodeInvalid,
+                Some(Some(_)) => return Assigned::CodeUsed,
+                Some(free) => *free = Some(number),
+            }
+        }
+        let code = entrant.code.filter(|_| entrant.needs_code);
+        self.slots.push(Slot {
+            holder: entrant.holder,
+            at: entrant.now,
+            code,
+            here: true,
+            done: false,
+        });
+        self.by_holder.insert(entrant.holder, number);
+        let place = Place {
+            number,
+            holder: entrant.holder,
+            at: entrant.now,
+            code,
+            pass_exp: None,
+            done: false,
+            fresh: true,
+        };
+        Assigned::New(place)
+    }
+
+    /// The ledger did not take the number: it is nobody's, and holder and code are free again.
+    pub(super) fn void(&mut self, number: u64) {
+        let Some(slot) = self.slots.get_mut(index(number)) else {
+            return;
+        };
+        let (holder, code) = (slot.holder, slot.code);
+        (slot.here, slot.holder) = (false, VOID);
+        if let Entry::Occupied(entry) = self.by_holder.entry(holder)
+            && *entry.get() == number
+        {
+            entry.remove();
+        }
+        if let Some(used) = code.and_then(|code| self.codes.get_mut(&code))
+            && *used == Some(number)
+        {
+            *used = None;
+        }
+        self.mark_absent(number);
+    }
+
+    fn no_longer_inside(&mut self, number: u64) {
+        if let Some(exp) = self.passes.get(&number) {
+            self.inside.remove(&(*exp, number));
+        }
+    }
+
+    /// Gives a place up; answers whether its leaf becomes nobody's.
+    pub(super) fn leave(&mut self, number: u64) -> bool {
+        // After the freeze a leaf below n is part of the published root, and one from n on is nobody's business.
+        let void = self.frozen.is_none();
+        if let Some(slot) = self.slots.get_mut(index(number)).filter(|slot| slot.here) {
+            slot.here = false;
+            let holder = slot.holder;
+            self.by_holder.remove(&holder);
+            self.no_longer_inside(number);
+            self.mark_absent(number);
+        }
+        void
+    }
+
+    pub(super) fn place_of(&self, holder: Holder) -> Option<Place> {
+        self.by_holder
+            .get(&holder)
+            .and_then(|number| self.place(*number))
+    }
+
+    pub(super) fn standing(&self, number: u64, holder: Holder) -> Standing {
+        match self.slots.get(index(number)) {
+            Some(slot) if slot.here && slot.holder == holder => {
+                self.place(number).map_or(Standing::Unknown, Standing::Here)
+            }
+            // A void leaf no longer says whose it was; the signed place does.
+            Some(slot) if !slot.here && (slot.holder == holder || slot.holder == VOID) => {
+                Standing::Left
+            }
+            _ => Standing::Unknown,
+        }
+    }
+
+    /// Fixes the numbers so far.
+    pub(super) fn freeze(&mut self) -> u64 {
+        *self.frozen.get_or_insert(self.slots.len() as u64)
+    }
+
+    pub(super) fn claimed(&mut self, number: u64, exp_s: i64) -> bool {
+        self.no_longer_inside(number);
+        if self.slots.get(index(number)).is_some_and(|slot| !slot.done) {
+            self.inside.insert((exp_s, number));
+        }
+        self.passes.insert(number, exp_s).is_none()
+    }
+
+    pub(super) fn done(&mut self, cursor: u64, holders: &[Holder]) {
+        self.finished = self.finished.max(cursor);
+        for holder in holders {
+            let Some(number) = self.by_holder.get(holder).copied() else {
+                continue;
+            };
+            if let Some(slot) = self.slots.get_mut(index(number))
+                && !slot.done
+            {
+                slot.done = true;
+                self.done += 1;
+                self.no_longer_inside(number);
+            }
+        }
+    }
+
+    pub(super) fn counts(&mut self, now_s: i64) -> Counts {
+        while self.inside.first().is_some_and(|(exp, _)| *exp <= now_s) {
+            self.inside.pop_first();
+        }
+        Counts {
+            joined: self.joined(),
+            absent: self.absent_count,
+            inside: self.inside.len() as u64,
+            claimed: self.passes.len() as u64,
+            done: self.done,
+            finished: self.finished,
+        }
+    }
+
+    pub(super) fn absent(&self) -> Absent {
+        Absent(Arc::clone(&self.absent))
+    }
+}

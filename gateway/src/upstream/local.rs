@@ -1,0 +1,145 @@
+//! Booking in this process: the same handlers as behind an address, reached without one.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use booking::app::{Booking, Setup};
+use booking::http::Problem;
+use booking::inventory::picture;
+use tokio::sync::broadcast;
+use tokio::task::JoinSet;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::Shared;
+use crate::config::Payments;
+
+use super::{Changes, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+
+/// Signals kept for a slow reader.
+const SIGNALS_MAX: usize = 4_096;
+
+/// Booking, embedded. Its workers end with it.
+pub struct Local {
+    booking: Booking,
+    signals: broadcast::Sender<HoldSignal>,
+    _workers: JoinSet<()>,
+}
+
+/// Opens booking over the parts that it shares with the line.
+///
+/// # Errors
+/// Where its ledger cannot be opened.
+pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
+    let setup = Setup {
+        keyring: shared.keyring,
+        keys: shared.keys,
+        clock: shared.clock,
+        sandbox: shared.payments == Payments::Sandbox,
+    };
+    let booking = Booking::open(shared.writer, setup)
+        .await
+        .context("booking cannot be opened")?;
+    Ok(Arc::new(Local::new(booking)))
+}
+
+impl Local {
+    /// Starts booking's workers, and one that turns its signals into the line's.
+    #[must_use]
+    pub fn new(booking: Booking) -> Self {
+        let (signals, _) = broadcast::channel(SIGNALS_MAX);
+        let mut workers = booking.start();
+        workers.spawn(turn_signals(booking.hold_signals(), signals.clone()));
+        Self {
+            booking,
+            signals,
+            _workers: workers,
+        }
+    }
+}
+
+async fn turn_signals(
+    mut source: broadcast::Receiver<booking::store::HoldSignal>,
+    sink: broadcast::Sender<HoldSignal>,
+) {
+    loop {
+        match source.recv().await {
+            // Nobody listening is no error.
+            Ok(signal) => drop(sink.send(turned(&signal))),
+            Err(broadcast::error::RecvError::Lagged(missed)) => {
+                tracing::debug!(missed, "hold signals were dropped")
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+fn turned(signal: &booking::store::HoldSignal) -> HoldSignal {
+    HoldSignal {
+        holder: signal.visitor,
+        hold: signal.hold.to_string(),
+        state: signal.state,
+        expires_at_ms: signal.expires_at_ms,
+    }
+}
+
+#[async_trait]
+impl Core for Local {
+    fn router(&self) -> OpenApiRouter {
+        self.booking.router()
+    }
+
+    fn room_of(&self, show: &str) -> Option<String> {
+        show.parse().ok().map(|show| self.booking.room_of(&show))
+    }
+
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
+        let shows = self.booking.shows(patterns).into_iter();
+        Ok(shows
+            .map(|show| ShowCard {
+                show: show.id.to_string(),
+                title: show.title,
+                starts_at: show.starts_at.to_string(),
+                venue: show.venue,
+                currency: show.currency,
+                seats: show.seats,
+            })
+            .collect())
+    }
+
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+        Ok(self.booking.cover(coverage).await?)
+    }
+
+    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
+        let pulse = self.booking.pulse(shows, finished_after).await?;
+        Ok(Pulse {
+            free: pulse.free,
+            held: pulse.held,
+            sold: pulse.sold,
+            lapsing_5m: pulse.lapsing_5m,
+            finished: pulse.finished,
+        })
+    }
+
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+        let picture = self.booking.snapshot(show).await?;
+        Ok(picture.map(|(version, cells, packed)| Snapshot {
+            version,
+            cells,
+            packed,
+        }))
+    }
+
+    async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
+        Ok(match self.booking.changes(show, since).await {
+            picture::Changes::None => Changes::None,
+            picture::Changes::Delta { from, to, cells } => Changes::Delta { from, to, cells },
+            picture::Changes::Gap => Changes::Gap,
+        })
+    }
+
+    fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {
+        self.signals.subscribe()
+    }
+}

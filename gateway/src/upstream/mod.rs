@@ -1,0 +1,106 @@
+//! What stands between the line and booking: one trait, so that booking may live in this process or behind an address.
+
+pub mod door;
+pub mod local;
+
+use async_trait::async_trait;
+use booking::http::Problem;
+use bytes::Bytes;
+use fairgate_pass::Holder;
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+
+/// What the line needs to know of a show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ShowCard {
+    /// The slug.
+    pub show: String,
+    /// What people read.
+    pub title: String,
+    /// RFC 3339.
+    pub starts_at: String,
+    /// The venue's slug.
+    pub venue: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// How many seats the plan has.
+    pub seats: u32,
+}
+
+/// Shared measurements of a set of shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// Cells free.
+    pub free: u64,
+    /// Cells held.
+    pub held: u64,
+    /// Cells sold.
+    pub sold: u64,
+    /// Held cells whose deadline lies within five minutes.
+    pub lapsing_5m: u64,
+    /// Visitors whose orders were ticketed since the cursor, each with its own cursor, rising.
+    pub finished: Vec<(u64, Holder)>,
+}
+
+/// The picture of one show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Of the feed.
+    pub version: u64,
+    /// How many.
+    pub cells: u32,
+    /// Two bits a cell, four to a byte, lowest bits first; without the frame's header.
+    pub packed: Bytes,
+}
+
+/// What changed in a show since a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing.
+    None,
+    /// These cells, each at its newest state.
+    Delta {
+        /// The version asked about.
+        from: u64,
+        /// The version after these changes.
+        to: u64,
+        /// Index and state, indices ascending.
+        cells: Vec<(u32, u8)>,
+    },
+    /// No longer known: take a snapshot.
+    Gap,
+}
+
+/// Something happened to a hold that its visitor should know at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldSignal {
+    /// Whose.
+    pub holder: Holder,
+    /// Which.
+    pub hold: String,
+    /// What it is now.
+    pub state: &'static str,
+    /// Its deadline, milliseconds since the epoch.
+    pub expires_at_ms: i64,
+}
+
+/// Booking as the line sees it.
+#[async_trait]
+pub trait Core: Send + Sync + 'static {
+    /// All of booking's routes (public, promoter venues and shows, door scan), verifying passes again by itself.
+    fn router(&self) -> OpenApiRouter;
+    /// The room that covers a show; `None` where this is no show's name.
+    fn room_of(&self, show: &str) -> Option<String>;
+    /// The shows that the patterns (ids, and globs such as `g1-*`) name.
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem>;
+    /// Tells booking which room covers which patterns (the whole list, replacing the last one).
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem>;
+    /// Shared measurements of the given shows.
+    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem>;
+    /// The picture of one show; `None` where there is no such show.
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem>;
+    /// What changed after `since`.
+    async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem>;
+    /// Signals about holds, for their visitors' sockets.
+    fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
+}

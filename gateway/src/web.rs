@@ -1,0 +1,261 @@
+//! What browsers bring along: cookies, origins, the network they come from.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use booking::http::Problem;
+
+/// The settings that judging a browser's request needs; a cheap handle.
+#[derive(Clone)]
+pub struct Web {
+    inner: Arc<Settings>,
+}
+
+/// See [`Web`].
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Where the public reaches this installation, without a trailing slash.
+    pub public_url: Option<String>,
+    /// Further origins that may act for their visitors.
+    pub origins: Vec<String>,
+    /// How many proxies stand in front, counted from the right of `X-Forwarded-For`.
+    pub trusted_hops: usize,
+}
+
+/// A network that limits are counted by: one IPv4 address, or an IPv6 /64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network(u128);
+
+impl Web {
+    /// Judges by these settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            inner: Arc::new(settings),
+        }
+    }
+
+    /// Refuses a call that a browser makes on behalf of a page of somewhere else. Neither header: no browser.
+    ///
+    /// # Errors
+    /// 403 `origin_refused`.
+    pub fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let text = |name| {
+            headers
+                .get(name)
+                .map(|value: &HeaderValue| value.to_str().unwrap_or("?"))
+        };
+        if let Some(origin) = text(header::ORIGIN) {
+            return if self.allows(origin, headers) {
+                Ok(())
+            } else {
+                Err(refused(origin))
+            };
+        }
+        match text(header::HeaderName::from_static("sec-fetch-site")) {
+            None | Some("same-origin" | "none") => Ok(()),
+            Some(other) => Err(refused(other)),
+        }
+    }
+
+    fn allows(&self, origin: &str, headers: &HeaderMap) -> bool {
+        let settings = &self.inner;
+        let listed = settings.origins.iter().chain(&settings.public_url);
+        if listed.into_iter().any(|allowed| allowed == origin) {
+            return true;
+        }
+        // Behind no configured address the request's own host is the only one known.
+        settings.public_url.is_none()
+            && headers
+                .get(header::HOST)
+                .and_then(|host| host.to_str().ok())
+                .is_some_and(|host| {
+                    origin
+                        .strip_prefix("http://")
+                        .or_else(|| origin.strip_prefix("https://"))
+                        == Some(host)
+                })
+    }
+
+    /// The network a request comes from.
+    #[must_use]
+    pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> Network {
+        let hops = self.inner.trusted_hops;
+        let forwarded = hops.checked_sub(1).and_then(|skip| {
+            let all = headers.get_all("x-forwarded-for").iter();
+            let listed: Vec<&str> = all
+                .filter_map(|value| value.to_str().ok())
+                .flat_map(|value| value.split(','))
+                .collect();
+            listed
+                .iter()
+                .rev()
+                .nth(skip)
+                .and_then(|address| address.trim().parse().ok())
+        });
+        Network::of(forwarded.unwrap_or(peer.ip()))
+    }
+
+    /// A `Set-Cookie` for this path and everything below it. `max_age_s` of 0 takes the cookie away.
+    ///
+    /// # Errors
+    /// Never for the names and JWTs of this crate; a value that cannot stand in a header is a 500.
+    pub fn cookie(&self, name: &str, value: &str, max_age_s: i64) -> Result<HeaderValue, Problem> {
+        let secure = match &self.inner.public_url {
+            Some(url) if url.starts_with("https://") => "; Secure",
+            _ => "",
+        };
+        HeaderValue::from_str(&format!(
+            "{name}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age_s}{secure}"
+        ))
+        .map_err(|_| {
+            Problem::new(
+                500,
+                "internal",
+                "Something went wrong here",
+                "A cookie could not be written. Nothing was lost; try again.",
+            )
+        })
+    }
+}
+
+impl Network {
+    fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
+            IpAddr::V6(v6) => Self(Ipv6Addr::to_bits(v6) >> 64 << 64),
+        }
+    }
+}
+
+/// The value of one cookie.
+#[must_use]
+pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let lines = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+/// Waits until the process drains; for ever where nobody is left to say so.
+pub async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
+    if stopping.wait_for(|stopping| *stopping).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// The cookie of a room's place.
+#[must_use]
+pub fn place_cookie(room: &str) -> String {
+    format!("fairgate_place_{room}")
+}
+
+/// The cookie of a room's pass.
+#[must_use]
+pub fn pass_cookie(room: &str) -> String {
+    format!("fairgate_pass_{room}")
+}
+
+fn refused(origin: &str) -> Problem {
+    tracing::info!(origin, "a call from a foreign page was refused");
+    Problem::new(
+        403,
+        "origin_refused",
+        "This call comes from another site",
+        "A page of another site tried to act for you here, so nothing was done. Open the address of this on-sale itself. Operators: add the site to FAIRGATE_ORIGINS.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    header::HeaderName::from_static(name),
+                    HeaderValue::from_str(value).expect("a header"),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn only_own_and_listed_pages_act_for_a_visitor() {
+        let open = Web::new(Settings::default());
+        let fixed = Web::new(Settings {
+            public_url: Some("https://sale.example".into()),
+            origins: vec!["https://app.example".into()],
+            trusted_hops: 0,
+        });
+        let check = |web: &Web, pairs: &[_], expected: bool| {
+            assert_eq!(
+                web.check_origin(&headers(pairs)).is_ok(),
+                expected,
+                "{pairs:?}"
+            )
+        };
+        check(&open, &[], true);
+        check(&open, &[("host", "a:1"), ("origin", "http://a:1")], true);
+        check(&open, &[("host", "a:1"), ("origin", "http://a:2")], false);
+        check(&open, &[("host", "a:1"), ("origin", "null")], false);
+        check(&open, &[("sec-fetch-site", "same-origin")], true);
+        check(&open, &[("sec-fetch-site", "cross-site")], false);
+        check(&open, &[("sec-fetch-site", "same-site")], false);
+        check(
+            &fixed,
+            &[("host", "sale.example"), ("origin", "https://sale.example")],
+            true,
+        );
+        check(&fixed, &[("origin", "https://app.example")], true);
+        check(
+            &fixed,
+            &[("host", "evil.example"), ("origin", "https://evil.example")],
+            false,
+        );
+    }
+
+    #[test]
+    fn a_network_is_an_address_or_a_64_and_forged_hops_do_not_count() {
+        let peer = "[2001:db8:1:2:3::4]:5".parse().expect("an address");
+        let other = "[2001:db8:1:2:ffff::9]:5".parse().expect("an address");
+        let none = Web::new(Settings::default());
+        assert_eq!(
+            none.network(&HeaderMap::new(), peer),
+            none.network(&HeaderMap::new(), other)
+        );
+        let forged = headers(&[("x-forwarded-for", "9.9.9.9, 10.0.0.1")]);
+        assert_eq!(
+            none.network(&forged, peer),
+            none.network(&HeaderMap::new(), peer)
+        );
+        let one = Web::new(Settings {
+            trusted_hops: 1,
+            ..Settings::default()
+        });
+        assert_eq!(
+            one.network(&forged, peer),
+            Network::of("10.0.0.1".parse().expect("an address"))
+        );
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let headers = headers(&[("cookie", "a=1; fairgate_place_demo=x.y.z; b=2")]);
+        assert_eq!(
+            (
+                cookie(&headers, "fairgate_place_demo"),
+                cookie(&headers, "fairgate_place_dem")
+            ),
+            (Some("x.y.z"), None)
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Is drawing a line that anybody can check as cheap as shuffling one that nobody can? The whole draw, permutation
+//! and inverse, against a plain shuffle of as many numbers, and the memory it takes.
+
+use std::{hint::black_box, process};
+
+use anyhow::{Context, bail};
+use gateway::draw::{self, shuffle};
+use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
+use serde::Serialize;
+
+use super::{Verdict, median_ms, timed};
+
+/// A draw may take this many times as long as a plain shuffle.
+const RATIO_MAX: f64 = 1.5;
+/// A process that draws may grow to this.
+const PEAK_BYTES_MAX: u64 = 100_000_000;
+/// Rounds that count.
+const ROUNDS: usize = 5;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many numbers are drawn.
+    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    n: u32,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Draw once and print this process's peak memory in bytes: how the bench measures memory.
+    #[arg(long, hide = true)]
+    once: bool,
+}
+
+/// The figures; times are medians in milliseconds.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    n: u32,
+    rounds: usize,
+    plain_ms: f64,
+    draw_ms: f64,
+    draw_threads: usize,
+    ratio: f64,
+    ratio_max: f64,
+    one_thread_ms: f64,
+    one_thread_ratio: f64,
+    peak_bytes: u64,
+    peak_bytes_max: u64,
+    held: bool,
+}
+
+/// Runs the bench.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    let n = options.n;
+    if options.once {
+        black_box(shuffle::both(&seed(n), n));
+        println!("{}", own_peak_bytes()?);
+        return Ok(Verdict::Held);
+    }
+    if !is_a_draw(&shuffle::both(&seed(n), n)) {
+        println!(
+            "FAILED: the line is no permutation of 0…{}, or the ranks are not its inverse",
+            n - 1
+        );
+        return Ok(Verdict::Failed);
+    }
+    let figures = measure(n)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures)?);
+    } else {
+        print(&figures);
+    }
+    Ok(if figures.held {
+        Verdict::Held
+    } else {
+        Verdict::Failed
+    })
+}
+
+fn measure(n: u32) -> anyhow::Result<Figures> {
+    let seed = seed(n);
+    let (mut plain, mut drawn, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    // The first round warms the machine up and is not counted.
+    for round in 0..=ROUNDS {
+        let times = [
+            timed(|| plain_shuffle(n)),
+            timed(|| shuffle::both(&seed, n)),
+            timed(|| shuffle::both_alone(&seed, n)),
+        ];
+        if round > 0 {
+            plain.push(times[0]);
+            drawn.push(times[1]);
+            alone.push(times[2]);
+        }
+    }
+    let (plain_ms, draw_ms, one_thread_ms) = (median_ms(plain), median_ms(drawn), median_ms(alone));
+    let (ratio, peak_bytes) = (draw_ms / plain_ms, peak_bytes_of_one_draw(n)?);
+    Ok(Figures {
+        bench: "draw",
+        n,
+        rounds: ROUNDS,
+        plain_ms,
+        draw_ms,
+        draw_threads: shuffle::threads_for(n),
+        ratio,
+        ratio_max: RATIO_MAX,
+        one_thread_ms,
+        one_thread_ratio: one_thread_ms / plain_ms,
+        peak_bytes,
+        peak_bytes_max: PEAK_BYTES_MAX,
+        held: ratio <= RATIO_MAX && peak_bytes <= PEAK_BYTES_MAX,
+    })
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+fn print(f: &Figures) {
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    println!(
+        "draw of {} numbers, medians of {} alternating rounds",
+        f.n, f.rounds
+    );
+    println!("  plain shuffle, 1 thread        {:8.1} ms", f.plain_ms);
+    println!(
+        "  line and inverse, {} thread(s)  {:8.1} ms",
+        f.draw_threads, f.draw_ms
+    );
+    println!(
+        "  ratio                          {:8.2}      at most {}",
+        f.ratio, f.ratio_max
+    );
+    println!(
+        "  the same on 1 thread           {:8.1} ms   {:.2} × plain",
+        f.one_thread_ms, f.one_thread_ratio
+    );
+    println!(
+        "  peak memory of one draw        {:8.1} MB   at most {}",
+        megabytes(f.peak_bytes),
+        megabytes(f.peak_bytes_max)
+    );
+    println!("{}", if f.held { "held" } else { "FAILED" });
+}
+
+fn plain_shuffle(n: u32) -> Vec<u32> {
+    let mut line: Vec<u32> = (0..n).collect();
+    line.shuffle(&mut StdRng::seed_from_u64(u64::from(n)));
+    line
+}
+
+/// Any seed will do, as long as every run has the same.
+fn seed(n: u32) -> draw::Digest {
+    draw::seed(
+        &[7; 32],
+        u64::from(n),
+        &draw::merkle::root::<[u8; 32]>(&[]),
+        &[],
+    )
+}
+
+fn is_a_draw(drawn: &shuffle::Drawn) -> bool {
+    let inverse =
+        |(rank, number): (usize, &u32)| drawn.ranks.get(*number as usize) == Some(&(rank as u32));
+    drawn.line.len() == drawn.ranks.len() && drawn.line.iter().enumerate().all(inverse)
+}
+
+/// Asks a process of its own, so that neither the baseline nor an earlier round counts.
+fn peak_bytes_of_one_draw(n: u32) -> anyhow::Result<u64> {
+    let program =
+        std::env::current_exe().context("cannot find this program to measure its memory")?;
+    let output = process::Command::new(program)
+        .args(["bench", "draw", "--once", "--n", &n.to_string()])
+        .output()
+        .context("cannot start a process to measure its memory")?;
+    if !output.status.success() {
+        bail!(
+            "the process that measures memory failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    let text = String::from_utf8(output.stdout).context("the peak is not text")?;
+    text.trim().parse().context("the peak is not a number")
+}
+
+fn own_peak_bytes() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")
+        .context("peak memory is read from /proc/self/status, which this system does not have")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak
+        .and_then(|rest| rest.trim().strip_suffix(" kB"))
+        .context("no VmHWM in /proc/self/status")?;
+    Ok(peak.trim().parse::<u64>()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_two_ranks_swapped_is_not_a_draw() {
+        let mut drawn = shuffle::both(&seed(100), 100);
+        assert!(is_a_draw(&drawn));
+        drawn.ranks.swap(3, 4);
+        assert!(!is_a_draw(&drawn));
+    }
+
+    #[test]
+    fn a_process_knows_its_own_peak() {
+        if !std::path::Path::new("/proc/self/status").exists() {
+            eprintln!("SKIPPED: this system has no /proc/self/status");
+            return;
+        }
+        assert!(own_peak_bytes().unwrap() > 100_000);
+    }
+}

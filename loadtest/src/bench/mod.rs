@@ -1,0 +1,61 @@
+//! What the benches share: which there are, how a run ends, and how times are taken.
+
+use std::{
+    hint::black_box,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+mod draw;
+
+/// The benches.
+#[derive(clap::Subcommand)]
+pub enum Bench {
+    /// Permutation and inverse of n numbers against a plain shuffle of as many.
+    Draw(draw::Options),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every threshold held.
+    Held,
+    /// One did not, or an invariant broke.
+    Failed,
+}
+
+impl Bench {
+    /// Runs it and prints its figures.
+    ///
+    /// # Errors
+    /// What made the run invalid.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Self::Draw(options) => draw::run(&options),
+        }
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Held => Self::SUCCESS,
+            Verdict::Failed => Self::from(99),
+        }
+    }
+}
+
+/// How long `work` takes, its result kept until the clock has stopped.
+fn timed<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    let result = black_box(work());
+    let elapsed = start.elapsed();
+    drop(result);
+    elapsed
+}
+
+/// The middle one, in milliseconds.
+fn median_ms(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}

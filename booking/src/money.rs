@@ -20,6 +20,9 @@ pub struct Money {
 }
 
 impl Currency {
+    /// The euro.
+    pub const EUR: Self = Self(*b"EUR");
+
     /// Reads three capital letters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -24,6 +24,7 @@ pub struct ShowDocument {
     #[schema(value_type = String)]
     pub starts_at: Timestamp,
     /// ISO 4217.
+    #[serde(default = "defaults::currency")]
     #[schema(value_type = String)]
     pub currency: Currency,
     /// Minor units by category key or label; a category without a price is not for sale.
@@ -82,6 +83,9 @@ pub struct RefundRule {
 }
 
 mod defaults {
+    pub(super) const fn currency() -> super::Currency {
+        super::Currency::EUR
+    }
     pub(super) const fn hold_s() -> u32 {
         300
     }

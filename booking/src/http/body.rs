@@ -132,6 +132,9 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
+/// Characters of a field and of a message that are told back: both may quote an endless name.
+const TOLD_CHARS_MAX: usize = 300;
+
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
     if !error.is_data() {
@@ -162,6 +165,8 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         (None, "." | "?") => "(the whole body)".to_owned(),
         (None, path) => path.to_owned(),
     };
+    let shortened = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
+    let (field, message) = (shortened(&field), shortened(message));
     let code = if unknown.is_some() {
         "unknown_field"
     } else {

@@ -145,7 +145,7 @@ pub async fn make(
             .checkout(&show, &id, visitor, ask.buyer, now_ms)
             .await?;
         metrics::counter!("fairgate_orders_made_total").increment(1);
-        let payment = routes.payment_view(&order, PaymentState::Created).await?;
+        let payment = routes.payment_view(&order, None).await?;
         Answer::json(
             201,
             &OrderMade {
@@ -289,7 +289,7 @@ impl OrderRoutes {
     async fn payment_view(
         &self,
         order: &Order,
-        state: PaymentState,
+        state: Option<PaymentState>,
     ) -> Result<PaymentView, Problem> {
         let payment = self.desk.ledger.payment(&order.payment).await?;
         let payment =
@@ -305,7 +305,7 @@ impl OrderRoutes {
             payment: payment.id,
             provider: payment.provider,
             amount: MoneyView(payment.amount),
-            state: state.max(payment.state),
+            state: state.unwrap_or(payment.state),
             client,
         })
     }
@@ -318,7 +318,8 @@ impl OrderRoutes {
             payment,
         } = record;
         let show = self.desk.holds.catalogue.show(&order.show);
-        let payment = self.payment_view(&order, payment).await?;
+        // The state that was read with the history: a later one would not agree with it.
+        let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
         let seat = |item: &super::OrderItem| OrderSeat {
             label: item.label.clone(),
@@ -327,7 +328,9 @@ impl OrderRoutes {
         };
         Ok(OrderView {
             title: show.as_ref().map(|show| show.document.title.clone()),
-            starts_at: show.as_ref().map(|show| show.document.starts_at.to_string()),
+            starts_at: show
+                .as_ref()
+                .map(|show| show.document.starts_at.to_string()),
             show: order.show,
             state: order.state,
             reason: order.reason,

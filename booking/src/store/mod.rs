@@ -133,7 +133,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Whether the store has a picture of the show.
     async fn is_open(&self, show: &ShowId) -> bool;
 
-    /// Opens a show from the ledger's picture; an open one is replaced only if nothing but orders is held in it.
+    /// Opens a show from the ledger's picture; an open one is replaced only if the picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
 
     /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::seatmap::{Point, SeatMap};
 
+/// Characters of an unknown name that are told back: a long one is rubbish.
+const NAME_SHOWN_MAX: usize = 80;
+
 /// A set of cells, one bit each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CellSet(Vec<u64>);
@@ -90,7 +93,7 @@ pub enum BadWish {
     Unknown {
         /// `categories`, `sections`, `zone` or `channels`.
         field: &'static str,
-        /// As it was sent.
+        /// As it was sent, shortened.
         name: String,
     },
     /// A value out of its range.
@@ -231,7 +234,7 @@ impl Ask {
 fn unknown(field: &'static str, name: &str) -> BadWish {
     BadWish::Unknown {
         field,
-        name: name.to_owned(),
+        name: name.chars().take(NAME_SHOWN_MAX).collect(),
     }
 }
 

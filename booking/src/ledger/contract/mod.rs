@@ -1,1 +1,227 @@
-//! x
+//! What every ledger must do, whatever it is made of. Each case is a claim, gets a fresh ledger, and fails under
+//! its own name.
+
+mod claiming;
+mod keeping;
+mod paying;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use fairgate_pass::Holder;
+
+use super::{ClaimRefused, Ledger, StoredShow};
+use crate::holds::Held;
+use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
+use crate::inventory::Grid;
+use crate::money::Currency;
+use crate::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
+use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+use crate::store::{SeatRow, SeatRowKind};
+
+type Books = Arc<dyn Ledger>;
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A claim and the case that tries it.
+type Case = (&'static str, fn(Books) -> Running);
+
+macro_rules! cases {
+    ($($claim:ident),* $(,)?) => {
+        &[$((stringify!($claim), |ledger| Box::pin($claim(ledger)))),*]
+    };
+}
+use cases;
+
+/// Runs every case, each on a ledger of its own that `make` gives; tells all that failed.
+///
+/// # Panics
+/// Where a claim does not hold; the message names it.
+pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
+    let mut broken = Vec::new();
+    let all = [claiming::CASES, paying::CASES, keeping::CASES];
+    for (claim, case) in all.into_iter().flatten() {
+        // On a task of its own, so that one broken claim does not hide the next.
+        if tokio::spawn(case(make().await)).await.is_err() {
+            broken.push(*claim);
+        }
+    }
+    assert!(broken.is_empty(), "claims that do not hold: {broken:#?}");
+}
+
+/// Two legs of eight seats: enough for a seat that two orders share one after the other.
+const GRID: Grid = Grid { seats: 8, legs: 2 };
+const NOW_MS: i64 = 1_000_000;
+const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
+/// A limit that no case means to meet.
+const NO_LIMIT: u32 = 100;
+const ANA: Holder = Holder([1; 32]);
+const BEN: Holder = Holder([2; 32]);
+const PROVIDER: &str = "sandbox";
+
+fn show() -> ShowId {
+    "night-1".parse().expect("a slug")
+}
+
+fn venue() -> VenueId {
+    "hall".parse().expect("a slug")
+}
+
+fn stored(plan_version: u32) -> StoredShow {
+    let document = serde_json::json!({
+        "venue": "hall", "title": "Night one", "starts_at": "2027-06-01T20:00:00Z",
+        "currency": "EUR", "prices": {"cat1": 1_000},
+    });
+    StoredShow {
+        id: show(),
+        document: serde_json::from_value(document).expect("a valid document"),
+        plan_version,
+    }
+}
+
+/// A venue with one plan, and a show that pins it.
+async fn stocked(ledger: &Books) {
+    let version = ledger
+        .put_venue(&venue(), "plan".to_owned(), [1; 32], NOW_MS)
+        .await;
+    assert_eq!(version.expect("stored"), 1);
+    ledger
+        .put_show(stored(1), None, NOW_MS)
+        .await
+        .expect("stored");
+}
+
+/// An order over all legs of some seats; the key names its hold.
+fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
+    let hold = HoldId::of_key(&show(), visitor, key);
+    let id = OrderId::of_hold(&hold);
+    let item = |seat: &u32| OrderItem {
+        held: Held {
+            seat: *seat,
+            legs: 0..GRID.legs,
+            amount: 1_000,
+        },
+        label: format!("A-{seat}"),
+        category: "Stalls".to_owned(),
+    };
+    let items: Vec<OrderItem> = seats.iter().map(item).collect();
+    Order {
+        payment: PaymentId::of_order(&id),
+        show: show(),
+        hold,
+        visitor,
+        room: "demo".to_owned(),
+        buyer: Buyer {
+            name: "Ana".to_owned(),
+            email: "ana@example.org".to_owned(),
+        },
+        currency: Currency::parse("EUR").expect("a currency"),
+        total: items.iter().map(|item| item.held.amount).sum(),
+        items,
+        plan_version: 1,
+        state: OrderState::Pending,
+        reason: "ordered".to_owned(),
+        created_at_ms: NOW_MS,
+        pay_until_ms: CLAIM_UNTIL_MS - 30_000,
+        claim_until_ms: CLAIM_UNTIL_MS,
+        id,
+    }
+}
+
+fn payment(order: &Order) -> Payment {
+    Payment {
+        id: order.payment.clone(),
+        order: order.id.clone(),
+        provider: PROVIDER.to_owned(),
+        amount: order.currency.of(order.total),
+        state: PaymentState::Created,
+    }
+}
+
+async fn claim(ledger: &Books, order: &Order) -> Result<Order, ClaimRefused> {
+    ledger
+        .claim(order.clone(), payment(order), GRID, NO_LIMIT)
+        .await
+}
+
+async fn claimed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
+    let order = order(key, visitor, seats);
+    claim(ledger, &order).await.expect("the cells are free");
+    order
+}
+
+fn says(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
+    ProviderEvent {
+        event: format!("{kind:?}_{}", order.id),
+        kind,
+        payment: order.payment.clone(),
+        amount: order.currency.of(order.total),
+    }
+}
+
+/// Stores an event and settles it.
+async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static str {
+    let kept = ledger
+        .keep_event(PROVIDER, event.event.clone(), b"{}".to_vec(), now_ms)
+        .await;
+    kept.expect("stored");
+    ledger
+        .settle(
+            PROVIDER.to_owned(),
+            event.event.clone(),
+            Some(event),
+            now_ms,
+        )
+        .await
+        .expect("settled")
+}
+
+async fn authorised(ledger: &Books, order: &Order) {
+    let event = says(order, ProviderEventKind::Authorised);
+    assert_eq!(settled(ledger, event, NOW_MS + 1).await, "applied");
+}
+
+async fn record(ledger: &Books, order: &Order) -> OrderRecord {
+    let record = ledger.order(&order.id).await.expect("readable");
+    record.expect("the order is there")
+}
+
+/// State and reason of each step.
+async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
+    let steps = record(ledger, order).await.history;
+    steps
+        .into_iter()
+        .map(|step| (step.state, step.reason))
+        .collect()
+}
+
+async fn rows(ledger: &Books) -> Vec<SeatRow> {
+    ledger.seat_rows(0, 1_000).await.expect("readable")
+}
+
+/// The seat outbox in short: what happened to which order's hold.
+async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
+    let rows = rows(ledger).await;
+    rows.into_iter().map(|row| (row.kind, row.hold)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use fairgate_writer::Writer;
+
+    use super::*;
+    use crate::ledger::sqlite::SqliteLedger;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_ledger_in_one_file_keeps_the_contract() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let count = AtomicU32::new(0);
+        suite(async || {
+            let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
+            let writer = Writer::open(&folder.path().join(name)).expect("a file");
+            Arc::new(SqliteLedger::open(writer).await.expect("migrated")) as Books
+        })
+        .await;
+    }
+}

@@ -41,7 +41,11 @@ impl OrderLedger for SqliteLedger {
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
         let order = order.clone();
         self.writer
-            .read(move |connection| record(connection, &order))
+            .read(move |connection| {
+                // One snapshot, so that state, history, tickets and payment agree.
+                let snapshot = connection.unchecked_transaction()?;
+                record(&snapshot, &order)
+            })
             .await
     }
 

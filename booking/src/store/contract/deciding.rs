@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     a_show_opens_from_the_ledgers_picture,
     a_show_with_baskets_is_not_replaced,
     a_show_with_orders_only_is_replaced,
+    an_order_that_the_picture_has_not_seen_is_not_forgotten,
 ];
 
 async fn deliver(store: &Store, rows: &[SeatRow]) {
@@ -176,4 +177,27 @@ async fn a_show_with_orders_only_is_replaced(store: Store) {
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(secured));
     let old = store.take(basket("b", ANA, &[4]), NO_LIMIT).await;
     assert_eq!(old, Err(Refused::PlanChanged));
+}
+
+async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    // Secured, and the claim is on its way to the ledger, which was read a moment before.
+    let secured = store.secure(&hold.id, ANA, LOCK_MS * 2).await;
+    let next = || Opening {
+        incarnation: 2,
+        ..opening()
+    };
+    let refused = store.open(&show(), next()).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(store.hold(&hold.id, ANA).await, secured);
+    deliver(&store, &[row(1, Sell, "a", ANA, &[2])]).await;
+    let sold = Opening {
+        sold: vec![(ANA, seats(&[2]))],
+        cursor: 1,
+        ..next()
+    };
+    assert_eq!(store.open(&show(), sold).await, Ok(()));
+    assert_eq!(seat(&store, 2).await, CellState::Sold);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
 }

@@ -35,13 +35,14 @@ use cases;
 ///
 /// # Panics
 /// Where a claim does not hold; the message names it.
-pub async fn suite<F, Fut>(make: F)
-where
-    F: Fn() -> Fut,
-    Fut: Future<Output = Arc<dyn InventoryStore>>,
-{
+pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
     let mut broken = Vec::new();
-    let all = [holding::CASES, timing::CASES, deciding::CASES, seeing::CASES];
+    let all = [
+        holding::CASES,
+        timing::CASES,
+        deciding::CASES,
+        seeing::CASES,
+    ];
     for (claim, case) in all.into_iter().flatten() {
         // On a task of its own, so that one broken claim does not hide the next.
         if tokio::spawn(case(make().await)).await.is_err() {
@@ -162,6 +163,6 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_in_process_store_keeps_the_contract() {
-        suite(|| async { Arc::new(MemoryStore::default()) as Store }).await;
+        suite(async || Arc::new(MemoryStore::default()) as Store).await;
     }
 }

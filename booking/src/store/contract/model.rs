@@ -147,7 +147,10 @@ impl Model {
     }
 
     fn state(&self, cell: u32) -> CellState {
-        match (self.sold.contains_key(&cell), self.locks.contains_key(&cell)) {
+        match (
+            self.sold.contains_key(&cell),
+            self.locks.contains_key(&cell),
+        ) {
             (true, _) => CellState::Sold,
             (_, true) => CellState::Held,
             _ => CellState::Free,
@@ -222,7 +225,10 @@ async fn play(steps: Vec<Step>) {
                 };
                 // The ledger sells only what nobody else bought: its claims are unique.
                 if hold.stage == Stage::Basket
-                    || hold.cells(GRID).iter().any(|cell| model.sold.contains_key(cell))
+                    || hold
+                        .cells(GRID)
+                        .iter()
+                        .any(|cell| model.sold.contains_key(cell))
                 {
                     continue;
                 }

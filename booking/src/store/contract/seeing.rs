@@ -107,10 +107,7 @@ async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
     taken(&store, "a", ANA, &[0]).await;
     let ahead = picture(&store).await.0 + 1;
     assert_eq!(store.changes(&show(), ahead).await, Some(Changes::Gap));
-    store
-        .release(&id("a"), ANA)
-        .await
-        .expect("it is a basket");
+    store.release(&id("a"), ANA).await.expect("it is a basket");
     let next = Opening {
         incarnation: 2,
         ..opening()

@@ -24,7 +24,10 @@ async fn a_hold_lapses_on_time_and_not_before(store: Store) {
     let hold = taken(&store, "a", ANA, &[0]).await;
     assert!(lapsed(&store, LOCK_MS - 1).await.is_empty());
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
-    assert_eq!(lapsed(&store, LOCK_MS).await, std::slice::from_ref(&hold.id));
+    assert_eq!(
+        lapsed(&store, LOCK_MS).await,
+        std::slice::from_ref(&hold.id)
+    );
     assert!(lapsed(&store, LOCK_MS).await.is_empty(), "once");
     assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
@@ -127,12 +130,7 @@ async fn securing_lost_cells_names_them(store: Store) {
 async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
-    assert!(
-        store
-            .secure(&hold.id, ANA, LOCK_MS + 90_000)
-            .await
-            .is_ok()
-    );
+    assert!(store.secure(&hold.id, ANA, LOCK_MS + 90_000).await.is_ok());
     store.unsecure(&hold.id, LOCK_MS).await;
     assert_eq!(
         store.hold(&hold.id, ANA).await.map(|hold| hold.stage),

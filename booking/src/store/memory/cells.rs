@@ -305,12 +305,12 @@ impl ShowCells {
             .sum()
     }
 
-    pub(super) fn basket_cells(&self) -> Vec<u32> {
-        let baskets = self
-            .holds
-            .values()
-            .filter(|hold| hold.stage == Stage::Basket);
-        baskets.flat_map(|hold| hold.cells(self.grid)).collect()
+    /// The cells of holds that a picture of the ledger does not know: baskets, and orders that were being made or
+    /// decided while it was drawn. They stand in the way of replacing this picture.
+    pub(super) fn cells_beyond(&self, opening: &Opening) -> Vec<u32> {
+        let known: HashSet<&HoldId> = opening.ordered.iter().map(|hold| &hold.id).collect();
+        let beyond = self.holds.values().filter(|hold| !known.contains(&hold.id));
+        beyond.flat_map(|hold| hold.cells(self.grid)).collect()
     }
 
     fn within_limit(&self, visitor: Holder, more: u32, limit: u32) -> Result<(), Refused> {

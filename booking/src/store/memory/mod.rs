@@ -83,9 +83,9 @@ impl InventoryStore for MemoryStore {
         let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(present) = shows.get(show) {
             let mut present = locked(present);
-            let baskets = present.basket_cells();
-            if !baskets.is_empty() {
-                return Err(Refused::Taken(baskets));
+            let beyond = present.cells_beyond(&opening);
+            if !beyond.is_empty() {
+                return Err(Refused::Taken(beyond));
             }
             *present = ShowCells::open(opening);
         } else {

@@ -1,0 +1,286 @@
+//! Transaction 1, the deadline, and the picture a store is opened with.
+
+use SeatRowKind::{Free, Sell};
+
+use super::*;
+use crate::ledger::ShowRefused;
+use crate::orders::transition::Happening;
+
+pub(super) const CASES: &[Case] = cases![
+    a_claim_is_all_or_none_and_names_the_cells,
+    two_journeys_claim_one_seat_where_their_legs_do_not_meet,
+    the_same_order_again_is_the_order_as_it_is,
+    the_visitors_count_is_checked_again,
+    an_order_on_another_plan_is_refused,
+    of_fifty_claims_at_once_on_one_cell_exactly_one_wins,
+    a_deadline_frees_the_claims_and_tells_the_store,
+    a_deadline_comes_on_time_and_in_bounded_batches,
+    money_before_the_deadline_wins_and_the_deadline_does_nothing,
+    money_and_deadline_at_once_find_exactly_one_winner,
+    an_order_given_up_frees_its_cells_once,
+    a_show_opens_with_what_was_sold_and_what_is_pending,
+    outbox_rows_are_numbered_and_read_behind_a_cursor,
+    orders_are_tallied_by_state,
+    a_plan_that_moves_claimed_seats_is_in_use,
+];
+
+async fn a_claim_is_all_or_none_and_names_the_cells(ledger: Books) {
+    stocked(&ledger).await;
+    claimed(&ledger, "a", ANA, &[2, 3]).await;
+    let late = order("b", BEN, &[1, 2, 3]);
+    let refused = claim(&ledger, &late).await;
+    let Err(ClaimRefused::Taken(mut cells)) = refused else {
+        panic!("claimed twice: {refused:?}");
+    };
+    cells.sort_unstable();
+    assert_eq!(cells, [2, 3, 10, 11]);
+    assert!(ledger.order(&late.id).await.expect("readable").is_none());
+    let paid = ledger.payment(&late.payment).await.expect("readable");
+    assert!(paid.is_none(), "a refused order leaves no payment");
+    claimed(&ledger, "c", BEN, &[1]).await;
+}
+
+async fn two_journeys_claim_one_seat_where_their_legs_do_not_meet(ledger: Books) {
+    stocked(&ledger).await;
+    let over = |key, visitor, legs: std::ops::Range<u16>| {
+        let mut order = order(key, visitor, &[5]);
+        order.items[0].held.legs = legs;
+        order
+    };
+    assert!(claim(&ledger, &over("a", ANA, 0..1)).await.is_ok());
+    assert!(claim(&ledger, &over("b", BEN, 1..2)).await.is_ok());
+    let refused = claim(&ledger, &over("c", BEN, 0..2)).await;
+    assert!(matches!(refused, Err(ClaimRefused::Taken(cells)) if cells == [5, 13]));
+}
+
+async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {
+    stocked(&ledger).await;
+    let first = claimed(&ledger, "a", ANA, &[0]).await;
+    let later = Order {
+        claim_until_ms: CLAIM_UNTIL_MS * 2,
+        ..first.clone()
+    };
+    assert_eq!(claim(&ledger, &later).await.expect("a retry"), first);
+    authorised(&ledger, &first).await;
+    let retried = claim(&ledger, &later).await.expect("a retry");
+    assert_eq!(retried.state, OrderState::Confirmed);
+    assert_eq!(history(&ledger, &first).await.len(), 2);
+}
+
+async fn the_visitors_count_is_checked_again(ledger: Books) {
+    stocked(&ledger).await;
+    let pending = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    let over = order("b", ANA, &[2, 3, 4]);
+    let refused = ledger.claim(over.clone(), payment(&over), GRID, 4).await;
+    assert!(matches!(
+        refused,
+        Err(ClaimRefused::Limit { have: 2, limit: 4 })
+    ));
+    let fits = order("c", ANA, &[2, 3]);
+    assert!(
+        ledger
+            .claim(fits.clone(), payment(&fits), GRID, 4)
+            .await
+            .is_ok()
+    );
+    let given_up = ledger.happen(&pending.id, Happening::GivenUp, NOW_MS).await;
+    assert!(given_up.expect("written").expect("known").changed);
+    let again = order("d", ANA, &[4, 5]);
+    assert!(
+        ledger
+            .claim(again.clone(), payment(&again), GRID, 4)
+            .await
+            .is_ok(),
+        "what was given up counts no more"
+    );
+}
+
+async fn an_order_on_another_plan_is_refused(ledger: Books) {
+    stocked(&ledger).await;
+    let old = Order {
+        plan_version: 2,
+        ..order("a", ANA, &[0])
+    };
+    let refused = claim(&ledger, &old).await;
+    assert!(matches!(refused, Err(ClaimRefused::PlanChanged)));
+    assert!(ledger.order(&old.id).await.expect("readable").is_none());
+}
+
+async fn of_fifty_claims_at_once_on_one_cell_exactly_one_wins(ledger: Books) {
+    stocked(&ledger).await;
+    let mut running = tokio::task::JoinSet::new();
+    for n in 0..50_u8 {
+        let ledger = Arc::clone(&ledger);
+        running.spawn(async move {
+            let order = order("a", Holder([n + 10; 32]), &[3]);
+            claim(&ledger, &order).await.is_ok()
+        });
+    }
+    let answers = running.join_all().await;
+    assert_eq!(answers.iter().filter(|won| **won).count(), 1);
+}
+
+async fn a_deadline_frees_the_claims_and_tells_the_store(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
+    assert_eq!(expired.expect("written"), std::slice::from_ref(&order.id));
+    let after = record(&ledger, &order).await;
+    assert_eq!(
+        (after.order.state, after.order.reason.as_str()),
+        (OrderState::Expired, "payment_deadline")
+    );
+    assert_eq!(outbox(&ledger).await, [(Free, order.hold)]);
+    claimed(&ledger, "b", BEN, &[0, 1]).await;
+}
+
+async fn a_deadline_comes_on_time_and_in_bounded_batches(ledger: Books) {
+    stocked(&ledger).await;
+    for seat in 0..5 {
+        claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
+    }
+    let due = async |now_ms| ledger.expire_due(now_ms, 2).await.expect("written").len();
+    assert_eq!(due(CLAIM_UNTIL_MS - 1).await, 0);
+    for expected in [2, 2, 1, 0] {
+        assert_eq!(due(CLAIM_UNTIL_MS).await, expected);
+    }
+}
+
+async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS * 2, 10).await;
+    assert!(expired.expect("written").is_empty());
+    let late = ledger
+        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .await;
+    assert!(!late.expect("written").expect("known").changed);
+    assert_eq!(outbox(&ledger).await, [(Sell, order.hold.clone())]);
+    let taken = claim(&ledger, &super::order("b", BEN, &[0])).await;
+    assert!(matches!(taken, Err(ClaimRefused::Taken(_))));
+}
+
+async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
+    stocked(&ledger).await;
+    for round in 0..20 {
+        let order = claimed(&ledger, &round.to_string(), ANA, &[0]).await;
+        let event = says(&order, ProviderEventKind::Authorised);
+        let before = ledger.seat_cursor().await.expect("readable");
+        let (outcome, expired) = tokio::join!(
+            settled(&ledger, event, CLAIM_UNTIL_MS),
+            ledger.expire_due(CLAIM_UNTIL_MS, 10)
+        );
+        let expired = !expired.expect("written").is_empty();
+        assert_eq!(outcome, "applied", "late money is settled too: by a void");
+        let told = ledger.seat_rows(before, 10).await.expect("readable");
+        let state = record(&ledger, &order).await.order.state;
+        let kinds: Vec<SeatRowKind> = told.iter().map(|row| row.kind).collect();
+        if expired {
+            assert_eq!((state, kinds), (OrderState::Expired, vec![Free]));
+        } else {
+            assert_eq!((state, kinds), (OrderState::Confirmed, vec![Sell]));
+            let effect = ledger.due_effects(i64::MAX, 100).await.expect("readable");
+            let effect = effect.iter().find(|due| due.payment.order == order.id);
+            let capture = effect.expect("a capture is owed").id;
+            let freed = ledger
+                .capture_refused(capture, "makes room for the next round".into(), NOW_MS)
+                .await;
+            freed.expect("written");
+        }
+    }
+}
+
+async fn an_order_given_up_frees_its_cells_once(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    for changed in [true, false] {
+        let applied = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+        let applied = applied.expect("written").expect("known");
+        assert_eq!(
+            (applied.changed, applied.order.state),
+            (changed, OrderState::Cancelled)
+        );
+    }
+    assert_eq!(outbox(&ledger).await, [(Free, order.hold)]);
+    let unknown = super::order("never", BEN, &[1]);
+    let applied = ledger.happen(&unknown.id, Happening::GivenUp, NOW_MS).await;
+    assert!(applied.expect("written").is_none());
+}
+
+async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
+    stocked(&ledger).await;
+    let sold = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    authorised(&ledger, &sold).await;
+    let pending = claimed(&ledger, "b", BEN, &[2]).await;
+    let gone = claimed(&ledger, "c", BEN, &[3]).await;
+    let given_up = ledger.happen(&gone.id, Happening::GivenUp, NOW_MS).await;
+    given_up.expect("written");
+    let picture = ledger.open_show(&show()).await.expect("readable");
+    assert_eq!(picture.sold, [(ANA, sold.held())]);
+    assert_eq!(picture.ordered.len(), 1);
+    let hold = &picture.ordered[0];
+    assert_eq!(
+        (&hold.id, hold.visitor, &hold.items),
+        (&pending.hold, BEN, &pending.held())
+    );
+    assert!(
+        hold.lock_until_ms > CLAIM_UNTIL_MS,
+        "the lock outlives the claim"
+    );
+    assert_eq!(
+        picture.cursor,
+        ledger.seat_cursor().await.expect("readable")
+    );
+    let again = ledger.open_show(&show()).await.expect("readable");
+    assert!(again.incarnation > picture.incarnation);
+}
+
+async fn outbox_rows_are_numbered_and_read_behind_a_cursor(ledger: Books) {
+    stocked(&ledger).await;
+    assert_eq!(ledger.seat_cursor().await.expect("readable"), 0);
+    for seat in 0..3 {
+        let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
+        authorised(&ledger, &order).await;
+    }
+    let all = rows(&ledger).await;
+    assert!(all.windows(2).all(|two| two[0].seq < two[1].seq));
+    assert_eq!(
+        (all[0].visitor, all[0].items.as_slice()),
+        (ANA, order("0", ANA, &[0]).held().as_slice())
+    );
+    let behind = ledger.seat_rows(all[0].seq, 1).await.expect("readable");
+    assert_eq!(behind, all[1..2]);
+    assert_eq!(ledger.seat_cursor().await.expect("readable"), all[2].seq);
+}
+
+async fn orders_are_tallied_by_state(ledger: Books) {
+    stocked(&ledger).await;
+    claimed(&ledger, "a", ANA, &[0]).await;
+    claimed(&ledger, "b", ANA, &[1]).await;
+    let paid = claimed(&ledger, "c", ANA, &[2]).await;
+    authorised(&ledger, &paid).await;
+    let tally = ledger.tally(&show()).await.expect("readable");
+    assert_eq!(tally.len(), 2);
+    assert!(tally.contains(&(OrderState::Pending, 2)));
+    assert!(tally.contains(&(OrderState::Confirmed, 1)));
+}
+
+async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {
+    stocked(&ledger).await;
+    claimed(&ledger, "a", ANA, &[0, 3]).await;
+    let refused = ledger
+        .put_show(stored(2), Some(Box::new(|seat| seat < 3)), NOW_MS)
+        .await;
+    assert!(matches!(refused, Err(ShowRefused::PlanInUse(seats)) if seats == [3]));
+    let pinned = ledger.shows().await.expect("readable");
+    assert_eq!(pinned[0].plan_version, 1, "nothing was written");
+    let kept = ledger
+        .put_show(stored(2), Some(Box::new(|seat| seat < 4)), NOW_MS)
+        .await;
+    assert!(kept.is_ok());
+    let pinned = ledger.shows().await.expect("readable");
+    assert_eq!((pinned.len(), pinned[0].plan_version), (1, 2));
+    let old = claim(&ledger, &order("b", BEN, &[5])).await;
+    assert!(matches!(old, Err(ClaimRefused::PlanChanged)));
+}

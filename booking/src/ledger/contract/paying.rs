@@ -1,0 +1,279 @@
+//! Transaction 2, the inbox of events, and what is owed to the provider.
+
+use SeatRowKind::{Free, Sell};
+
+use super::*;
+use crate::ledger::Effect;
+use crate::orders::transition::{EffectKind, Happening};
+use OrderState::{Cancelled, CaptureFailed, Confirmed, Expired, Pending, Ticketed};
+
+pub(super) const CASES: &[Case] = cases![
+    an_event_is_stored_once_and_settled_once,
+    events_wait_oldest_first_until_they_are_settled,
+    an_event_over_another_amount_changes_nothing,
+    an_event_of_an_unknown_payment_or_provider_changes_nothing,
+    an_event_that_cannot_be_read_is_settled_as_such,
+    an_event_out_of_order_changes_nothing,
+    a_declined_payment_may_be_approved_later,
+    late_money_is_let_go_in_the_same_transaction,
+    a_capture_issues_the_tickets_once,
+    a_refused_capture_frees_the_seats_and_lets_the_money_go,
+    what_was_put_off_comes_back_later,
+    the_finished_are_told_once_and_by_show,
+    the_sandbox_moves_only_from_where_it_may,
+];
+
+async fn due(ledger: &Books, now_ms: i64) -> Vec<Effect> {
+    ledger.due_effects(now_ms, 100).await.expect("readable")
+}
+
+async fn payment_state(ledger: &Books, order: &Order) -> PaymentState {
+    record(ledger, order).await.payment
+}
+
+async fn an_event_is_stored_once_and_settled_once(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let event = says(&order, ProviderEventKind::Authorised);
+    for fresh in [true, false] {
+        let kept = ledger
+            .keep_event(PROVIDER, event.event.clone(), b"1".to_vec(), NOW_MS)
+            .await;
+        assert_eq!(kept.expect("stored"), fresh);
+    }
+    assert_eq!(ledger.unsettled(10).await.expect("readable").len(), 1);
+    assert_eq!(settled(&ledger, event.clone(), NOW_MS).await, "applied");
+    assert_eq!(settled(&ledger, event, NOW_MS).await, "repeated");
+    assert!(ledger.unsettled(10).await.expect("readable").is_empty());
+    assert_eq!(record(&ledger, &order).await.order.state, Confirmed);
+    assert_eq!(outbox(&ledger).await, [(Sell, order.hold.clone())]);
+    assert_eq!(due(&ledger, NOW_MS).await.len(), 1);
+}
+
+async fn events_wait_oldest_first_until_they_are_settled(ledger: Books) {
+    for (event, at) in [("b", 2), ("a", 1), ("c", 3)] {
+        let kept = ledger.keep_event(PROVIDER, event.to_owned(), vec![7], at);
+        assert!(kept.await.expect("stored"));
+    }
+    let waiting = ledger.unsettled(2).await.expect("readable");
+    let names: Vec<&str> = waiting.iter().map(|(_, event, _)| event.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(waiting[0], (PROVIDER.to_owned(), "a".to_owned(), vec![7]));
+    assert_eq!(ledger.backlog().await.expect("readable"), (3, 0));
+}
+
+async fn an_event_over_another_amount_changes_nothing(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let short = ProviderEvent {
+        amount: order.currency.of(order.total - 1),
+        ..says(&order, ProviderEventKind::Authorised)
+    };
+    assert_eq!(settled(&ledger, short, NOW_MS).await, "wrong_amount");
+    let foreign = ProviderEvent {
+        event: "foreign".to_owned(),
+        amount: Currency::parse("USD").expect("a currency").of(order.total),
+        ..says(&order, ProviderEventKind::Authorised)
+    };
+    assert_eq!(settled(&ledger, foreign, NOW_MS).await, "wrong_amount");
+    assert_eq!(payment_state(&ledger, &order).await, PaymentState::Created);
+    assert_eq!(history(&ledger, &order).await.len(), 1);
+    assert!(outbox(&ledger).await.is_empty() && due(&ledger, i64::MAX).await.is_empty());
+}
+
+async fn an_event_of_an_unknown_payment_or_provider_changes_nothing(ledger: Books) {
+    stocked(&ledger).await;
+    let never = says(&order("never", BEN, &[1]), ProviderEventKind::Authorised);
+    assert_eq!(settled(&ledger, never, NOW_MS).await, "unknown_payment");
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let event = says(&order, ProviderEventKind::Authorised);
+    let kept = ledger.keep_event("other", event.event.clone(), vec![], NOW_MS);
+    assert!(kept.await.expect("stored"));
+    let outcome = ledger
+        .settle("other".to_owned(), event.event.clone(), Some(event), NOW_MS)
+        .await;
+    assert_eq!(outcome.expect("settled"), "foreign_provider");
+    assert_eq!(payment_state(&ledger, &order).await, PaymentState::Created);
+}
+
+async fn an_event_that_cannot_be_read_is_settled_as_such(ledger: Books) {
+    let kept = ledger.keep_event(PROVIDER, "x".to_owned(), vec![0xff], NOW_MS);
+    assert!(kept.await.expect("stored"));
+    let outcome = ledger
+        .settle(PROVIDER.to_owned(), "x".to_owned(), None, NOW_MS)
+        .await;
+    assert_eq!(outcome.expect("settled"), "unreadable");
+    assert!(ledger.unsettled(10).await.expect("readable").is_empty());
+}
+
+async fn an_event_out_of_order_changes_nothing(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let before = history(&ledger, &order).await;
+    let declined = says(&order, ProviderEventKind::Declined);
+    assert_eq!(settled(&ledger, declined, NOW_MS).await, "out_of_order");
+    assert_eq!(history(&ledger, &order).await, before);
+    assert_eq!(
+        payment_state(&ledger, &order).await,
+        PaymentState::Authorised
+    );
+}
+
+async fn a_declined_payment_may_be_approved_later(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let declined = says(&order, ProviderEventKind::Declined);
+    assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
+    assert_eq!(record(&ledger, &order).await.order.state, Pending);
+    assert!(outbox(&ledger).await.is_empty(), "the seats stay claimed");
+    authorised(&ledger, &order).await;
+    let reasons = [
+        (Pending, "ordered"),
+        (Pending, "payment_declined"),
+        (Confirmed, "payment_authorised"),
+    ];
+    assert_eq!(
+        history(&ledger, &order).await,
+        reasons.map(|(state, reason)| (state, reason.to_owned()))
+    );
+}
+
+async fn late_money_is_let_go_in_the_same_transaction(ledger: Books) {
+    stocked(&ledger).await;
+    for (key, ends, state) in [
+        ("a", Happening::DeadlinePassed, Expired),
+        ("b", Happening::GivenUp, Cancelled),
+    ] {
+        let order = claimed(&ledger, key, ANA, &[0]).await;
+        let ended = ledger.happen(&order.id, ends, NOW_MS).await;
+        assert!(ended.expect("written").expect("known").changed);
+        authorised(&ledger, &order).await;
+        let last = history(&ledger, &order).await.pop();
+        assert_eq!(last, Some((state, "late_money_voided".to_owned())));
+        let effects = due(&ledger, NOW_MS + 1).await;
+        assert_eq!(effects.len(), 1);
+        assert_eq!(
+            (effects[0].kind, &effects[0].payment.order),
+            (EffectKind::Void, &order.id)
+        );
+        for _ in 0..2 {
+            let voided = ledger.voided(effects[0].id, NOW_MS + 2).await;
+            voided.expect("written");
+        }
+        assert_eq!(payment_state(&ledger, &order).await, PaymentState::Voided);
+        assert!(due(&ledger, i64::MAX).await.is_empty());
+    }
+    let kinds: Vec<SeatRowKind> = outbox(&ledger).await.iter().map(|row| row.0).collect();
+    assert_eq!(kinds, [Free, Free], "nothing was sold");
+}
+
+async fn a_capture_issues_the_tickets_once(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[4, 2]).await;
+    authorised(&ledger, &order).await;
+    assert!(record(&ledger, &order).await.tickets.is_empty());
+    let effects = due(&ledger, NOW_MS + 1).await;
+    assert_eq!((effects.len(), effects[0].kind), (1, EffectKind::Capture));
+    assert_eq!(effects[0].payment.amount, order.currency.of(2_000));
+    for _ in 0..2 {
+        let captured = ledger.captured(effects[0].id, NOW_MS + 5).await;
+        captured.expect("written");
+    }
+    let after = record(&ledger, &order).await;
+    assert_eq!(
+        (after.order.state, after.payment),
+        (Ticketed, PaymentState::Captured)
+    );
+    let labels: Vec<&str> = after.tickets.iter().map(|t| t.label.as_str()).collect();
+    assert_eq!(labels, ["A-4", "A-2"], "in the order of the seats");
+    let first = &after.tickets[0];
+    assert_eq!(
+        (first.visitor, first.legs.as_slice(), first.issued_at_ms),
+        (ANA, [0, 1].as_slice(), NOW_MS + 5)
+    );
+    let read = ledger.ticket(&first.id).await.expect("readable");
+    assert_eq!(read.as_ref(), Some(first));
+    assert!(due(&ledger, i64::MAX).await.is_empty());
+    let finished = ledger.finished(0, vec![show()]).await;
+    assert_eq!(finished.expect("readable").len(), 1);
+}
+
+async fn a_refused_capture_frees_the_seats_and_lets_the_money_go(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let capture = due(&ledger, NOW_MS + 1).await[0].id;
+    for _ in 0..2 {
+        let refused = ledger.capture_refused(capture, "no funds".into(), NOW_MS + 2);
+        refused.await.expect("written");
+    }
+    let after = record(&ledger, &order).await;
+    assert_eq!(after.order.state, CaptureFailed);
+    assert!(after.tickets.is_empty());
+    let hold = order.hold.clone();
+    assert_eq!(outbox(&ledger).await, [(Sell, hold.clone()), (Free, hold)]);
+    let effects = due(&ledger, NOW_MS + 2).await;
+    assert_eq!((effects.len(), effects[0].kind), (1, EffectKind::Void));
+    claimed(&ledger, "b", BEN, &[0]).await;
+}
+
+async fn what_was_put_off_comes_back_later(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let first = due(&ledger, NOW_MS + 1).await.remove(0);
+    assert_eq!(first.attempts, 0);
+    let later = NOW_MS + 60_000;
+    let put_off = ledger.put_off(first.id, later, "no answer".into()).await;
+    put_off.expect("written");
+    assert!(due(&ledger, later - 1).await.is_empty());
+    assert_eq!(ledger.backlog().await.expect("readable"), (0, 1));
+    let again = due(&ledger, later).await.remove(0);
+    assert_eq!((again.id, again.attempts), (first.id, 1));
+    ledger.captured(first.id, later).await.expect("written");
+    let put_off = ledger.put_off(first.id, later, "too late".into()).await;
+    put_off.expect("written");
+    assert!(due(&ledger, i64::MAX).await.is_empty(), "done stays done");
+}
+
+async fn the_finished_are_told_once_and_by_show(ledger: Books) {
+    stocked(&ledger).await;
+    for (key, visitor, seat) in [("a", ANA, 0), ("b", BEN, 1)] {
+        let order = claimed(&ledger, key, visitor, &[seat]).await;
+        authorised(&ledger, &order).await;
+        let capture = due(&ledger, NOW_MS + 1).await[0].id;
+        ledger.captured(capture, NOW_MS + 1).await.expect("written");
+    }
+    let finished = async |after, show: ShowId| {
+        let told = ledger.finished(after, vec![show]).await;
+        told.expect("readable")
+    };
+    let all = finished(0, show()).await;
+    let who: Vec<Holder> = all.iter().map(|(_, visitor)| *visitor).collect();
+    assert_eq!(who, [ANA, BEN]);
+    assert_eq!(finished(all[0].0, show()).await, all[1..]);
+    assert!(finished(all[1].0, show()).await.is_empty());
+    assert!(
+        finished(0, "other".parse().expect("a slug"))
+            .await
+            .is_empty()
+    );
+}
+
+async fn the_sandbox_moves_only_from_where_it_may(ledger: Books) {
+    let payment = order("a", ANA, &[0]).payment;
+    let state = async || ledger.sandbox_state(&payment).await.expect("readable");
+    assert_eq!(state().await, None);
+    let moved = async |from, to| {
+        let moved = ledger.sandbox_move(&payment, from, to).await;
+        moved.expect("written")
+    };
+    assert_eq!(moved(&["open"], "declined").await, "declined");
+    assert_eq!(moved(&["open"], "authorised").await, "declined");
+    assert_eq!(
+        moved(&["open", "declined"], "authorised").await,
+        "authorised"
+    );
+    assert_eq!(state().await.as_deref(), Some("authorised"));
+}

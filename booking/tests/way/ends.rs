@@ -1,0 +1,136 @@
+//! The ways that end elsewhere: declined, given up, run out, paid too late.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+fn reasons(order: &Value) -> Vec<String> {
+    let history = order["history"].as_array().expect("a list");
+    history.iter().map(|step| text(step, "reason")).collect()
+}
+
+async fn seats_are_free(app: &App) {
+    until("free seats", async || {
+        let seats = app.seats("night-1").await;
+        (seats["unavailable"] == json!({})).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_payment_may_be_tried_again() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "decline").await.is(200);
+    let declined = |order: &Value| order["reason"] == "payment_declined";
+    let after = app.order_once(&order, declined).await;
+    assert_eq!(after["state"], "pending");
+    assert_eq!(after["payment"]["state"], "declined");
+    let taken = post("/v1/shows/night-1/holds", &json!({"seats": ["A-1", "A-2"]}));
+    app.ask(taken.by(&ben)).await.problem(409, "seats_taken");
+    app.pay(&order, "approve").await.is(200);
+    let done = app.order_in(&order, "ticketed").await;
+    assert_eq!(
+        reasons(&done),
+        [
+            "ordered",
+            "payment_declined",
+            "payment_authorised",
+            "payment_captured"
+        ]
+    );
+    let late = app.pay(&order, "decline").await;
+    late.problem(409, "payment_settled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_given_up_frees_its_seats_and_late_money_is_let_go() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    let path = format!("/v1/orders/{}/cancel", text(&order, "order"));
+    let cancel = || post(&path, &json!({})).by(&ana);
+    let cancelled = app.ask(cancel()).await.is(200);
+    assert_eq!(
+        (&cancelled["state"], &cancelled["reason"]),
+        (&json!("cancelled"), &json!("by_visitor"))
+    );
+    assert_eq!(
+        app.ask(cancel()).await.is(200)["history"],
+        cancelled["history"]
+    );
+    seats_are_free(&app).await;
+    app.hold(&ben, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let voided = |order: &Value| order["payment"]["state"] == "voided";
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(after["state"], "cancelled");
+    assert_eq!(
+        reasons(&after),
+        ["ordered", "by_visitor", "late_money_voided"]
+    );
+    assert_eq!(after["tickets"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paid_order_is_not_given_up() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let done = app.order_in(&order, "ticketed").await;
+    let path = format!("/v1/orders/{}/cancel", text(&order, "order"));
+    let refused = app.ask(post(&path, &json!({})).by(&ana)).await;
+    assert_eq!(refused.problem(409, "not_cancellable")["state"], "ticketed");
+    assert_eq!(app.read(&order).await["history"], done["history"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_runs_out_on_time_and_late_money_is_let_go() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    assert_eq!(order["pay_until"], "2027-01-10T09:05:00Z");
+    // What is shown, and the thirty seconds that the claim lives on.
+    app.clock.advance_ms(300_000 + 29_999);
+    assert_eq!(app.read(&order).await["state"], "pending");
+    app.clock.advance_ms(1);
+    let expired = app.order_in(&order, "expired").await;
+    assert_eq!(expired["reason"], "payment_deadline");
+    seats_are_free(&app).await;
+    app.hold(&ben, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let voided = |order: &Value| order["payment"]["state"] == "voided";
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(after["state"], "expired");
+    assert_eq!(
+        reasons(&after),
+        ["ordered", "payment_deadline", "late_money_voided"]
+    );
+    let seats = app.seats("night-1").await["unavailable"].clone();
+    assert_eq!(seats, json!({"A-1": "held", "A-2": "held"}), "Ben's basket");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_basket_lapses_on_time_and_is_gone() {
+    let (app, ana, ben) = opened().await;
+    let hold = text(&app.hold(&ana, &["A-1", "A-2"]).await, "hold");
+    app.clock.advance_ms(305_000);
+    seats_are_free(&app).await;
+    let path = format!("/v1/holds/{hold}");
+    let gone = app.ask(get(&path).by(&ana)).await;
+    gone.problem(410, "hold_expired");
+    let gone = app.ask(delete(&path).by(&ana)).await;
+    gone.problem(410, "hold_expired");
+    let order = post(&format!("{path}/order"), &buyer()).by(&ana);
+    app.ask(order).await.problem(410, "hold_expired");
+    app.hold(&ben, &["A-1", "A-2"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_basket_given_back_is_free_at_once() {
+    let (app, ana, ben) = opened().await;
+    let path = format!(
+        "/v1/holds/{}",
+        text(&app.hold(&ana, &["A-1", "A-2"]).await, "hold")
+    );
+    app.ask(delete(&path).by(&ana)).await.is(204);
+    app.hold(&ben, &["A-1", "A-2"]).await;
+}

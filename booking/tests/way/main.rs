@@ -1,0 +1,10 @@
+//! One fan's whole way through booking, and every way that ends elsewhere: through the router, without sockets.
+
+mod bad_input;
+mod choosing;
+mod ends;
+mod harness;
+mod promoting;
+mod real_charts;
+mod retries;
+mod whole_way;

@@ -1,0 +1,156 @@
+//! What a promoter puts: whole documents, refused whole, and never under seats that are in use.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+async fn put_show(app: &App, changes: Value) -> Answer {
+    let call = put("/v1/promoter/shows/night-1", &document(changes));
+    app.ask(call.by(&PROMOTER)).await
+}
+
+fn fields(problem: &Value) -> Vec<(String, String)> {
+    let problems = problem["problems"].as_array().expect("a list");
+    let both = |one: &Value| (text(one, "field"), text(one, "code"));
+    problems.iter().map(both).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_faults_of_a_show_are_told_at_once() {
+    let (app, ..) = opened().await;
+    let before = app.ask(get("/v1/shows/night-1")).await.body;
+    let faulty = json!({
+        "title": "", "hold_s": 0, "seats_per_visitor": 5_000, "seats_per_card": 2,
+        "refunds": [{"until_h": 48, "fee_pct": 10}],
+        "prices": {"cat1": -1, "balcony": 100},
+    });
+    let refused = put_show(&app, faulty).await.problem(422, "invalid_field");
+    let expected = [
+        ("title", "invalid_field"),
+        ("hold_s", "invalid_field"),
+        ("seats_per_visitor", "invalid_field"),
+        ("seats_per_card", "not_available"),
+        ("refunds", "not_available"),
+        ("prices.balcony", "invalid_field"),
+        ("prices.cat1", "invalid_field"),
+        ("prices", "invalid_field"),
+    ];
+    assert_eq!(
+        fields(&refused),
+        expected.map(|(field, code)| (field.to_owned(), code.to_owned()))
+    );
+    assert_eq!(app.ask(get("/v1/shows/night-1")).await.body, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_built_is_not_accepted_and_ignored() {
+    let (app, ..) = opened().await;
+    for (field, setting) in [
+        ("seats_per_account", json!({"seats_per_account": 2})),
+        ("seats_per_card", json!({"seats_per_card": 2})),
+        (
+            "refunds",
+            json!({"refunds": [{"until_h": 1, "fee_pct": 0}]}),
+        ),
+    ] {
+        let refused = put_show(&app, setting).await.problem(422, "not_available");
+        assert_eq!(refused["field"], field);
+    }
+    for (field, query) in [("repair", "?repair=true"), ("format", "?format=pretix")] {
+        let path = format!("/v1/promoter/venues/hall{query}");
+        let call = put(&path, &json!({"plan": "grid:1x1"})).by(&PROMOTER);
+        let refused = app.ask(call).await.problem(422, "not_available");
+        assert_eq!(refused["field"], field);
+    }
+    let none = put("/v1/promoter/venues/x", &json!({"plan": "grid:0x1"})).by(&PROMOTER);
+    app.ask(none).await.problem(422, "plan_invalid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn putting_the_same_again_changes_nothing() {
+    let (app, ana, _) = opened().await;
+    app.hold(&ana, &["A-1", "A-2"]).await;
+    let before = app.seats("night-1").await;
+    app.put_venue("hall", "grid:4x10").await;
+    let put = put_show(&app, json!({})).await.is(200);
+    assert_eq!(put["plan_version"], 1);
+    assert_eq!(app.seats("night-1").await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_moves_held_or_sold_seats_is_in_use() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["D-9", "D-10"]).await;
+    app.put_venue("hall", "grid:3x10").await;
+    let refused = put_show(&app, json!({})).await.problem(409, "plan_in_use");
+    assert_eq!(refused["seats"], json!(["D-9", "D-10"]));
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    put_show(&app, json!({})).await.problem(409, "plan_in_use");
+    app.hold(&ben, &["A-1", "A-2"]).await;
+    assert_eq!(app.seats("night-1").await["unavailable"]["A-1"], "held");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_larger_plan_sells_on_once_the_baskets_of_the_old_one_are_gone() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    let hold = text(&app.hold(&ben, &["B-1", "B-2"]).await, "hold");
+    app.put_venue("hall", "grid:4x10").await;
+    // Half of the rows are cat1: rows A and B stay what they were in a hall of five.
+    app.put_venue("hall", "grid:5x10").await;
+    let put = put_show(&app, json!({})).await.is(200);
+    assert_eq!(
+        (&put["plan_version"], &put["cells"]),
+        (&json!(2), &json!(50))
+    );
+    let ask = || post("/v1/shows/night-1/holds", &json!({"seats": ["E-1", "E-2"]})).by(&ben);
+    app.ask(ask()).await.problem(409, "plan_changed");
+    app.ask(delete(&format!("/v1/holds/{hold}")).by(&ben))
+        .await
+        .is(204);
+    app.ask(ask()).await.is(201);
+    let seats = app.seats("night-1").await;
+    assert_eq!((&seats["free"], &seats["held"]), (&json!(46), &json!(4)));
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_changed_on_the_way_leave_a_hold_at_its_price() {
+    let (app, ana, ben) = opened().await;
+    let hold = app.hold(&ana, &["A-1", "A-2"]).await;
+    put_show(&app, json!({"prices": {"cat1": 1}})).await.is(200);
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = app.ask(post(&path, &buyer()).by(&ana)).await.is(201);
+    assert_eq!(order["total"], hold["total"]);
+    let blocked = post("/v1/shows/night-1/holds", &json!({"seats": ["C-1"]}));
+    app.ask(blocked.by(&ben)).await.problem(422, "not_for_sale");
+    assert_eq!(app.seats("night-1").await["unavailable"]["C-1"], "blocked");
+    assert_eq!(app.hold(&ben, &["B-1", "B-2"]).await["total"]["amount"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_are_found_by_words_dates_and_categories() {
+    let (app, ..) = opened().await;
+    app.put_show(
+        "night-2",
+        json!({"title": "Night two", "starts_at": "2027-06-02T20:00:00+02:00",
+        "prices": {"cat1": 1}}),
+    )
+    .await;
+    for (query, found) in [
+        ("", vec!["night-1", "night-2"]),
+        ("?q=two%20NIGHT", vec!["night-2"]),
+        ("?from=2027-06-02", vec!["night-2"]),
+        ("?to=2027-06-01", vec!["night-1"]),
+        ("?category=cat2", vec!["night-1"]),
+        ("?venue=other", vec![]),
+        ("?page=2", vec![]),
+    ] {
+        let list = app.ask(get(&format!("/v1/shows{query}"))).await.is(200);
+        let shows = list["shows"].as_array().expect("a list");
+        let ids: Vec<_> = shows.iter().map(|show| text(show, "show")).collect();
+        assert_eq!(ids, found, "{query}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The same call again: the same answer, or its own work found again.
+
+use std::pin::pin;
+use std::task::Poll;
+
+use booking::ledger::TicketLedger;
+use booking::ledger::sqlite::SqliteLedger;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+const HOLDS: &str = "/v1/shows/night-1/holds";
+
+async fn forget_answers(app: &App) {
+    let ledger = SqliteLedger::open(app.writer.clone()).await.expect("open");
+    ledger.forget_answers(i64::MAX).await.expect("forgotten");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_and_body_get_the_same_answer() {
+    let (app, ana, ben) = opened().await;
+    let ask = || post(HOLDS, &json!({"seats": ["A-1", "A-2"]})).keyed("k");
+    let first = app.ask(ask().by(&ana)).await;
+    first.is(201);
+    app.clock.advance_ms(10_000);
+    let again = app.ask(ask().by(&ana)).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let other = app.ask(ask().by(&ben)).await;
+    other.problem(409, "seats_taken");
+    assert_eq!(app.seats("night-1").await["held"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_keeps_even_an_error_answer() {
+    let (app, ana, ben) = opened().await;
+    let held = text(&app.hold(&ben, &["A-1", "A-2"]).await, "hold");
+    let ask = || post(HOLDS, &json!({"seats": ["A-1"]})).keyed("k").by(&ana);
+    let first = app.ask(ask()).await;
+    first.problem(409, "seats_taken");
+    app.ask(delete(&format!("/v1/holds/{held}")).by(&ben))
+        .await
+        .is(204);
+    let again = app.ask(ask()).await;
+    again.problem(409, "seats_taken");
+    assert_eq!(again.body, first.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_with_another_body_or_address_is_refused() {
+    let (app, ana, _) = opened().await;
+    let hold = post(HOLDS, &json!({"seats": ["A-1", "A-2"]})).keyed("k");
+    let hold = app.ask(hold.by(&ana)).await.is(201);
+    let other = post(HOLDS, &json!({"seats": ["B-1", "B-2"]})).keyed("k");
+    app.ask(other.by(&ana))
+        .await
+        .problem(422, "idempotency_mismatch");
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let other = post(&path, &buyer()).keyed("k").by(&ana);
+    app.ask(other).await.problem(422, "idempotency_mismatch");
+    assert_eq!(app.seats("night-1").await["held"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_still_runs_is_not_made_twice() {
+    let (app, ana, _) = opened().await;
+    let ask = || {
+        post(HOLDS, &json!({"seats": ["A-1", "A-2"]}))
+            .keyed("k")
+            .by(&ana)
+    };
+    let mut first = pin!(app.ask(ask()));
+    // Once polled, the first call waits for the ledger; it goes on only when it is polled again.
+    std::future::poll_fn(|context| {
+        assert!(first.as_mut().poll(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    let second = app.ask(ask()).await;
+    second.problem(409, "idempotency_in_flight");
+    assert_eq!(second.headers["retry-after"], "1");
+    let first = first.await;
+    first.is(201);
+    assert_eq!(app.ask(ask()).await.body, first.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_given_up_half_way_leaves_its_key_free() {
+    let (app, ana, _) = opened().await;
+    let ask = || {
+        post(HOLDS, &json!({"seats": ["A-1", "A-2"]}))
+            .keyed("k")
+            .by(&ana)
+    };
+    {
+        let mut first = pin!(app.ask(ask()));
+        std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()))
+            .await;
+    }
+    app.ask(ask()).await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_whose_answer_was_lost_finds_its_own_hold_and_order() {
+    let (app, ana, _) = opened().await;
+    let ask = || {
+        post(HOLDS, &json!({"seats": ["A-1", "A-2"]}))
+            .keyed("k")
+            .by(&ana)
+    };
+    let hold = app.ask(ask()).await.is(201);
+    forget_answers(&app).await;
+    app.clock.advance_ms(1_000);
+    let again = app.ask(ask()).await.is(201);
+    let same = |one: &Value, other: &Value, members: &[&str]| {
+        for member in members {
+            assert_eq!(one[*member], other[*member], "{member}");
+        }
+    };
+    same(&hold, &again, &["hold", "seats", "expires_at"]);
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let ask = || post(&path, &buyer()).keyed("o").by(&ana);
+    let order = app.ask(ask()).await.is(201);
+    forget_answers(&app).await;
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    let again = app.ask(ask()).await.is(201);
+    same(
+        &order,
+        &again,
+        &["order", "order_key", "pay_until", "total"],
+    );
+    assert_eq!(again["state"], "ticketed");
+    assert_eq!(
+        app.read(&order).await["tickets"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_retries_at_once_make_one_hold() {
+    let (app, ana, _) = opened().await;
+    let best = json!({"best": {"quantity": 2}});
+    let asked = (0..100).map(|_| app.ask(post(HOLDS, &best).keyed("k").by(&ana)));
+    let mut holds = Vec::new();
+    for answer in join_all(asked).await {
+        match answer.status {
+            201 => holds.push(text(&answer.is(201), "hold")),
+            _ => drop(answer.problem(409, "idempotency_in_flight")),
+        }
+    }
+    holds.dedup();
+    assert_eq!(holds.len(), 1);
+    assert_eq!(app.seats("night-1").await["held"], 2);
+}
+
+/// Polls all of them side by side on this task.
+async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut running: Vec<_> = asked.map(Box::pin).collect();
+    let mut done = Vec::new();
+    std::future::poll_fn(move |context| {
+        running.retain_mut(|one| match one.as_mut().poll(context) {
+            Poll::Ready(answer) => {
+                done.push(answer);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if running.is_empty() {
+            Poll::Ready(std::mem::take(&mut done))
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -172,7 +172,6 @@ impl App {
     }
 
     /// All routes, for calls from within.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }

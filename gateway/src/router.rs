@@ -1,5 +1,7 @@
 //! Every route on one page: the calls, the pages, booking behind its door, and what wraps them all.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -80,6 +82,7 @@ pub fn build(handles: &Handles) -> Router {
             bare_errors_explain_themselves,
         ))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(nobody_waits_for_ever))
         .layer(middleware::from_fn(security_headers))
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(request_id))
@@ -172,6 +175,21 @@ fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
         "The fault is ours. Your place and your orders are kept. Try again; if it stays, tell the operator the request id.",
     )
     .into_response()
+}
+
+/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing up.
+const REQUEST_MAX: Duration = Duration::from_secs(60);
+
+async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
+    tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
+        Problem::new(
+            408,
+            "too_slow",
+            "The request took too long",
+            "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
+        )
+        .into_response()
+    })
 }
 
 const CSP: HeaderValue = HeaderValue::from_static(

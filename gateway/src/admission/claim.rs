@@ -5,10 +5,11 @@ use fairgate_pass::PassClaims;
 use rand::RngExt;
 
 use super::cohort::Timing;
+use super::estimate::Wait;
 use super::release;
-use super::state::describe;
+use super::state::{PlaceState, describe};
 use crate::ledger::PassRow;
-use crate::room::{Method, Phase, Room, Rooms};
+use crate::room::{Method, Phase, Room, Rooms, micros_per_s};
 use crate::store::Place;
 
 /// A pass as it is handed out.
@@ -135,8 +136,17 @@ fn not_called(room: &Room, place: &Place, now: i64) -> Problem {
     } else {
         "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
     };
+    // Who was called and comes late is let in by the pace: the place says "now", and this call knows better.
+    let row = room.row();
+    let wait = match view.state {
+        PlaceState::Called if !row.facts.paused && !room.tick().full => {
+            Wait::at_pace(0, micros_per_s(row.document.per_s))
+        }
+        PlaceState::Called => Wait::UNKNOWN,
+        _ => view.wait,
+    };
     Problem::new(409, "not_called", "It is not your turn yet", detail)
-        .with("wait", view.wait)
+        .with("wait", wait)
         .with("rank", view.rank)
         .with("ahead", view.ahead)
         .with("refresh_s", view.refresh_s)

@@ -1,1 +1,445 @@
-//! The contract suite.
+//! What every ledger promises, whatever database stands behind it. `open` opens the same data again, so that the
+//! suite sees what a restart would see.
+
+use std::sync::Arc;
+
+use fairgate_pass::{Digest, Holder, StoredKey};
+use serde_json::json;
+
+use super::{
+    Changed, Drawn, Entry, Freeze, JoinRecorded, JoinRow, Ledger, PassRow, ReleaseRow, RoomRow,
+    Sample, Sealed, Secret,
+};
+use crate::room::{Codes, Document, Facts, Method};
+
+fn entry(action: &'static str) -> Entry {
+    Entry {
+        at: 1000,
+        role: "promoter",
+        action,
+        detail: json!({"why": action}),
+    }
+}
+
+fn room(id: &str) -> RoomRow {
+    let document = Document {
+        codes: Codes::Required,
+        method: Method::Draw,
+        per_s: 0.3,
+        ..Document::everyday()
+    };
+    RoomRow {
+        room: id.into(),
+        document,
+        facts: Facts::default(),
+        version: 1,
+        secret: Secret([7; 32]),
+        created_at: 5,
+    }
+}
+
+fn join(number: u64) -> JoinRow {
+    JoinRow {
+        number,
+        holder: holder(number),
+        code: None,
+        at: 10,
+    }
+}
+
+fn holder(number: u64) -> Holder {
+    Holder(Digest::of(&number.to_be_bytes()).0)
+}
+
+/// Runs the whole suite.
+pub async fn suite<L: Ledger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) {
+    rooms_change_by_compare_and_set(&*open().await, &*open().await).await;
+    a_line_reads_back_as_it_was_written(&*open().await, &*open().await).await;
+    a_code_gives_one_place(&*open().await).await;
+    a_draw_is_written_once_and_in_order(&*open().await, &*open().await).await;
+    the_counter_moves_only_from_where_it_stands_and_never_back(&*open().await).await;
+    a_living_pass_is_given_again_and_a_dead_one_replaced(&*open().await).await;
+    finished_visitors_and_their_cursor_stay(&*open().await, &*open().await).await;
+    audit_samples_and_keys_stay_in_order(&*open().await, &*open().await).await;
+}
+
+async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    let row = room("cas");
+    assert!(
+        ledger
+            .create_room(row.clone(), entry("room_created"))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !ledger
+            .create_room(room("cas"), entry("room_created"))
+            .await
+            .unwrap(),
+        "made twice is made once"
+    );
+    let document = Document {
+        title: "New".into(),
+        ..row.document.clone()
+    };
+    let facts = Facts {
+        paused: true,
+        ..Facts::default()
+    };
+    let changed = ledger
+        .change_room(
+            "cas",
+            1,
+            document.clone(),
+            facts.clone(),
+            true,
+            Some(entry("room_replaced")),
+        )
+        .await;
+    assert_eq!(changed.unwrap(), Changed::To(2));
+    let stale = ledger
+        .change_room(
+            "cas",
+            1,
+            row.document.clone(),
+            Facts::default(),
+            false,
+            Some(entry("stale")),
+        )
+        .await;
+    assert_eq!(stale.unwrap(), Changed::Conflict);
+    ledger.record_join("cas", join(0)).await.unwrap();
+    let late = ledger
+        .change_room(
+            "cas",
+            2,
+            row.document.clone(),
+            Facts::default(),
+            true,
+            Some(entry("late")),
+        )
+        .await;
+    assert_eq!(late.unwrap(), Changed::Joined);
+    let rows = reopened.rooms().await.unwrap();
+    let read = rows.iter().find(|row| row.room == "cas").unwrap();
+    assert_eq!(
+        read,
+        &RoomRow {
+            document,
+            facts,
+            version: 2,
+            ..row
+        }
+    );
+    let actions: Vec<_> = reopened
+        .audit("cas")
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|row| row.action)
+        .collect();
+    assert_eq!(
+        actions,
+        ["room_created", "room_replaced"],
+        "what was refused leaves no row"
+    );
+}
+
+async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    ledger
+        .create_room(room("line"), entry("room_created"))
+        .await
+        .unwrap();
+    let writes = [0, 1, 2, 4].map(|number| ledger.record_join("line", join(number)));
+    let leaves = [
+        ledger.record_leave("line", 1, 20, true),
+        ledger.record_leave("line", 4, 20, false),
+    ];
+    // Waiting for the barrier alone is waiting for all that was queued before it.
+    ledger.barrier().await.unwrap();
+    for write in writes {
+        assert_eq!(write.await.unwrap(), JoinRecorded::Done);
+    }
+    for leave in leaves {
+        leave.await.unwrap();
+    }
+    let again = JoinRow {
+        number: 5,
+        ..join(1)
+    };
+    assert_eq!(
+        ledger.record_join("line", again).await.unwrap(),
+        JoinRecorded::Done,
+        "who left may join again"
+    );
+    assert!(
+        ledger
+            .record_join(
+                "line",
+                JoinRow {
+                    number: 6,
+                    ..join(2)
+                }
+            )
+            .await
+            .is_err(),
+        "one place for one holder"
+    );
+
+    let line = reopened.line("line").await.unwrap();
+    let read: Vec<_> = line
+        .places
+        .iter()
+        .map(|place| (place.join.number, place.left, place.void))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            (0, false, false),
+            (1, true, true),
+            (2, false, false),
+            (4, true, false),
+            (5, false, false)
+        ]
+    );
+    let leaves = reopened.leaves("line", 5).await.unwrap();
+    let expected = [holder(0).0, [0; 32], holder(2).0, [0; 32], holder(4).0].concat();
+    assert_eq!(
+        leaves, expected,
+        "voids and numbers that came to nothing are zeros; a place that is gone keeps its leaf"
+    );
+}
+
+async fn a_code_gives_one_place(ledger: &dyn Ledger) {
+    ledger
+        .create_room(room("codes"), entry("room_created"))
+        .await
+        .unwrap();
+    let codes = [Digest::of(b"one"), Digest::of(b"two")];
+    assert_eq!(
+        ledger
+            .put_codes("codes", codes.to_vec(), entry("codes_replaced"))
+            .await
+            .unwrap(),
+        Changed::To(1)
+    );
+    let with = |number, code| JoinRow {
+        code: Some(code),
+        ..join(number)
+    };
+    assert_eq!(
+        ledger
+            .record_join("codes", with(0, codes[0]))
+            .await
+            .unwrap(),
+        JoinRecorded::Done
+    );
+    assert_eq!(
+        ledger
+            .record_join("codes", with(1, codes[0]))
+            .await
+            .unwrap(),
+        JoinRecorded::CodeRefused
+    );
+    assert_eq!(
+        ledger
+            .record_join("codes", with(2, Digest::of(b"no")))
+            .await
+            .unwrap(),
+        JoinRecorded::CodeRefused
+    );
+    let mut line = ledger.line("codes").await.unwrap();
+    line.codes.sort_unstable();
+    let mut expected = vec![(codes[0], Some(0)), (codes[1], None)];
+    expected.sort_unstable();
+    assert_eq!(
+        (line.codes, line.places.len()),
+        (expected, 1),
+        "a refused join leaves nothing"
+    );
+    assert_eq!(
+        ledger
+            .put_codes("codes", vec![], entry("late"))
+            .await
+            .unwrap(),
+        Changed::Joined
+    );
+}
+
+async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    ledger
+        .create_room(room("draw"), entry("room_created"))
+        .await
+        .unwrap();
+    let sealed = Sealed {
+        voids: 1,
+        root: Digest([3; 32]),
+        signature: "a.b.c".into(),
+    };
+    let drawn = Drawn {
+        seed: Digest([4; 32]),
+        at: 40,
+    };
+    assert!(
+        ledger.seal("draw", sealed.clone()).await.is_err(),
+        "no root without a freeze"
+    );
+    let freeze = Freeze { n: 9, at: 30 };
+    assert_eq!(ledger.record_freeze("draw", freeze).await.unwrap(), freeze);
+    assert_eq!(
+        ledger
+            .record_freeze("draw", Freeze { n: 11, at: 31 })
+            .await
+            .unwrap(),
+        freeze,
+        "the first freeze stands"
+    );
+    assert!(
+        ledger.record_draw("draw", drawn.clone()).await.is_err(),
+        "no draw without a root"
+    );
+    assert_eq!(ledger.seal("draw", sealed.clone()).await.unwrap(), sealed);
+    let other = Sealed {
+        voids: 2,
+        ..sealed.clone()
+    };
+    assert_eq!(
+        ledger.seal("draw", other).await.unwrap(),
+        sealed,
+        "the first root stands"
+    );
+    assert_eq!(
+        ledger.record_draw("draw", drawn.clone()).await.unwrap(),
+        drawn
+    );
+    let row = reopened.draw("draw").await.unwrap();
+    assert_eq!(
+        (row.freeze, row.sealed, row.drawn),
+        (Some(freeze), Some(sealed), Some(drawn))
+    );
+    assert_eq!(reopened.line("draw").await.unwrap().frozen, Some(9));
+}
+
+async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn Ledger) {
+    let start = ledger.release("counter").await.unwrap();
+    assert_eq!(start, ReleaseRow::default());
+    let five = ReleaseRow {
+        released: 5,
+        remainder_u: 300_000,
+        ticked_at: 1000,
+    };
+    assert!(ledger.advance("counter", start, five).await.unwrap());
+    assert!(
+        !ledger
+            .advance(
+                "counter",
+                start,
+                ReleaseRow {
+                    released: 9,
+                    ..five
+                }
+            )
+            .await
+            .unwrap(),
+        "another node was first"
+    );
+    assert!(
+        !ledger
+            .advance(
+                "counter",
+                five,
+                ReleaseRow {
+                    released: 4,
+                    ..five
+                }
+            )
+            .await
+            .unwrap(),
+        "never backwards"
+    );
+    assert_eq!(ledger.release("counter").await.unwrap(), five);
+}
+
+async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn Ledger) {
+    let pass = |iat: i64, jti: &str| PassRow {
+        number: 3,
+        rank: 1,
+        holder: holder(3),
+        iat,
+        exp: iat + 10,
+        jti: jti.into(),
+    };
+    assert_eq!(
+        ledger.claim("pass", pass(100, "a"), 100).await.unwrap(),
+        pass(100, "a")
+    );
+    assert_eq!(
+        ledger.claim("pass", pass(105, "b"), 105).await.unwrap(),
+        pass(100, "a")
+    );
+    assert_eq!(
+        ledger.claim("pass", pass(110, "c"), 110).await.unwrap(),
+        pass(110, "c")
+    );
+    assert_eq!(ledger.line("pass").await.unwrap().passes, [(3, 120)]);
+}
+
+async fn finished_visitors_and_their_cursor_stay(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    ledger
+        .create_room(room("done"), entry("room_created"))
+        .await
+        .unwrap();
+    ledger.record_join("done", join(0)).await.unwrap();
+    ledger.record_join("done", join(1)).await.unwrap();
+    ledger
+        .finish("done", 8, &[holder(1), holder(77)], 50)
+        .await
+        .unwrap();
+    ledger.finish("done", 6, &[], 51).await.unwrap();
+    let line = reopened.line("done").await.unwrap();
+    assert_eq!(
+        line.places
+            .iter()
+            .map(|place| place.done)
+            .collect::<Vec<_>>(),
+        [false, true]
+    );
+    assert_eq!(line.finished, 8, "the cursor never goes back");
+}
+
+async fn audit_samples_and_keys_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    for action in ["first", "second", "third"] {
+        ledger.note("notes", entry(action)).await.unwrap();
+    }
+    let audit = reopened.audit("notes").await.unwrap();
+    assert_eq!(
+        audit.iter().map(|row| row.seq).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
+    assert!(audit.iter().all(|row| row.hash == row.expected_hash()));
+    assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
+    for at_ms in [10, 20] {
+        ledger
+            .sample(
+                "notes",
+                Sample {
+                    at_ms,
+                    joined: 1,
+                    ..Sample::default()
+                },
+            )
+            .await
+            .unwrap();
+    }
+    assert_eq!(reopened.samples("notes").await.unwrap().len(), 2);
+    let (one, two) = (
+        StoredKey::generate(1).unwrap(),
+        StoredKey::generate(2).unwrap(),
+    );
+    let made = ledger.signing_keys(one).await.unwrap();
+    assert_eq!(
+        reopened.signing_keys(two).await.unwrap(),
+        made,
+        "the first key stays the key"
+    );
+}

@@ -79,7 +79,7 @@ async fn home(
         .filter(|room| !room.is_everyday() && room.phase(now) != Phase::Closed)
     {
         let shows = rooms.shows_of(room).await.unwrap_or_default();
-        let mut view = json!(RoomView::of(room, now));
+        let mut view = json!(RoomView::fresh(rooms, room).await);
         let named = q.is_empty() || contains(&room.row().document.title, &q);
         if shows.iter().any(wanted) || (named && from.is_empty() && to.is_empty()) {
             view["seats"] = shows
@@ -146,7 +146,7 @@ async fn lobby_page(
     };
     let context = json!({
         "test": pages.test,
-        "room": RoomView::of(room, now),
+        "room": RoomView::fresh(rooms, room).await,
         "place": place.map(|place| describe(room, &place, now)),
         "shows": rooms.shows_of(room).await.unwrap_or_default(),
         "problem": problem.map(Problem::document),
@@ -164,12 +164,11 @@ async fn seats(State(pages): State<Pages>, Path(show): Path<String>) -> Response
         Err(problem) => return render_problem(&pages, &problem),
     };
     let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
-    let view = pages
-        .lobby
-        .rooms
-        .get(&room)
-        .ok()
-        .map(|room| RoomView::of(&room, pages.lobby.rooms.now()));
+    let rooms = &pages.lobby.rooms;
+    let view = match rooms.get(&room) {
+        Ok(room) => Some(RoomView::fresh(rooms, &room).await),
+        Err(_) => None,
+    };
     render(
         &pages,
         "seats",

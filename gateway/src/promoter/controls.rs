@@ -177,7 +177,7 @@ impl Promoter {
             self.change(&room, row.document.clone(), facts, &[], entry)
                 .await?;
         }
-        Ok(RoomView::of(&room, now))
+        Ok(RoomView::fresh(&self.rooms, &room).await)
     }
 
     /// Replaces a room's codes; gives how many there are.

@@ -170,7 +170,7 @@ async fn get_report(
     let samples = promoter.rooms.ledger().samples(&id).await.map_err(ledger)?;
     match query.format.as_deref() {
         None | Some("json") => {
-            let room = RoomView::of(&room, promoter.rooms.now());
+            let room = RoomView::fresh(&promoter.rooms, &room).await;
             Ok(Json(Report { room, samples }).into_response())
         }
         Some("csv") => Ok((

@@ -88,6 +88,69 @@ mod tests {
         );
     }
 
+    /// One frame of the file that pages and gateway share.
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    enum Golden {
+        Snapshot {
+            hex: String,
+            version: String,
+            states: Vec<u8>,
+        },
+        Delta {
+            hex: String,
+            from: String,
+            to: String,
+            changes: Vec<(u32, u8)>,
+        },
+    }
+
+    #[test]
+    fn frames_are_those_that_the_pages_read() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../waitroom-ui/wire/frames.json"
+        );
+        let file: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("the golden frames"))
+                .expect("JSON");
+        let frames: Vec<Golden> = serde_json::from_value(file["frames"].clone()).expect("frames");
+        assert!(frames.len() >= 5);
+        for frame in frames {
+            let (written, expected) = match frame {
+                Golden::Snapshot {
+                    hex,
+                    version,
+                    states,
+                } => {
+                    let mut packed = vec![0; states.len().div_ceil(4)];
+                    for (index, state) in (0..).zip(&states) {
+                        set(&mut packed, index, *state);
+                    }
+                    let cells = u32::try_from(states.len()).expect("few");
+                    (
+                        snapshot(version.parse().expect("a version"), cells, &packed),
+                        hex,
+                    )
+                }
+                Golden::Delta {
+                    hex,
+                    from,
+                    to,
+                    changes,
+                } => (
+                    delta(
+                        from.parse().expect("a version"),
+                        to.parse().expect("a version"),
+                        &changes,
+                    ),
+                    hex,
+                ),
+            };
+            assert_eq!(hex::encode(written), expected);
+        }
+    }
+
     proptest! {
         #[test]
         fn a_delta_reads_back_as_it_was(cells in proptest::collection::btree_map(0_u32..500_000, 0_u8..4, 0..200), from: u64, to: u64) {

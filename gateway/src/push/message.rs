@@ -114,9 +114,9 @@ pub enum Request {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<Request>) {
+    fn check(text: &str, expected: Option<&Request>) {
         assert_eq!(
-            serde_json::from_str::<Request>(text).ok(),
+            serde_json::from_str::<Request>(text).ok().as_ref(),
             expected,
             "{text}"
         );
@@ -126,10 +126,10 @@ mod tests {
     fn clients_say_three_things_and_nothing_else() {
         check(
             r#"{"type":"watch","show":"n-1"}"#,
-            Some(Request::Watch { show: "n-1".into() }),
+            Some(&Request::Watch { show: "n-1".into() }),
         );
-        check(r#"{"type":"unwatch"}"#, Some(Request::Unwatch {}));
-        check(r#"{"type":"resync"}"#, Some(Request::Resync {}));
+        check(r#"{"type":"unwatch"}"#, Some(&Request::Unwatch {}));
+        check(r#"{"type":"resync"}"#, Some(&Request::Resync {}));
         for bad in [
             r#"{"type":"watch"}"#,
             r#"{"type":"resync","x":1}"#,
@@ -148,5 +148,50 @@ mod tests {
             text.as_str(),
             r#"{"type":"line","released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0},"at":"1970-01-01T00:00:00Z"}"#
         );
+    }
+
+    /// Every field of the golden message stands in ours; additions are free.
+    fn check_golden(name: &str, message: &Message<'_>) {
+        let path = format!(
+            "{}/../waitroom-ui/wire/{name}.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let golden: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("the golden message"))
+                .expect("JSON");
+        let ours: serde_json::Value = serde_json::from_str(&encode(message)).expect("JSON");
+        let missing: Vec<_> = golden
+            .as_object()
+            .expect("an object")
+            .keys()
+            .filter(|key| ours.get(key.as_str()).is_none())
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} missing in {ours}");
+        assert_eq!(ours["type"], golden["type"]);
+    }
+
+    #[test]
+    fn messages_have_the_fields_that_the_pages_read() {
+        check_golden("line", &Message::line(&Tick::default(), 1.0, 0));
+        check_golden(
+            "place",
+            &Message::Place {
+                number: 1,
+                rank: Some(0),
+                ahead: Some(0),
+            },
+        );
+        check_golden("turn", &Message::Turn { claim_before: None });
+        check_golden(
+            "hold",
+            &Message::Hold {
+                hold: "hold_x",
+                state: "held",
+                expires_at: String::new(),
+            },
+        );
+        check_golden("closed", &Message::Closed { reason: "closed" });
+        let record = DrawRecord::announced("demo", fairgate_pass::Digest([0; 32]));
+        check_golden("draw-frozen", &Message::Draw(&record));
     }
 }

@@ -267,7 +267,7 @@ impl Conn {
     }
 
     async fn tell_room(&mut self) -> Result<(), End> {
-        let view = RoomView::of(&self.room, self.rooms.now());
+        let view = RoomView::fresh(&self.rooms, &self.room).await;
         self.say(&Message::Room(&view)).await
     }
 

@@ -61,7 +61,9 @@ async fn one_beat(
 ) -> Result<(), Failure> {
     let now = rooms.now();
     let row = room.row();
-    let lives = !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
+    // A draw that has begun is finished whatever else happens to the room.
+    let begun = room.draw().row.freeze.is_some();
+    let lives = begun || !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
     if row.document.method == Method::Draw && lives {
         let due = draw_due(&row.document, &row.facts, now);
         while drawing::advance(rooms, room, due).await? {

@@ -1,9 +1,11 @@
 //! The room document of an on-sale file: read with defaults, checked whole, every fault at once.
 
 use booking::http::Problem;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use super::faults::{Faults, check_per_s, required_time, text, time, whole};
+use super::naming::{is_slug, shows};
 
 /// How the line comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -103,59 +105,6 @@ pub struct DocumentInput {
     #[schema(value_type = Option<Vec<Object>>)]
     pub lane: Option<Vec<serde_json::Value>>,
 }
-
-/// Collects faults so that all of them are told at once.
-#[derive(Default)]
-pub struct Faults {
-    bad: Vec<(String, String)>,
-    unbuilt: Vec<(String, String)>,
-}
-
-impl Faults {
-    /// Notes a value that is wrong.
-    pub fn bad(&mut self, field: &str, detail: impl Into<String>) {
-        self.bad.push((field.to_owned(), detail.into()));
-    }
-
-    /// Notes a value whose machinery is not built.
-    pub fn unbuilt(&mut self, field: &str, detail: impl Into<String>) {
-        self.unbuilt.push((field.to_owned(), detail.into()));
-    }
-
-    /// The refusal, where there is anything to refuse.
-    ///
-    /// # Errors
-    /// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not built.
-    pub fn settle(self) -> Result<(), Problem> {
-        let listed = |faults: &[(String, String)]| {
-            faults
-                .iter()
-                .map(|(field, detail)| json!({"field": field, "detail": detail}))
-                .collect::<Vec<_>>()
-        };
-        let told = |faults: &[(String, String)]| {
-            faults
-                .iter()
-                .map(|(field, detail)| format!("{field}: {detail}"))
-                .collect::<Vec<_>>()
-                .join("; ")
-        };
-        if let Some((field, _)) = self.bad.first() {
-            let detail = format!("{}. Nothing was changed.", told(&self.bad));
-            let all: Vec<_> = self.bad.iter().chain(&self.unbuilt).cloned().collect();
-            return Err(Problem::field(field, detail).with("problems", listed(&all)));
-        }
-        if let Some((field, _)) = self.unbuilt.first() {
-            let detail = format!("{}. Nothing was changed.", told(&self.unbuilt));
-            return Err(
-                Problem::not_available(field, detail).with("problems", listed(&self.unbuilt))
-            );
-        }
-        Ok(())
-    }
-}
-
-const YEAR_S: i64 = 366 * 86_400;
 
 impl Document {
     /// The built-in room that covers what no other room names.
@@ -282,44 +231,6 @@ impl Document {
     }
 }
 
-/// Millionths of a visitor a second, from which the pace counts without rounding.
-#[must_use]
-pub fn micros_per_s(per_s: f64) -> u64 {
-    // Checked to lie in 0.001..=1_000_000 when the document was read, so this neither truncates nor wraps.
-    (per_s * 1e6).round() as u64
-}
-
-/// A `per_s` that the pace can work with.
-pub fn check_per_s(per_s: f64, faults: &mut Faults) -> f64 {
-    if (0.001..=1_000_000.0).contains(&per_s) {
-        return per_s;
-    }
-    faults.bad("per_s", "must lie between 0.001 and 1,000,000");
-    1.0
-}
-
-/// Whether the promoter's slug can stand in an address and in a cookie's name.
-#[must_use]
-pub fn is_slug(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    (1..=64).contains(&bytes.len())
-        && bytes
-            .iter()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-' || *b == b'_')
-        && bytes[0].is_ascii_alphanumeric()
-}
-
-/// Whether two patterns can name the same show.
-#[must_use]
-pub fn overlap(a: &str, b: &str) -> bool {
-    match (a.strip_suffix('*'), b.strip_suffix('*')) {
-        (Some(a), Some(b)) => a.starts_with(b) || b.starts_with(a),
-        (Some(a), None) => b.starts_with(a),
-        (None, Some(b)) => a.starts_with(b),
-        (None, None) => a == b,
-    }
-}
-
 fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
     let mut setting =
         |field: &str, value: &Option<String>, built: &str, unbuilt: &[&str], instead: &str| {
@@ -368,100 +279,6 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
             "lane",
             "lanes are not built yet; leave them out, or make a room for each",
         );
-    }
-}
-
-/// A text without control characters, of at most `max` characters.
-pub fn text(
-    field: &str,
-    value: Option<String>,
-    required: bool,
-    max: usize,
-    faults: &mut Faults,
-) -> String {
-    let value = value.unwrap_or_default().trim().to_owned();
-    if required && value.is_empty() {
-        faults.bad(field, "is required");
-    }
-    if value.chars().count() > max {
-        faults.bad(field, format!("is longer than {max} characters"));
-    }
-    if value.chars().any(|c| c.is_control() && c != '\n') {
-        faults.bad(field, "holds control characters");
-    }
-    value
-}
-
-/// A whole number between `min` and `max`.
-pub fn whole(
-    field: &str,
-    value: Option<i64>,
-    default: u64,
-    min: u64,
-    max: u64,
-    faults: &mut Faults,
-) -> u64 {
-    match value.map(u64::try_from) {
-        None => default,
-        Some(Ok(value)) if (min..=max).contains(&value) => value,
-        Some(_) => {
-            faults.bad(field, format!("must lie between {min} and {max}"));
-            default
-        }
-    }
-}
-
-fn shows(value: Option<Vec<String>>, faults: &mut Faults) -> Vec<String> {
-    let shows = value.unwrap_or_default();
-    if shows.is_empty() {
-        faults.bad(
-            "shows",
-            "is required: the ids of the shows this room guards",
-        );
-    }
-    for (at, show) in shows.iter().enumerate() {
-        let field = format!("shows[{at}]");
-        let stem = show.strip_suffix('*').unwrap_or(show);
-        if stem.is_empty()
-            || !stem
-                .bytes()
-                .all(|b| b.is_ascii_graphic() && b != b'*' && b != b'/')
-            || show.len() > 128
-        {
-            faults.bad(
-                &field,
-                format!("\"{show}\" is neither an id nor an id's beginning followed by \"*\""),
-            );
-        }
-        if shows[..at].iter().any(|earlier| overlap(earlier, show)) {
-            faults.bad(
-                &field,
-                format!("\"{show}\" is already named by an earlier entry"),
-            );
-        }
-    }
-    shows
-}
-
-fn required_time(field: &str, value: Option<&str>, faults: &mut Faults) -> i64 {
-    if value.is_none() {
-        faults.bad(field, "is required, as RFC 3339 with an offset");
-    }
-    time(field, value, faults).unwrap_or_default()
-}
-
-fn time(field: &str, value: Option<&str>, faults: &mut Faults) -> Option<i64> {
-    let parsed = value?.parse::<Timestamp>();
-    match parsed {
-        // Beyond a century the calendar is a slip of the hand, and arithmetic stays far from its limits.
-        Ok(at) if (0..200 * YEAR_S).contains(&at.as_second()) => Some(at.as_millisecond()),
-        _ => {
-            faults.bad(
-                field,
-                "is not a time as RFC 3339 with an offset, such as 2027-01-10T10:00:00+01:00",
-            );
-            None
-        }
     }
 }
 
@@ -532,23 +349,6 @@ mod tests {
             assert_eq!(
                 (problem.code, problem.extra["field"].as_str()),
                 ("not_available", Some(field))
-            );
-        }
-    }
-
-    #[test]
-    fn patterns_overlap_where_one_show_could_fit_both() {
-        for (a, b, expected) in [
-            ("a", "a", true),
-            ("a", "b", false),
-            ("g1-*", "g1-2", true),
-            ("g1-*", "g*", true),
-            ("g1-*", "g2-*", false),
-        ] {
-            assert_eq!(
-                (overlap(a, b), overlap(b, a)),
-                (expected, expected),
-                "{a} {b}"
             );
         }
     }

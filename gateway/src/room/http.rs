@@ -36,13 +36,14 @@ struct RoomList {
 /// The public rooms
 #[utoipa::path(get, path = "/v1/rooms", tag = "rooms", responses((status = 200, body = RoomList)))]
 async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
-    let now = rooms.now();
-    let rooms = rooms
-        .all()
-        .iter()
-        .map(|room| RoomView::of(room, now))
-        .collect();
-    ([(header::CACHE_CONTROL, SHORTLY)], Json(RoomList { rooms }))
+    let mut views = Vec::new();
+    for room in rooms.all() {
+        views.push(RoomView::fresh(&rooms, &room).await);
+    }
+    (
+        [(header::CACHE_CONTROL, SHORTLY)],
+        Json(RoomList { rooms: views }),
+    )
 }
 
 /// One room
@@ -50,7 +51,7 @@ async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
     responses((status = 200, body = RoomView), (status = 404)))]
 async fn one(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
     let room = rooms.get(&id)?;
-    let view = RoomView::of(&room, rooms.now());
+    let view = RoomView::fresh(&rooms, &room).await;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(view)).into_response())
 }
 

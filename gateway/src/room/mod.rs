@@ -3,17 +3,18 @@
 pub mod clockwork;
 mod document;
 pub mod drawing;
+mod faults;
 pub mod http;
 mod live;
+mod naming;
 mod phase;
 mod registry;
 mod view;
 
-pub use document::{
-    Codes, Document, DocumentInput, Faults, Method, check_per_s, is_slug, micros_per_s, overlap,
-    text, whole,
-};
+pub use document::{Codes, Document, DocumentInput, Method};
+pub use faults::{Faults, check_per_s, micros_per_s, text, whole};
 pub use live::{Room, Tick};
+pub use naming::{is_slug, overlap};
 pub use phase::{Facts, Known, Phase, draw_due, next};
 pub use registry::{Parts, Rooms};
 pub use view::{RoomView, SeatCounts, Trust};

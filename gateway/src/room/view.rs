@@ -3,7 +3,7 @@
 use booking::clock::rfc3339;
 use serde::Serialize;
 
-use super::{Codes, Method, Phase, Room};
+use super::{Codes, Method, Phase, Room, Rooms};
 
 /// Seats of all the room's shows together.
 #[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
@@ -74,7 +74,18 @@ pub struct RoomView {
 }
 
 impl RoomView {
-    /// The room at `now` (ms).
+    /// The room now, with whoever joined since the last tick: for the calls, which may ask the store.
+    pub async fn fresh(rooms: &Rooms, room: &Room) -> Self {
+        let now = rooms.now();
+        let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
+        let mut view = Self::of(room, now);
+        // Whoever came after the tick stands behind everybody the tick counted.
+        view.waiting += counts.joined.saturating_sub(view.joined);
+        view.joined = view.joined.max(counts.joined);
+        view
+    }
+
+    /// The room at `now` (ms), as the last tick found it: for shared frames, which wait for nothing.
     #[must_use]
     pub fn of(room: &Room, now: i64) -> Self {
         let (row, tick) = (room.row(), room.tick());

@@ -276,3 +276,51 @@ impl Line {
         Absent(Arc::clone(&self.absent))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Entrant;
+    use super::*;
+
+    fn number(assigned: &Assigned) -> Option<u64> {
+        match assigned {
+            Assigned::New(place) | Assigned::Known(place) => Some(place.number),
+            Assigned::CodeInvalid | Assigned::CodeUsed => None,
+        }
+    }
+
+    #[test]
+    fn a_number_whose_write_failed_is_nobodys_and_its_holder_and_code_are_free_again() {
+        let code = Digest::of(b"code");
+        let mut line = Line::default();
+        line.put_codes(&[code]);
+        let entrant = Entrant {
+            holder: Holder([1; 32]),
+            code: Some(code),
+            needs_code: true,
+            now: 0,
+        };
+        assert_eq!(number(&line.assign(&entrant)), Some(0));
+        line.void(0);
+        assert_eq!(line.standing(0, entrant.holder), Standing::Left);
+        let again = line.assign(&entrant);
+        assert!(matches!(again, Assigned::New(_)));
+        assert_eq!(number(&again), Some(1), "no number is given twice");
+        // The failure of the first write comes late, after the second join: it takes nothing away from that.
+        line.void(0);
+        assert!(
+            line.place_of(entrant.holder)
+                .is_some_and(|place| place.number == 1)
+        );
+    }
+
+    #[test]
+    fn a_freeze_above_the_last_written_number_leaves_voids_between_them() {
+        let line = Line::restore(&StoredLine {
+            frozen: Some(3),
+            ..StoredLine::default()
+        });
+        assert_eq!(line.absent().iter().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(line.joined(), 3);
+    }
+}

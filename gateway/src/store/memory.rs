@@ -198,3 +198,57 @@ impl RoomStore for MemoryStore {
             .map_or_else(|_| Absent::default(), |line| lock(&line).absent())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::contract::{Pair, suite};
+    use super::*;
+    use crate::ledger::sqlite::Sqlite;
+    use crate::ledger::{Entry, RoomRow, Secret};
+    use crate::room::{Document, Facts};
+    use fairgate_writer::Writer;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let generation = AtomicUsize::new(0);
+        suite(|again| {
+            let at =
+                generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
+            let path = folder.path().join(format!("{at}.db"));
+            async move {
+                let writer = Writer::open(&path).expect("the file opens");
+                let ledger: Arc<dyn Ledger> =
+                    Arc::new(Sqlite::open(writer).await.expect("migrates"));
+                let row = RoomRow {
+                    room: "r".into(),
+                    document: Document::everyday(),
+                    facts: Facts::default(),
+                    version: 1,
+                    secret: Secret([1; 32]),
+                    created_at: 0,
+                };
+                let entry = Entry {
+                    at: 0,
+                    role: "promoter",
+                    action: "room_created",
+                    detail: serde_json::Value::Null,
+                };
+                ledger
+                    .create_room(row, entry)
+                    .await
+                    .expect("it is made, or there");
+                let store = MemoryStore::new(Arc::clone(&ledger));
+                store
+                    .open("r", ledger.line("r").await.expect("it reads"))
+                    .await;
+                Pair {
+                    store: Arc::new(store),
+                    ledger,
+                }
+            }
+        })
+        .await;
+    }
+}

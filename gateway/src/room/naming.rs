@@ -1,0 +1,80 @@
+//! Names of rooms and patterns of shows: what they may look like, and when two of them mean the same show.
+
+use super::faults::Faults;
+
+/// Whether the promoter's slug can stand in an address and in a cookie's name.
+#[must_use]
+pub fn is_slug(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (1..=64).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-' || *b == b'_')
+        && bytes[0].is_ascii_alphanumeric()
+}
+
+/// Whether two patterns can name the same show.
+#[must_use]
+pub fn overlap(a: &str, b: &str) -> bool {
+    match (a.strip_suffix('*'), b.strip_suffix('*')) {
+        (Some(a), Some(b)) => a.starts_with(b) || b.starts_with(a),
+        (Some(a), None) => b.starts_with(a),
+        (None, Some(b)) => a.starts_with(b),
+        (None, None) => a == b,
+    }
+}
+
+/// The patterns of a room, each a show's id or the beginning of one.
+pub(super) fn shows(value: Option<Vec<String>>, faults: &mut Faults) -> Vec<String> {
+    let shows = value.unwrap_or_default();
+    if shows.is_empty() {
+        faults.bad(
+            "shows",
+            "is required: the ids of the shows this room guards",
+        );
+    }
+    for (at, show) in shows.iter().enumerate() {
+        let field = format!("shows[{at}]");
+        let stem = show.strip_suffix('*').unwrap_or(show);
+        if stem.is_empty()
+            || !stem
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && b != b'*' && b != b'/')
+            || show.len() > 128
+        {
+            faults.bad(
+                &field,
+                format!("\"{show}\" is neither an id nor an id's beginning followed by \"*\""),
+            );
+        }
+        if shows[..at].iter().any(|earlier| overlap(earlier, show)) {
+            faults.bad(
+                &field,
+                format!("\"{show}\" is already named by an earlier entry"),
+            );
+        }
+    }
+    shows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_overlap_where_one_show_could_fit_both() {
+        for (a, b, expected) in [
+            ("a", "a", true),
+            ("a", "b", false),
+            ("g1-*", "g1-2", true),
+            ("g1-*", "g*", true),
+            ("g1-*", "g2-*", false),
+        ] {
+            assert_eq!(
+                (overlap(a, b), overlap(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        }
+    }
+}

@@ -1,0 +1,566 @@
+//! One line from join to pass, on a real listener.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use support::{Gateway, PROMOTER};
+
+fn holder_of(secret: &str) -> String {
+    let secret: [u8; 32] = hex::decode(secret)
+        .expect("hex")
+        .try_into()
+        .expect("32 bytes");
+    fairgate_pass::Holder::of_secret(&secret).to_string()
+}
+
+#[tokio::test]
+async fn a_visitor_joins_is_drawn_is_called_and_claims_a_pass_that_verifies() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let mut visitors = Vec::new();
+    for _ in 0..20 {
+        visitors.push(gateway.newcomer("demo").await);
+    }
+    let before = gateway.place("demo", &visitors[0].0).await;
+    assert_eq!(
+        (&before["rank"], &before["state"]),
+        (&Value::Null, &json!("waiting"))
+    );
+    let early = gateway
+        .call("POST", "/v1/rooms/demo/pass", Some(&visitors[0].0), None)
+        .await;
+    assert_eq!(early.refusal(), (409, "not_called".into()));
+    assert_eq!(
+        gateway.get("/v1/rooms/demo/draw/leaves").await.refusal(),
+        (409, "not_frozen".into())
+    );
+
+    gateway.by_hand("demo", "draw").await;
+    let record = gateway.until_drawn("demo").await;
+    assert_eq!((&record["n"], &record["voids"]), (&json!(20), &json!(0)));
+    let late = gateway.newcomer("demo").await;
+    assert_eq!(
+        late.1, 20,
+        "whoever comes after the freeze stands behind everybody drawn"
+    );
+    assert_eq!(gateway.place("demo", &late.0).await["rank"], 20);
+
+    let mut ranks = BTreeSet::new();
+    for (place, number) in visitors.iter().chain([&late]) {
+        let called = gateway.until_called("demo", place).await;
+        assert_eq!(called["number"], *number);
+        ranks.insert(called["rank"].as_u64().expect("a rank"));
+        let pass = gateway
+            .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+            .await;
+        assert_eq!(pass.status, 201, "{}", pass.text);
+        let again = gateway
+            .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+            .await;
+        assert_eq!(
+            pass.json(),
+            again.json(),
+            "claiming twice gives the same pass"
+        );
+        let pass = pass.json()["pass"].as_str().expect("a pass").to_owned();
+        let verified = gateway
+            .call("GET", "/v1/verify?room=demo", Some(&pass), None)
+            .await;
+        assert_eq!(
+            (verified.status, &verified.headers["x-fairgate-rank"]),
+            (204, &called["rank"].to_string().parse().expect("a header"))
+        );
+        let elsewhere = gateway
+            .call("GET", "/v1/verify?room=everyday", Some(&pass), None)
+            .await;
+        assert_eq!(elsewhere.refusal(), (401, "pass_invalid".into()));
+        assert_eq!(gateway.place("demo", place).await["state"], "admitted");
+    }
+    assert_eq!(ranks, (0..21).collect(), "every rank is somebody's");
+}
+
+#[tokio::test]
+async fn the_published_draw_can_be_checked_by_anyone() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let mut places = Vec::new();
+    for at in 0..7 {
+        let (place, _) = gateway.newcomer("demo").await;
+        if at == 3 {
+            let left = gateway
+                .call("DELETE", "/v1/rooms/demo/place", Some(&place), None)
+                .await;
+            assert_eq!(left.status, 204);
+        } else {
+            places.push(place);
+        }
+    }
+    gateway.by_hand("demo", "draw").await;
+    let mut record = gateway.until_drawn("demo").await;
+    assert_eq!((&record["n"], &record["voids"]), (&json!(7), &json!(1)));
+    let bytes = gateway
+        .client
+        .get(gateway.url("/v1/rooms/demo/draw/leaves"))
+        .send()
+        .await
+        .expect("an answer");
+    let leaves = bytes.bytes().await.expect("a body");
+    let mut given = Vec::new();
+    for place in &places {
+        let place = gateway
+            .until("/v1/rooms/demo/place", Some(place), |place| {
+                !place["rank"].is_null()
+            })
+            .await;
+        let proof = gateway
+            .get(&format!("/v1/rooms/demo/draw/proof/{}", place["number"]))
+            .await
+            .json();
+        assert_eq!(proof["rank"], place["rank"]);
+        let path: Vec<fairgate_pass::Digest> =
+            serde_json::from_value(proof["path"].clone()).expect("a path");
+        let holder: fairgate_pass::Holder =
+            serde_json::from_value(proof["holder"].clone()).expect("a holder");
+        let root = serde_json::from_value(record["root"].clone()).expect("a root");
+        let number = place["number"].as_u64().expect("a number");
+        assert!(gateway::draw::merkle::verify_proof(
+            number, 7, holder.0, &path, &root
+        ));
+        given.push(json!({"number": number, "rank": place["rank"]}));
+    }
+    record["places"] = given.into();
+    let jwks =
+        serde_json::from_value(gateway.get("/.well-known/jwks.json").await.json()).expect("keys");
+    let parsed = serde_json::from_value(record.clone()).expect("a record");
+    let report = gateway::draw::verify::check(&parsed, Some(&leaves), Some(&jwks));
+    assert!(report.holds(), "{report:?}");
+    record["places"][0]["rank"] = json!(record["places"][0]["rank"].as_u64().expect("a rank") ^ 1);
+    let parsed = serde_json::from_value(record).expect("a record");
+    assert!(!gateway::draw::verify::check(&parsed, Some(&leaves), Some(&jwks)).holds());
+}
+
+#[tokio::test]
+async fn coming_back_by_place_cookie_or_secret_finds_the_same_place_and_a_holder_hash_does_not() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let secret = "ab".repeat(32);
+    let joined = gateway.join("demo", json!({"secret": secret})).await;
+    assert_eq!(
+        (joined.status, &joined.json()["secret"]),
+        (201, &Value::Null),
+        "the client's own secret is not sent back"
+    );
+    let place = joined.json()["place"].clone();
+    let cookie = joined.headers["set-cookie"]
+        .to_str()
+        .expect("text")
+        .to_owned();
+    for part in [
+        "fairgate_place_demo=",
+        "HttpOnly",
+        "SameSite=Lax",
+        "Path=/",
+        "Max-Age=",
+    ] {
+        assert!(cookie.contains(part), "{part} in {cookie}");
+    }
+
+    let by_secret = gateway.join("demo", json!({"secret": secret})).await;
+    let request = gateway.client.post(gateway.url("/v1/rooms/demo/places"));
+    let by_cookie =
+        Gateway::read(request.header("cookie", cookie.split(';').next().expect("a pair"))).await;
+    let by_place = gateway
+        .call(
+            "POST",
+            "/v1/rooms/demo/places",
+            place.as_str(),
+            Some(json!({})),
+        )
+        .await;
+    for again in [by_secret, by_cookie, by_place] {
+        assert_eq!((again.status, &again.json()["place"]), (200, &place));
+    }
+
+    let published = holder_of(&secret);
+    let thief = gateway.join("demo", json!({"secret": published})).await;
+    assert_eq!(
+        (thief.status, &thief.json()["number"]),
+        (201, &json!(1)),
+        "a published hash opens nothing: it is a new place"
+    );
+
+    let (made, number) = (gateway.join("demo", json!({})).await.json(), 2);
+    assert_eq!(made["number"], number);
+    let back = gateway
+        .join("demo", json!({"secret": made["secret"]}))
+        .await;
+    assert_eq!((back.status, &back.json()["place"]), (200, &made["place"]));
+}
+
+#[tokio::test]
+async fn stale_foreign_and_tampered_places_are_refused_and_change_nothing() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    gateway.open_room("other", json!({})).await;
+    let (place, _) = gateway.newcomer("demo").await;
+    let (foreign, _) = gateway.newcomer("other").await;
+    let mut tampered = place.clone();
+    let middle = tampered.len() / 2;
+    let swapped = if &tampered[middle..=middle] == "A" {
+        "B"
+    } else {
+        "A"
+    };
+    tampered.replace_range(middle..=middle, swapped);
+    for (bad, code) in [
+        (foreign.as_str(), "place_invalid"),
+        (&tampered, "place_invalid"),
+        ("x", "place_invalid"),
+    ] {
+        for (method, path) in [
+            ("GET", "place"),
+            ("DELETE", "place"),
+            ("POST", "pass"),
+            ("POST", "places"),
+            ("GET", "live"),
+        ] {
+            let body = (path == "places").then(|| json!({}));
+            let answer = gateway
+                .call(method, &format!("/v1/rooms/demo/{path}"), Some(bad), body)
+                .await;
+            assert_eq!(answer.refusal(), (401, code.into()), "{method} {path}");
+        }
+    }
+    assert_eq!(
+        gateway.get("/v1/rooms/demo/place").await.refusal(),
+        (401, "place_required".into())
+    );
+    assert_eq!(
+        gateway.place("demo", &place).await["state"],
+        "waiting",
+        "the good place still stands"
+    );
+
+    let left = gateway
+        .call("DELETE", "/v1/rooms/demo/place", Some(&place), None)
+        .await;
+    let twice = gateway
+        .call("DELETE", "/v1/rooms/demo/place", Some(&place), None)
+        .await;
+    assert_eq!((left.status, twice.status), (204, 204));
+    let stale = gateway
+        .call("GET", "/v1/rooms/demo/place", Some(&place), None)
+        .await;
+    assert_eq!(stale.refusal(), (410, "place_left".into()));
+}
+
+#[tokio::test]
+async fn bad_input_is_a_problem_that_names_the_field_and_gives_no_place() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    gateway
+        .put_room("later", json!({"opens_at": "2098-01-01T00:00:00Z"}))
+        .await;
+    let raw = |body: &'static str| {
+        gateway
+            .client
+            .post(gateway.url("/v1/rooms/demo/places"))
+            .body(body)
+    };
+    for (body, status, code) in [
+        ("{", 400, "invalid_json"),
+        (r#"{"secrt":1}"#, 422, "unknown_field"),
+        (r#"{"secret":1}"#, 422, "invalid_field"),
+        (r#"{"secret":"ab"}"#, 422, "invalid_field"),
+        (r#"{"key":{}}"#, 422, "not_available"),
+        (r#"{"lane":"m"}"#, 422, "not_available"),
+        (r#"{"challenge":"x"}"#, 422, "not_available"),
+        ("[]", 422, "invalid_field"),
+    ] {
+        assert_eq!(
+            Gateway::read(raw(body)).await.refusal(),
+            (status, code.into()),
+            "{body}"
+        );
+    }
+    let huge = gateway
+        .client
+        .post(gateway.url("/v1/rooms/demo/places"))
+        .body(" ".repeat(70 << 10));
+    assert_eq!(
+        Gateway::read(huge).await.refusal(),
+        (413, "body_too_large".into())
+    );
+    assert_eq!(
+        gateway.join("nowhere", json!({})).await.refusal(),
+        (404, "not_found".into())
+    );
+    let early = gateway.join("later", json!({})).await;
+    assert_eq!(
+        (early.refusal(), &early.json()["opens_at"]),
+        ((409, "not_open".into()), &json!("2098-01-01T00:00:00Z"))
+    );
+    let foreign = gateway
+        .client
+        .post(gateway.url("/v1/rooms/demo/places"))
+        .header("origin", "https://evil.example")
+        .body("{}");
+    assert_eq!(
+        Gateway::read(foreign).await.refusal(),
+        (403, "origin_refused".into())
+    );
+    assert_eq!(
+        gateway
+            .call("PUT", "/v1/rooms/demo/places", None, None)
+            .await
+            .refusal(),
+        (405, "method_not_allowed".into())
+    );
+    assert_eq!(
+        gateway.get("/v1/nothing").await.refusal(),
+        (404, "not_found".into())
+    );
+    assert_eq!(
+        gateway.get("/v1/verify").await.refusal(),
+        (400, "invalid_query".into())
+    );
+    gateway.by_hand("demo", "close").await;
+    assert_eq!(
+        gateway.join("demo", json!({})).await.refusal(),
+        (410, "room_closed".into())
+    );
+    assert_eq!(gateway.get("/v1/rooms/demo").await.json()["joined"], 0);
+}
+
+#[tokio::test]
+async fn a_code_gives_one_place_and_is_fixed_once_somebody_joined() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway
+        .open_room("members", json!({"codes": "required"}))
+        .await;
+    let codes = |list: &'static str| {
+        gateway
+            .client
+            .put(gateway.url("/v1/promoter/rooms/members/codes"))
+            .bearer_auth(PROMOTER)
+            .body(list)
+    };
+    assert_eq!(
+        Gateway::read(codes("RED-1\nRED-2\n\n RED-2 \n"))
+            .await
+            .json(),
+        json!({"codes": 2})
+    );
+    assert_eq!(
+        gateway.join("members", json!({})).await.refusal(),
+        (403, "code_invalid".into())
+    );
+    assert_eq!(
+        gateway
+            .join("members", json!({"code": "BLUE"}))
+            .await
+            .refusal(),
+        (403, "code_invalid".into())
+    );
+    let joined = gateway.join("members", json!({"code": " RED-1"})).await;
+    assert_eq!(joined.status, 201);
+    assert_eq!(
+        gateway
+            .join("members", json!({"code": "RED-1"}))
+            .await
+            .refusal(),
+        (403, "code_used".into())
+    );
+    assert_eq!(
+        Gateway::read(codes("BLUE")).await.refusal(),
+        (409, "draw_fixed".into())
+    );
+
+    let place = joined.json()["place"].as_str().expect("a place").to_owned();
+    gateway
+        .call("DELETE", "/v1/rooms/members/place", Some(&place), None)
+        .await;
+    assert_eq!(
+        gateway
+            .join("members", json!({"code": "RED-1"}))
+            .await
+            .refusal(),
+        (403, "code_used".into()),
+        "leaving keeps the code used"
+    );
+}
+
+#[tokio::test]
+async fn without_a_line_everybody_is_called_at_once_until_the_room_is_full() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let limit = gateway
+        .call(
+            "PATCH",
+            "/v1/promoter/rooms/everyday",
+            Some(PROMOTER),
+            Some(json!({"max_inside": 3})),
+        )
+        .await;
+    assert_eq!(limit.status, 200, "{}", limit.text);
+    let mut outcomes = Vec::new();
+    for _ in 0..5 {
+        let (place, _) = gateway.newcomer("everyday").await;
+        outcomes.push(
+            gateway
+                .call("POST", "/v1/rooms/everyday/pass", Some(&place), None)
+                .await
+                .status,
+        );
+    }
+    assert_eq!(outcomes, [201, 201, 201, 409, 409]);
+    assert_eq!(
+        gateway.get("/v1/rooms/everyday/draw").await.refusal(),
+        (404, "no_draw".into())
+    );
+}
+
+#[tokio::test]
+async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({"per_s": 5})).await;
+    let mut visitors = Vec::new();
+    for _ in 0..30 {
+        visitors.push(gateway.newcomer("demo").await);
+    }
+    gateway
+        .call("DELETE", "/v1/rooms/demo/place", Some(&visitors[4].0), None)
+        .await;
+    gateway.by_hand("demo", "draw").await;
+    let record = gateway.until_drawn("demo").await;
+    gateway
+        .until("/v1/rooms/demo", None, |room| {
+            room["released"].as_u64() >= Some(5)
+        })
+        .await;
+    let mut before = BTreeMap::new();
+    let mut passes = BTreeMap::new();
+    for (place, number) in &visitors {
+        let seen = gateway.place("demo", place).await;
+        if seen["state"] == "called" {
+            passes.insert(
+                place,
+                gateway
+                    .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+                    .await
+                    .json(),
+            );
+        }
+        before.insert(*number, seen["rank"].clone());
+    }
+    assert!(!passes.is_empty());
+    gateway.stop().await;
+
+    let gateway = Gateway::start(data.path()).await;
+    assert_eq!(gateway.get("/v1/rooms/demo/draw").await.json(), record);
+    assert!(gateway.get("/v1/rooms/demo").await.json()["released"].as_u64() >= Some(5));
+    for (place, number) in &visitors {
+        assert_eq!(gateway.place("demo", place).await["rank"], before[number]);
+    }
+    for (place, pass) in passes {
+        assert_eq!(
+            gateway
+                .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+                .await
+                .json(),
+            pass
+        );
+    }
+    assert_eq!(gateway.newcomer("demo").await.1, 30);
+}
+
+#[tokio::test]
+async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
+    use fairgate_pass::Holder;
+    use gateway::ledger::{
+        Entry, Freeze, JoinRow, Ledger, RoomRow, Sealed, Secret, sqlite::Sqlite,
+    };
+    use gateway::room::{Document, Facts, Method};
+
+    let data = tempfile::tempdir().expect("a folder");
+    let writer = fairgate_writer::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
+    let root = gateway::draw::merkle::root(&holders);
+    for room in ["frozen", "rooted"] {
+        // Nobody's clock says that the draw is due: what has begun is finished all the same.
+        let document = Document {
+            method: Method::Draw,
+            draw_at: 4_000_000_000_000,
+            ..Document::everyday()
+        };
+        let row = RoomRow {
+            room: room.into(),
+            document,
+            facts: Facts::default(),
+            version: 1,
+            secret: Secret([9; 32]),
+            created_at: 0,
+        };
+        let entry = Entry {
+            at: 0,
+            role: "promoter",
+            action: "room_created",
+            detail: Value::Null,
+        };
+        assert!(ledger.create_room(row, entry).await.expect("it is written"));
+        for (number, holder) in (0..).zip(&holders) {
+            let join = JoinRow {
+                number,
+                holder: Holder(*holder),
+                code: None,
+                at: 0,
+            };
+            ledger.record_join(room, join).await.expect("it is written");
+        }
+        ledger
+            .record_freeze(room, Freeze { n: 5, at: 1000 })
+            .await
+            .expect("it is written");
+    }
+    let sealed = Sealed {
+        voids: 0,
+        root,
+        signature: "made.before.the.crash".into(),
+    };
+    ledger.seal("rooted", sealed).await.expect("it is written");
+    drop(ledger);
+
+    let gateway = Gateway::start(data.path()).await;
+    for room in ["frozen", "rooted"] {
+        let record = gateway.until_drawn(room).await;
+        assert_eq!(
+            (&record["n"], &record["voids"], &record["frozen_at"]),
+            (&json!(5), &json!(0), &json!("1970-01-01T00:00:01Z"))
+        );
+        assert_eq!(record["root"], json!(root));
+        assert_eq!(
+            record["seed"],
+            json!(gateway::draw::seed(&[9; 32], 5, &root, b""))
+        );
+        assert_eq!(
+            gateway.newcomer(room).await.1,
+            5,
+            "numbers go on behind the freeze"
+        );
+    }
+    let kept = gateway.get("/v1/rooms/rooted/draw").await.json();
+    assert_eq!(
+        kept["signature"], "made.before.the.crash",
+        "what was published is not signed anew"
+    );
+}

@@ -1,0 +1,89 @@
+//! The pages, as a browser without scripts uses them.
+
+mod support;
+
+use serde_json::json;
+use support::Gateway;
+
+#[tokio::test]
+async fn the_lobby_works_without_scripts() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({"codes": "none"})).await;
+    let client = reqwest::Client::builder()
+        .cookie_store(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let home = Gateway::read(client.get(gateway.url("/"))).await;
+    assert!(
+        home.status == 200 && home.text.contains("/r/demo"),
+        "{}",
+        home.text
+    );
+    let lobby = Gateway::read(client.get(gateway.url("/r/demo"))).await;
+    assert!(
+        lobby.text.contains("action=\"/r/demo/join\""),
+        "{}",
+        lobby.text
+    );
+    let early = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
+    assert_eq!(early.status, 401, "the lobby says that a place is needed");
+    let joined = Gateway::read(client.post(gateway.url("/r/demo/join"))).await;
+    assert_eq!(
+        (joined.status, &joined.headers["location"]),
+        (303, &"/r/demo".parse().expect("a header"))
+    );
+    let lobby = Gateway::read(client.get(gateway.url("/r/demo"))).await;
+    assert!(
+        lobby.text.contains("action=\"/r/demo/leave\""),
+        "{}",
+        lobby.text
+    );
+    let not_yet = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
+    assert_eq!(not_yet.status, 409);
+    assert!(
+        not_yet.headers["content-type"]
+            .to_str()
+            .expect("text")
+            .starts_with("text/html")
+    );
+    gateway.by_hand("demo", "draw").await;
+    gateway
+        .until("/v1/rooms/demo", None, |room| room["released"] == 1)
+        .await;
+    let pass = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
+    assert_eq!(pass.status, 303, "{}", pass.text);
+    let left = Gateway::read(client.post(gateway.url("/r/demo/leave"))).await;
+    assert_eq!(left.status, 303);
+}
+
+#[tokio::test]
+async fn people_get_pages_and_programs_get_problems() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let page = gateway.get("/no/such/page").await;
+    assert_eq!(page.status, 404);
+    assert!(
+        page.headers["content-type"]
+            .to_str()
+            .expect("text")
+            .starts_with("text/html")
+    );
+    assert_eq!(gateway.get("/r/nowhere").await.status, 404);
+    assert_eq!(gateway.get("/s/nowhere").await.status, 404);
+    for path in ["/checkout/hold_x", "/o/order_x", "/t/ticket_x"] {
+        assert_eq!(gateway.get(path).await.status, 200, "{path}");
+    }
+    let style = gateway.get("/assets/style/base.css").await;
+    assert_eq!(
+        (style.status, &style.headers["cache-control"]),
+        (200, &"no-cache".parse().expect("a header"))
+    );
+    let known = gateway
+        .client
+        .get(gateway.url("/assets/style/base.css"))
+        .header("if-none-match", style.headers["etag"].clone());
+    assert_eq!(Gateway::read(known).await.status, 304);
+    assert_eq!(gateway.get("/assets/../Cargo.toml").await.status, 404);
+}

@@ -1,0 +1,316 @@
+//! What promoters, viewers and operators see and may do.
+
+mod support;
+
+use serde_json::json;
+use support::{Gateway, PROMOTER, VIEWER};
+
+#[tokio::test]
+async fn a_room_is_made_changed_and_audited_by_the_promoter_only() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let path = "/v1/promoter/rooms/demo";
+    for (key, status, code) in [
+        (None, 401, "key_required"),
+        (Some("nobody"), 401, "key_invalid"),
+        (Some(VIEWER), 403, "key_role"),
+    ] {
+        assert_eq!(
+            gateway
+                .call("PUT", path, key, Some(json!({})))
+                .await
+                .refusal(),
+            (status, code.into())
+        );
+    }
+    let bad = gateway
+        .call(
+            "PUT",
+            path,
+            Some(PROMOTER),
+            Some(json!({"per_s": -1, "mode": "auto"})),
+        )
+        .await;
+    assert_eq!(bad.refusal(), (422, "invalid_field".into()));
+    assert_eq!(
+        bad.json()["problems"].as_array().map(Vec::len),
+        Some(6),
+        "{}",
+        bad.text
+    );
+    assert_eq!(
+        gateway.get("/v1/rooms/demo").await.status,
+        404,
+        "nothing half-done"
+    );
+
+    gateway
+        .open_room("demo", json!({"closes_at": "2099-02-01T00:00:00Z"}))
+        .await;
+    assert_eq!(
+        gateway.core.coverage(),
+        [("demo".to_owned(), vec!["demo-*".to_owned()])]
+    );
+    let shown = gateway.call("GET", path, Some(VIEWER), None).await.json();
+    let again = gateway
+        .call("PUT", path, Some(PROMOTER), Some(shown.clone()))
+        .await;
+    assert_eq!(
+        (again.status, again.json()),
+        (200, shown),
+        "what is shown can be sent again"
+    );
+    let patched = gateway
+        .call(
+            "PATCH",
+            path,
+            Some(PROMOTER),
+            Some(json!({"per_s": 2.5, "paused": true})),
+        )
+        .await;
+    assert_eq!(
+        (patched.status, &patched.json()["per_s"]),
+        (200, &json!(2.5))
+    );
+    let auto = gateway
+        .call("PATCH", path, Some(PROMOTER), Some(json!({"mode": "auto"})))
+        .await;
+    assert_eq!(auto.refusal(), (422, "not_available".into()));
+    let covered = gateway.put_room("two", json!({"shows": ["demo-7"]})).await;
+    assert_eq!(covered.refusal(), (409, "show_covered".into()));
+    assert_eq!(
+        gateway.put_room("everyday", json!({})).await.refusal(),
+        (409, "room_built_in".into())
+    );
+
+    let audit = gateway
+        .call("GET", &format!("{path}/audit"), Some(VIEWER), None)
+        .await
+        .json();
+    let actions: Vec<_> = audit["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["action"].clone())
+        .collect();
+    assert_eq!(
+        (actions, &audit["intact"]),
+        (
+            vec![json!("room_created"), json!("room_patched")],
+            &json!(true)
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_bears_on_the_draw_is_fixed_from_the_first_join_on_but_it_may_be_postponed() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    assert_eq!(
+        gateway
+            .put_room("demo", json!({"method": "fifo"}))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(gateway.put_room("demo", json!({})).await.status, 200);
+    gateway.newcomer("demo").await;
+    for change in [
+        json!({"method": "fifo"}),
+        json!({"shows": ["x"]}),
+        json!({"codes": "required"}),
+        json!({"draw_at": "2098-01-01T00:00:00Z"}),
+    ] {
+        assert_eq!(
+            gateway.put_room("demo", change.clone()).await.refusal(),
+            (409, "draw_fixed".into()),
+            "{change}"
+        );
+    }
+    let later = json!({"draw_at": "2099-06-01T00:00:00Z", "title": "Later"});
+    assert_eq!(gateway.put_room("demo", later).await.status, 200);
+    gateway.by_hand("demo", "draw").await;
+    gateway.until_drawn("demo").await;
+    let after = gateway
+        .put_room(
+            "demo",
+            json!({"draw_at": "2099-07-01T00:00:00Z", "title": "Later"}),
+        )
+        .await;
+    assert_eq!(after.refusal(), (409, "draw_fixed".into()));
+}
+
+#[tokio::test]
+async fn a_paused_room_draws_but_lets_nobody_in_and_a_closed_one_ends() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let (place, _) = gateway.newcomer("demo").await;
+    let patch = |body| {
+        gateway.call(
+            "PATCH",
+            "/v1/promoter/rooms/demo",
+            Some(PROMOTER),
+            Some(body),
+        )
+    };
+    patch(json!({"paused": true})).await;
+    gateway.by_hand("demo", "draw").await;
+    gateway.until_drawn("demo").await;
+    let seen = gateway
+        .until("/v1/rooms/demo/place", Some(&place), |place| {
+            !place["rank"].is_null()
+        })
+        .await;
+    assert_eq!(
+        (&seen["state"], &seen["wait"]["known"]),
+        (&json!("waiting"), &json!(false))
+    );
+    assert_eq!(
+        gateway
+            .call("POST", "/v1/rooms/demo/pass", Some(&place), None)
+            .await
+            .refusal(),
+        (409, "not_called".into())
+    );
+    patch(json!({"paused": false})).await;
+    gateway.until_called("demo", &place).await;
+    gateway.by_hand("demo", "close").await;
+    assert_eq!(
+        gateway
+            .call("POST", "/v1/rooms/demo/pass", Some(&place), None)
+            .await
+            .refusal(),
+        (410, "room_closed".into())
+    );
+    assert_eq!(gateway.place("demo", &place).await["state"], "closed");
+    assert_eq!(
+        gateway
+            .call("POST", "/v1/promoter/rooms/demo/open", Some(PROMOTER), None)
+            .await
+            .refusal(),
+        (410, "room_closed".into())
+    );
+}
+
+#[tokio::test]
+async fn a_finished_order_makes_room_and_sold_seats_are_told() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway
+        .open_room("demo", json!({"max_inside": 1, "method": "fifo"}))
+        .await;
+    let secret = [5; 32];
+    let first = gateway
+        .join("demo", json!({"secret": hex::encode(secret)}))
+        .await
+        .json()["place"]
+        .as_str()
+        .expect("a place")
+        .to_owned();
+    let (second, _) = gateway.newcomer("demo").await;
+    gateway.by_hand("demo", "draw").await;
+    gateway.until_called("demo", &first).await;
+    assert_eq!(
+        gateway
+            .call("POST", "/v1/rooms/demo/pass", Some(&first), None)
+            .await
+            .status,
+        201
+    );
+    assert_eq!(
+        gateway.place("demo", &second).await["state"],
+        "waiting",
+        "one inside is all there is room for"
+    );
+    gateway
+        .core
+        .finish(1, fairgate_pass::Holder::of_secret(&secret));
+    gateway
+        .until("/v1/rooms/demo/place", Some(&first), |place| {
+            place["state"] == "done"
+        })
+        .await;
+    gateway.until_called("demo", &second).await;
+    gateway.core.set_pulse(0, 0, 8);
+    let room = gateway
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "sold_out")
+        .await;
+    assert_eq!(room["seats"], json!({"free": 0, "held": 0, "sold": 8}));
+    gateway.core.set_pulse(1, 0, 7);
+    gateway
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "selling")
+        .await;
+}
+
+#[tokio::test]
+async fn operators_find_health_figures_keys_and_the_list_of_calls() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start_with(data.path(), &[("payments", "sandbox")]).await;
+    assert_eq!(gateway.get("/healthz").await.text, "alive\n");
+    let ready = gateway.get("/readyz").await.json();
+    assert_eq!(ready["ready"], true);
+    assert!(ready["warnings"].to_string().contains("sandbox"), "{ready}");
+    assert_eq!(gateway.get("/metrics").await.status, 200);
+    assert_eq!(
+        gateway.get("/.well-known/jwks.json").await.json()["keys"][0]["alg"],
+        "EdDSA"
+    );
+    let calls = gateway.get("/openapi.json").await.json();
+    for path in [
+        "/v1/rooms/{room}/places",
+        "/v1/rooms/{room}/draw/leaves",
+        "/v1/promoter/rooms/{room}/codes",
+        "/readyz",
+    ] {
+        assert!(calls["paths"][path].is_object(), "{path}");
+    }
+    let report = gateway
+        .call(
+            "GET",
+            "/v1/promoter/rooms/everyday/report?format=csv",
+            Some(VIEWER),
+            None,
+        )
+        .await;
+    assert!(report.text.starts_with("at,joined,"), "{}", report.text);
+    let rooms = gateway.get("/v1/rooms").await;
+    assert!(
+        rooms.headers["cache-control"]
+            .to_str()
+            .expect("text")
+            .contains("max-age=1")
+    );
+    for header in [
+        "content-security-policy",
+        "x-content-type-options",
+        "referrer-policy",
+        "x-request-id",
+    ] {
+        assert!(rooms.headers.contains_key(header), "{header}");
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_joins_too_fast_is_told_when_to_come_back() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway =
+        Gateway::start_with(data.path(), &[("joins_per_s", "1"), ("joins_burst", "3")]).await;
+    gateway.open_room("demo", json!({})).await;
+    let (place, _) = gateway.newcomer("demo").await;
+    gateway.newcomer("demo").await;
+    gateway.newcomer("demo").await;
+    let refused = gateway.join("demo", json!({})).await;
+    assert_eq!(refused.refusal(), (429, "too_many_joins".into()));
+    assert!(refused.headers.contains_key("retry-after"));
+    let back = gateway
+        .call(
+            "POST",
+            "/v1/rooms/demo/places",
+            Some(&place),
+            Some(json!({})),
+        )
+        .await;
+    assert_eq!(back.status, 200, "coming back is never held back");
+}

@@ -1,0 +1,202 @@
+//! The live socket, as a client that is no browser sees it.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::bare::CELLS;
+use support::{Gateway, PROMOTER, Socket};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+async fn with_socket() -> (tempfile::TempDir, Gateway, String, Socket) {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let (place, _) = gateway.newcomer("demo").await;
+    let socket = gateway.socket("demo", &place).await.expect("a socket");
+    (data, gateway, place, socket)
+}
+
+#[tokio::test]
+async fn a_socket_tells_the_whole_way_from_lobby_to_turn() {
+    let (_data, gateway, place, mut socket) = with_socket().await;
+    assert_eq!(
+        socket.echoed.as_deref(),
+        Some("fairgate.v1"),
+        "the place is not echoed"
+    );
+    assert_eq!(socket.frame("room").await["phase"], "prequeue");
+    let own = socket.frame("place").await;
+    assert_eq!(
+        (&own["number"], &own["rank"], &own["ahead"]),
+        (&json!(0), &Value::Null, &Value::Null)
+    );
+    gateway.by_hand("demo", "draw").await;
+    let frozen = socket.frame("draw").await;
+    assert_eq!(
+        (&frozen["n"], frozen["root"].is_string(), &frozen["secret"]),
+        (&json!(1), true, &Value::Null),
+        "the root goes out before the secret"
+    );
+    let drawn = socket.frame("draw").await;
+    assert_eq!(
+        (&drawn["root"], drawn["secret"].is_string()),
+        (&frozen["root"], true)
+    );
+    assert_eq!(socket.frame("place").await["rank"], 0);
+    let turn = socket.frame("turn").await;
+    assert!(turn["claim_before"].is_string(), "{turn}");
+    let pass = gateway
+        .call("POST", "/v1/rooms/demo/pass", Some(&place), None)
+        .await;
+    assert_eq!(pass.status, 201);
+    let line = socket.frame("line").await;
+    for field in ["released", "per_s", "waiting", "seats", "at"] {
+        assert!(!line[field].is_null(), "{field} in {line}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_or_a_new_pace_reaches_every_socket() {
+    let (_data, gateway, _, mut socket) = with_socket().await;
+    socket.frame("room").await;
+    let patch = json!({"message": "Doors at seven.", "paused": true});
+    gateway
+        .call(
+            "PATCH",
+            "/v1/promoter/rooms/demo",
+            Some(PROMOTER),
+            Some(patch),
+        )
+        .await;
+    let room = loop {
+        let room = socket.frame("room").await;
+        if room["message"] != "" {
+            break room;
+        }
+    };
+    assert_eq!(
+        (&room["message"], &room["paused"]),
+        (&json!("Doors at seven."), &json!(true))
+    );
+    gateway.by_hand("demo", "close").await;
+    assert_eq!(socket.frame("closed").await["reason"], "closed");
+}
+
+#[tokio::test]
+async fn watching_gives_a_snapshot_then_shared_deltas() {
+    let (_data, gateway, _, mut socket) = with_socket().await;
+    gateway.core.set_seat(2, 2);
+    socket.say(r#"{"type":"watch","show":"demo-1"}"#).await;
+    let snapshot = socket.binary().await;
+    assert_eq!(
+        hex::encode(&snapshot),
+        format!("010100000000000000{CELLS:02x}0000002000")
+    );
+    gateway.core.set_seat(0, 1);
+    assert_eq!(
+        hex::encode(socket.binary().await),
+        "020100000000000000020000000000000001"
+    );
+    socket.say(r#"{"type":"resync"}"#).await;
+    assert_eq!(socket.binary().await[..2], [1, 2]);
+    socket.say(r#"{"type":"unwatch"}"#).await;
+}
+
+#[tokio::test]
+async fn signals_of_a_hold_reach_its_visitor_only() {
+    let (_data, gateway, _, mut other) = with_socket().await;
+    let secret = [9; 32];
+    let place = gateway
+        .join("demo", json!({"secret": hex::encode(secret)}))
+        .await
+        .json()["place"]
+        .clone();
+    let mut own = gateway
+        .socket("demo", place.as_str().expect("a place"))
+        .await
+        .expect("a socket");
+    own.frame("line").await;
+    gateway.core.signal(gateway::upstream::HoldSignal {
+        holder: fairgate_pass::Holder::of_secret(&secret),
+        hold: "hold_x".into(),
+        state: "lapsed",
+        expires_at_ms: 0,
+    });
+    let hold = own.frame("hold").await;
+    assert_eq!(
+        hold,
+        json!({"type": "hold", "hold": "hold_x", "state": "lapsed", "expires_at": "1970-01-01T00:00:00Z"})
+    );
+    other.say(r#"{"type":"watch","show":"demo-1"}"#).await;
+    other.binary().await;
+}
+
+#[tokio::test]
+async fn whatever_a_socket_does_not_understand_closes_it_with_1008() {
+    let bad = [
+        Message::text("hello"),
+        Message::text(r#"{"type":"shout"}"#),
+        Message::text(r#"{"type":"watch","show":"nowhere"}"#),
+        Message::binary(vec![1, 2, 3]),
+        Message::text(" ".repeat(5000)),
+    ];
+    let (_data, gateway, place, _) = with_socket().await;
+    for message in bad {
+        let mut socket = gateway.socket("demo", &place).await.expect("a socket");
+        let shown = format!("{message:?}").chars().take(40).collect::<String>();
+        socket.send(message).await;
+        assert_eq!(u16::from(socket.closed().await.code), 1008, "{shown}");
+    }
+    let mut flood = gateway.socket("demo", &place).await.expect("a socket");
+    for _ in 0..40 {
+        flood.say(r#"{"type":"unwatch"}"#).await;
+    }
+    assert_eq!(u16::from(flood.closed().await.code), 1008);
+}
+
+#[tokio::test]
+async fn a_foreign_page_or_a_missing_place_gets_no_socket() {
+    let (_data, gateway, place, _) = with_socket().await;
+    let request = || {
+        format!("ws://{}/v1/rooms/demo/live", gateway.address)
+            .into_client_request()
+            .expect("an address")
+    };
+    assert_eq!(Gateway::connect(request()).await.err(), Some(401));
+    let with = |origin: String| {
+        let mut request = request();
+        request
+            .headers_mut()
+            .insert("origin", origin.parse().expect("a header"));
+        request.headers_mut().insert(
+            "cookie",
+            format!("fairgate_place_demo={place}")
+                .parse()
+                .expect("a header"),
+        );
+        request
+    };
+    assert_eq!(
+        Gateway::connect(with("https://evil.example".into()))
+            .await
+            .err(),
+        Some(403)
+    );
+    let own = Gateway::connect(with(format!("http://{}", gateway.address)))
+        .await
+        .expect("a browser on our own page");
+    assert_eq!(own.echoed, None);
+}
+
+#[tokio::test]
+async fn a_drain_sends_everybody_away_with_a_time_to_come_back() {
+    let (_data, mut gateway, _, mut socket) = with_socket().await;
+    socket.frame("line").await;
+    gateway.begin_stop();
+    let close = socket.closed().await;
+    let reason: Value = serde_json::from_str(&close.reason).expect("JSON");
+    assert_eq!(u16::from(close.code), 1012);
+    assert!((500..5000).contains(&reason["retry_ms"].as_u64().expect("a time")));
+    gateway.stop().await;
+}

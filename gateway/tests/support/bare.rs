@@ -1,0 +1,138 @@
+//! A stand-in for booking with nothing to sell but a picture of seats.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use booking::http::Problem;
+use fairgate_pass::Holder;
+use gateway::upstream::{Changes, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use tokio::sync::broadcast;
+use utoipa_axum::router::OpenApiRouter;
+
+#[derive(Clone)]
+pub struct Bare {
+    state: Arc<Mutex<State>>,
+    signals: broadcast::Sender<HoldSignal>,
+}
+
+#[derive(Default)]
+struct State {
+    version: u64,
+    log: Vec<(u64, u32, u8)>,
+    pulse: Pulse,
+    coverage: Vec<(String, Vec<String>)>,
+}
+
+pub const CELLS: u32 = 8;
+
+impl Default for Bare {
+    fn default() -> Self {
+        Self {
+            state: Arc::default(),
+            signals: broadcast::channel(16).0,
+        }
+    }
+}
+
+impl Bare {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .expect("no test panics while it holds this")
+    }
+
+    pub fn set_seat(&self, index: u32, seat: u8) {
+        let mut state = self.state();
+        state.version += 1;
+        let version = state.version;
+        state.log.push((version, index, seat));
+    }
+
+    pub fn set_pulse(&self, free: u64, held: u64, sold: u64) {
+        let mut state = self.state();
+        (state.pulse.free, state.pulse.held, state.pulse.sold) = (free, held, sold);
+    }
+
+    pub fn finish(&self, cursor: u64, holder: Holder) {
+        self.state().pulse.finished.push((cursor, holder));
+    }
+
+    pub fn signal(&self, signal: HoldSignal) {
+        self.signals.send(signal).expect("the gateway listens");
+    }
+
+    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
+        self.state().coverage.clone()
+    }
+}
+
+#[async_trait]
+impl Core for Bare {
+    fn router(&self) -> OpenApiRouter {
+        OpenApiRouter::new()
+    }
+
+    fn room_of(&self, _show: &str) -> Option<String> {
+        None
+    }
+
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
+        let cards = patterns.iter().map(|pattern| ShowCard {
+            show: pattern.replace('*', "1"),
+            title: "A show".into(),
+            starts_at: "2027-06-01T18:00:00Z".into(),
+            venue: "arena".into(),
+            currency: "EUR".into(),
+            seats: CELLS,
+        });
+        Ok(cards.collect())
+    }
+
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+        self.state().coverage = coverage;
+        Ok(())
+    }
+
+    async fn pulse(&self, _shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
+        let mut pulse = self.state().pulse.clone();
+        pulse
+            .finished
+            .retain(|(cursor, _)| *cursor > finished_after);
+        Ok(pulse)
+    }
+
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+        if show.starts_with("nowhere") {
+            return Ok(None);
+        }
+        let state = self.state();
+        let mut packed = vec![0; 2];
+        for (_, index, seat) in &state.log {
+            gateway::push::frame::set(&mut packed, *index, *seat);
+        }
+        Ok(Some(Snapshot {
+            version: state.version,
+            cells: CELLS,
+            packed: packed.into(),
+        }))
+    }
+
+    async fn changes(&self, _show: &str, since: u64) -> Result<Changes, Problem> {
+        let state = self.state();
+        if since >= state.version {
+            return Ok(Changes::None);
+        }
+        let newer = state.log.iter().filter(|(version, ..)| *version > since);
+        let cells: std::collections::BTreeMap<u32, u8> =
+            newer.map(|(_, index, seat)| (*index, *seat)).collect();
+        Ok(Changes::Delta {
+            from: since,
+            to: state.version,
+            cells: cells.into_iter().collect(),
+        })
+    }
+
+    fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {
+        self.signals.subscribe()
+    }
+}

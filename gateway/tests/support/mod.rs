@@ -1,0 +1,350 @@
+//! A gateway on a real listener over a stand-in for booking, and the visitors who use it.
+#![allow(dead_code, reason = "each test file uses its own part of the harness")]
+
+pub mod bare;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use gateway::app::App;
+use gateway::config::Sources;
+use gateway::upstream::Core;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+pub use bare::Bare;
+
+pub const PROMOTER: &str = "promoter-key-of-the-tests";
+pub const VIEWER: &str = "viewer-key-of-the-tests-ok";
+/// Nothing in a test takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Gateway {
+    pub address: SocketAddr,
+    pub core: Bare,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<tokio::task::JoinHandle<()>>,
+    pub client: reqwest::Client,
+}
+
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text)
+            .unwrap_or_else(|_| panic!("no JSON: {} {}", self.status, self.text))
+    }
+
+    /// A refusal: its status and code, after checking that it is a whole problem document.
+    pub fn refusal(&self) -> (u16, String) {
+        let problem = self.json();
+        assert_eq!(
+            self.headers["content-type"], "application/problem+json",
+            "{}",
+            self.text
+        );
+        for member in ["type", "title", "detail", "request_id"] {
+            assert!(
+                problem[member]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
+                "{member} in {}",
+                self.text
+            );
+        }
+        assert_eq!(problem["status"], self.status);
+        (
+            self.status,
+            problem["code"].as_str().expect("a code").to_owned(),
+        )
+    }
+}
+
+impl Gateway {
+    pub async fn start(data: &Path) -> Self {
+        Self::start_with(data, &[]).await
+    }
+
+    pub async fn start_with(data: &Path, settings: &[(&'static str, &str)]) -> Self {
+        let core = Bare::default();
+        let mut flags: BTreeMap<&'static str, String> = [
+            ("listen", "127.0.0.1:0".to_owned()),
+            ("data", data.display().to_string()),
+            ("promoter_key", PROMOTER.to_owned()),
+            ("viewer_key", VIEWER.to_owned()),
+        ]
+        .into();
+        flags.extend(
+            settings
+                .iter()
+                .map(|(knob, value)| (*knob, (*value).to_owned())),
+        );
+        let config = Sources {
+            flags,
+            ..Sources::default()
+        }
+        .resolve()
+        .expect("good settings");
+        let handle = core.clone();
+        let app = App::build(
+            &config,
+            async move |_| Ok(Arc::new(handle) as Arc<dyn Core>),
+        )
+        .await
+        .expect("it builds");
+        let address = app.address().expect("an address");
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(app.run(async {
+            let _ = stopped.await;
+        }));
+        Self {
+            address,
+            core,
+            stop: Some(stop),
+            running: Some(running),
+            client: reqwest::Client::new(),
+        }
+    }
+
+    /// Drains it, as SIGTERM would.
+    pub async fn stop(&mut self) {
+        self.begin_stop();
+        if let Some(running) = self.running.take() {
+            tokio::time::timeout(PATIENCE, running)
+                .await
+                .expect("it drains")
+                .expect("it does not panic");
+        }
+    }
+
+    pub fn begin_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        bearer: Option<&str>,
+        body: Option<Value>,
+    ) -> Answer {
+        let method = method.parse().expect("a method");
+        let mut request = self.client.request(method, self.url(path));
+        if let Some(bearer) = bearer {
+            request = request.bearer_auth(bearer);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        Self::read(request).await
+    }
+
+    pub async fn read(request: reqwest::RequestBuilder) -> Answer {
+        let answer = request.send().await.expect("an answer");
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        Answer {
+            status,
+            headers,
+            text: answer.text().await.expect("a body"),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, None, None).await
+    }
+
+    /// A room whose lobby is open; its draw is called by hand.
+    pub async fn open_room(&self, room: &str, changes: Value) {
+        let answer = self.put_room(room, changes).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+    }
+
+    pub async fn put_room(&self, room: &str, changes: Value) -> Answer {
+        let mut document = json!({
+            "title": room, "shows": [format!("{room}-*")], "opens_at": "2020-01-01T00:00:00Z",
+            "draw_at": "2099-01-01T00:00:00Z", "per_s": 1000, "max_inside": 1000,
+        });
+        for (field, value) in changes.as_object().expect("an object") {
+            document[field] = value.clone();
+        }
+        self.call(
+            "PUT",
+            &format!("/v1/promoter/rooms/{room}"),
+            Some(PROMOTER),
+            Some(document),
+        )
+        .await
+    }
+
+    pub async fn by_hand(&self, room: &str, what: &str) {
+        let answer = self
+            .call(
+                "POST",
+                &format!("/v1/promoter/rooms/{room}/{what}"),
+                Some(PROMOTER),
+                None,
+            )
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+
+    pub async fn join(&self, room: &str, body: Value) -> Answer {
+        self.call(
+            "POST",
+            &format!("/v1/rooms/{room}/places"),
+            None,
+            Some(body),
+        )
+        .await
+    }
+
+    /// Somebody new in the line: the place's JWT, and the number.
+    pub async fn newcomer(&self, room: &str) -> (String, u64) {
+        let answer = self.join(room, json!({})).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        let joined = answer.json();
+        (
+            joined["place"].as_str().expect("a place").to_owned(),
+            joined["number"].as_u64().expect("a number"),
+        )
+    }
+
+    pub async fn place(&self, room: &str, place: &str) -> Value {
+        self.call("GET", &format!("/v1/rooms/{room}/place"), Some(place), None)
+            .await
+            .json()
+    }
+
+    /// Asks until the answer satisfies, as a polling page would.
+    pub async fn until(
+        &self,
+        path: &str,
+        bearer: Option<&str>,
+        mut done: impl FnMut(&Value) -> bool,
+    ) -> Value {
+        let asking = async {
+            loop {
+                let answer = self.call("GET", path, bearer, None).await;
+                if answer.status == 200 && done(&answer.json()) {
+                    return answer.json();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, asking)
+            .await
+            .unwrap_or_else(|_| panic!("{path} never came to it"))
+    }
+
+    pub async fn until_drawn(&self, room: &str) -> Value {
+        self.until(&format!("/v1/rooms/{room}/draw"), None, |record| {
+            !record["seed"].is_null()
+        })
+        .await
+    }
+
+    pub async fn until_called(&self, room: &str, place: &str) -> Value {
+        self.until(&format!("/v1/rooms/{room}/place"), Some(place), |place| {
+            place["state"] == "called"
+        })
+        .await
+    }
+
+    pub async fn socket(&self, room: &str, place: &str) -> Result<Socket, u16> {
+        let mut request = format!("ws://{}/v1/rooms/{room}/live", self.address)
+            .into_client_request()
+            .expect("an address");
+        let protocols = format!("fairgate.v1, place.{place}")
+            .parse()
+            .expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocols);
+        Self::connect(request).await
+    }
+
+    pub async fn connect(
+        request: tokio_tungstenite::tungstenite::http::Request<()>,
+    ) -> Result<Socket, u16> {
+        match tokio_tungstenite::connect_async(request).await {
+            Ok((stream, response)) => {
+                let echoed = response.headers().get("sec-websocket-protocol");
+                Ok(Socket {
+                    echoed: echoed.map(|value| value.to_str().expect("text").to_owned()),
+                    stream,
+                })
+            }
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("no socket: {error}"),
+        }
+    }
+}
+
+pub struct Socket {
+    pub echoed: Option<String>,
+    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl Socket {
+    async fn next(&mut self) -> Message {
+        let next = tokio::time::timeout(PATIENCE, self.stream.next())
+            .await
+            .expect("a frame in time");
+        next.expect("not ended").expect("a whole frame")
+    }
+
+    /// The next text frame of that type; others are passed over.
+    pub async fn frame(&mut self, kind: &str) -> Value {
+        loop {
+            if let Message::Text(text) = self.next().await {
+                let frame: Value = serde_json::from_str(&text).expect("JSON");
+                if frame["type"] == kind {
+                    return frame;
+                }
+            }
+        }
+    }
+
+    pub async fn binary(&mut self) -> Vec<u8> {
+        loop {
+            if let Message::Binary(bytes) = self.next().await {
+                return bytes.to_vec();
+            }
+        }
+    }
+
+    pub async fn closed(&mut self) -> CloseFrame {
+        loop {
+            if let Message::Close(frame) = self.next().await {
+                return frame.expect("a code and a reason");
+            }
+        }
+    }
+
+    pub async fn say(&mut self, text: &str) {
+        self.send(Message::text(text)).await;
+    }
+
+    pub async fn send(&mut self, message: Message) {
+        self.stream.send(message).await.expect("it is sent");
+    }
+}

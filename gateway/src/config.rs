@@ -98,8 +98,8 @@ const KNOBS: &[&str] = &[
     "booking_url",
 ];
 
-/// A key that can be guessed opens everything.
-const KEY_CHARS_MIN: usize = 16;
+/// A key that can be guessed opens everything: shorter ones are warned of.
+const KEY_CHARS_ENOUGH: usize = 16;
 
 impl Sources {
     /// The process's own environment.
@@ -292,10 +292,9 @@ impl Reader {
     }
 
     fn key(&mut self, knob: &str) -> Option<Key> {
-        let what = format!("a key: at least {KEY_CHARS_MIN} visible characters without spaces");
-        self.take(knob, None, &what, |text| {
-            let good =
-                text.len() >= KEY_CHARS_MIN && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let what = "a key: visible characters without spaces";
+        self.take(knob, None, what, |text| {
+            let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
             good.then(|| Some(Key(text.to_owned())))
         })
     }
@@ -332,6 +331,21 @@ impl Config {
                 "no promoter key is set, so nothing can be changed: set FAIRGATE_PROMOTER_KEY"
                     .to_owned(),
             );
+        }
+        let keys = [
+            ("FAIRGATE_PROMOTER_KEY", &self.promoter_key),
+            ("FAIRGATE_VIEWER_KEY", &self.viewer_key),
+            ("FAIRGATE_DOOR_KEY", &self.door_key),
+        ];
+        for (name, key) in keys {
+            if key
+                .as_ref()
+                .is_some_and(|key| key.0.len() < KEY_CHARS_ENOUGH)
+            {
+                warnings.push(format!(
+                    "{name} is short enough to be guessed: give it {KEY_CHARS_ENOUGH} characters or more"
+                ));
+            }
         }
         warnings
     }
@@ -377,7 +391,7 @@ mod tests {
         let bad = sources(&[
             ("FAIRGATE_LISTEN", "here"),
             ("FAIRGATE_JOINS_PER_S", "0"),
-            ("FAIRGATE_PROMOTER_KEY", "hunter2"),
+            ("FAIRGATE_PROMOTER_KEY", "hunter 2"),
             ("FAIRGATE_PAYMENTS", "cash"),
             ("FAIRGATE_REDIS_URL", "redis://x"),
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
@@ -393,7 +407,21 @@ mod tests {
         ] {
             assert!(told.contains(name), "{name} in {told}");
         }
-        assert!(!told.contains("hunter2"), "{told}");
+        assert!(!told.contains("hunter 2"), "{told}");
+    }
+
+    #[test]
+    fn a_key_that_can_be_guessed_is_taken_and_warned_of() {
+        let config = sources(&[("FAIRGATE_PROMOTER_KEY", "hunter2")])
+            .resolve()
+            .expect("good");
+        let warnings = config.warnings();
+        assert!(
+            warnings
+                .iter()
+                .any(|told| told.starts_with("FAIRGATE_PROMOTER_KEY is short")),
+            "{warnings:?}"
+        );
     }
 
     #[test]

@@ -70,9 +70,10 @@ async fn one_beat(
             room.hub().draw(room, now);
         }
     }
+    // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
     let due = beats
         .released
-        .is_none_or(|at| at.elapsed() >= RELEASE_EVERY);
+        .is_none_or(|at| at.elapsed() + BEAT / 2 >= RELEASE_EVERY);
     if due || nudged {
         let pulse = if due {
             measure(rooms, room, beats).await?

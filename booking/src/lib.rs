@@ -16,4 +16,5 @@ pub mod payments;
 pub mod router;
 pub mod store;
 pub mod tickets;
+pub mod unbuilt;
 pub mod wake;

@@ -10,6 +10,7 @@ use crate::holds::http::{self as holds, HoldRoutes};
 use crate::orders::http::{self as orders, OrderRoutes};
 use crate::payments::http::{self as payments, PaymentRoutes};
 use crate::tickets::http::{self as tickets, TicketRoutes};
+use crate::unbuilt;
 
 /// Bodies of visitors' calls, in bytes.
 const BODY_MAX: usize = 64 * 1024;
@@ -75,6 +76,7 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .merge(orders)
         .merge(payments)
         .merge(tickets)
+        .merge(OpenApiRouter::from(unbuilt::router()))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .merge(promoter)
 }

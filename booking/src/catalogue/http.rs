@@ -171,7 +171,10 @@ pub async fn list(
         .into_iter()
         .filter(|show| wanted(show))
         .collect();
-    let page = query.page.unwrap_or(1).max(1);
+    let page = query.page.unwrap_or(1);
+    if page == 0 {
+        return Err(Problem::field("page", "page: pages are counted from 1."));
+    }
     let shown = found
         .iter()
         .skip((page - 1).saturating_mul(PAGE))
@@ -220,12 +223,13 @@ pub async fn seatmap(
     let cached = headers
         .get(header::IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok());
+    // The address does not name the plan's version, so what may be kept unasked is short; the tag does the rest.
     let common = [
         (header::ETAG, tag),
         (header::VARY, HeaderValue::from_static("accept")),
         (
             header::CACHE_CONTROL,
-            HeaderValue::from_static("public, max-age=60, must-revalidate"),
+            HeaderValue::from_static("public, max-age=60, immutable"),
         ),
     ];
     if cached.is_some_and(|cached| {

@@ -89,6 +89,19 @@ impl HoldAsk {
                     "best: ask for the best available or for named seats, not for both. Nothing was held.",
                 ));
             }
+            for (field, set) in [
+                ("best.channels", best.channels.is_some()),
+                ("best.ignore_channels", best.ignore_channels),
+            ] {
+                if set {
+                    return Err(Problem::not_available(
+                        field,
+                        format!(
+                            "{field}: this version has no sales channels; leave it out. Nothing was held."
+                        ),
+                    ));
+                }
+            }
             if best.quantity > limit {
                 return Err(limit_exceeded(0, u64::from(best.quantity), limit));
             }
@@ -188,13 +201,13 @@ fn seats_by_label(
     let (mut seats, mut strangers, mut blocked) =
         (Vec::with_capacity(labels.len()), Vec::new(), Vec::new());
     for (i, label) in labels.iter().enumerate() {
-        let Some(seat) = map
-            .index_of(label)
-            .filter(|seat| map.area_of(*seat).is_none())
-        else {
+        let Some(seat) = map.index_of(label) else {
             strangers.push(label.clone());
             continue;
         };
+        if let Some(area) = map.area_of(seat) {
+            return Err(standing(&format!("{field}[{i}]"), label, &area.label));
+        }
         if !seen.insert(seat) {
             return Err(twice(&format!("{field}[{i}]"), label));
         }
@@ -217,6 +230,20 @@ fn seats_by_label(
         );
     }
     Ok(seats)
+}
+
+fn standing(field: &str, label: &str, area: &str) -> Problem {
+    let detail = format!(
+        "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
+    );
+    Problem::new(
+        422,
+        "unknown_seat",
+        "A standing place is not a seat",
+        detail,
+    )
+    .with("field", field)
+    .with("area", area)
 }
 
 fn twice(field: &str, label: &str) -> Problem {

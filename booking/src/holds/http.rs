@@ -158,11 +158,16 @@ pub async fn change(
 ) -> Result<Answer, Problem> {
     let (show, id) = routes.hold(&hold).await?;
     let now_ms = routes.clock.now_ms();
-    let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
-    let hold = routes
-        .desk
-        .change(&show, pass.holder(), &id, &change)
-        .await?;
+    // A pass that ran out gives seats back; it takes no new ones.
+    let visitor = if change.add.is_empty() {
+        routes
+            .door
+            .pass(&headers, &show.id, now_ms / 1_000)?
+            .holder()
+    } else {
+        routes.door.live(&headers, &show.id, now_ms / 1_000)?.sub
+    };
+    let hold = routes.desk.change(&show, visitor, &id, &change).await?;
     Answer::json(200, &HoldView::new(&show, hold, now_ms))
 }
 

@@ -60,7 +60,7 @@ pub struct Scanned {
     test: bool,
 }
 
-/// Reads a ticket; `.svg` is its QR code, `.ics` its calendar entry.
+/// Reads a ticket. With `.svg` behind the id the answer is its QR code, with `.ics` its calendar entry.
 #[utoipa::path(get, path = "/v1/tickets/{ticket}", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = TicketView), (status = 403), (status = 404)))]
 pub async fn read(

@@ -134,3 +134,18 @@ async fn a_basket_given_back_is_free_at_once() {
     app.ask(delete(&path).by(&ana)).await.is(204);
     app.hold(&ben, &["A-1", "A-2"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_ran_out_gives_seats_back_and_takes_no_new_ones() {
+    let (app, ana, _ben) = opened_with(json!({"hold_s": 1_200})).await;
+    let hold = app.hold(&ana, &["A-1", "A-2", "A-3"]).await;
+    let path = format!("/v1/holds/{}", text(&hold, "hold"));
+    app.clock.advance_ms(700_000);
+    let change = |body: Value| patch(&path, &body).by(&ana);
+    let more = app.ask(change(json!({"add": ["A-4"]}))).await;
+    more.problem(401, "pass_expired");
+    let left = app.ask(change(json!({"remove": ["A-3"]}))).await.is(200);
+    assert_eq!(left["seats"].as_array().map(Vec::len), Some(2));
+    let order = format!("{path}/order");
+    app.ask(post(&order, &buyer()).by(&ana)).await.is(201);
+}

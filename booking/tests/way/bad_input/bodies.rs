@@ -75,6 +75,8 @@ async fn wishes_that_cannot_be_met_are_refused() {
             "an unknown area": hold(json!({"areas": [{"label": "GA", "quantity": 1}]})) => 422 unknown_seat;
             "an unknown category": hold(json!({"best": {"quantity": 1, "categories": ["x"]}})) => 422 invalid_field;
             "an endless category": hold(json!({"best": {"quantity": 1, "categories": ["x".repeat(50_000)]}})) => 422 invalid_field;
+            "sales channels": hold(json!({"best": {"quantity": 1, "channels": ["x"]}})) => 422 not_available;
+            "no regard for channels": hold(json!({"best": {"quantity": 1, "ignore_channels": true}})) => 422 not_available;
             "an unknown zone": hold(json!({"best": {"quantity": 1, "zone": "x"}})) => 422 invalid_field;
             "an unknown section": hold(json!({"best": {"quantity": 1, "sections": ["x"]}})) => 422 invalid_field;
             "more accessible than seats": hold(json!({"best": {"quantity": 1, "accessible": 2}})) => 422 invalid_field;

@@ -70,6 +70,9 @@ async fn who_may_not_is_refused() {
         "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 422 not_available;
         "an exchange": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 not_available;
         "a consent": post(&format!("/v1/orders/{done}/consent"), &json!({})).by(&key) => 422 not_available;
+        "a waitlist": post("/v1/shows/night-1/waitlist", &json!({"quantity": 1})) => 422 not_available;
+        "a train": get("/v1/rail/stations?q=a") => 422 not_available;
+        "a film": get("/v1/cinema/cities") => 422 not_available;
         "a lookup by e-mail": post("/v1/orders/lookup", &json!({})) => 422 not_available;
     };
     scene.refuses(rows).await;

@@ -12,7 +12,10 @@ use gateway::config::{Config, Key, Payments, Sources};
 use gateway::onsale::{self, Target};
 use gateway::{demo, draw, upstream};
 use rand::RngExt;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -80,18 +83,32 @@ fn main() -> ExitCode {
     {
         return draw::verify::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
-    let filter = EnvFilter::try_from_env("FAIRGATE_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("warn,gateway=info,booking=info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+    start_log();
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("gateway: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Logs to the terminal; FAIRGATE_LOG names levels by target, as in "warn,gateway=debug".
+fn start_log() {
+    let standard = || {
+        Targets::new()
+            .with_default(Level::WARN)
+            .with_targets([("gateway", Level::INFO), ("booking", Level::INFO)])
+    };
+    let wanted = std::env::var("FAIRGATE_LOG").ok();
+    let targets = wanted.as_deref().map(str::parse::<Targets>);
+    let unread = matches!(targets, Some(Err(_)));
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
+        .with(targets.and_then(Result::ok).unwrap_or_else(standard))
+        .init();
+    if unread {
+        tracing::warn!("FAIRGATE_LOG cannot be read; it looks like warn,gateway=debug");
     }
 }
 

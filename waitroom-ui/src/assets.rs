@@ -10,17 +10,17 @@ use rust_embed::RustEmbed;
 use sha2::{Digest, Sha256};
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/style"]
+#[folder = "style"]
 #[prefix = "style/"]
 struct Style;
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/script"]
+#[folder = "script"]
 #[prefix = "script/"]
 struct Script;
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/icon"]
+#[folder = "icon"]
 #[prefix = "icon/"]
 struct Icon;
 

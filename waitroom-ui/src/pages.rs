@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{assets, filters, texts};
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/pages"]
+#[folder = "pages"]
 struct Files;
 
 /// Why a page could not be rendered: there is no page of that name, or its context has another shape than it expects.

@@ -6,7 +6,7 @@ use rust_embed::RustEmbed;
 use serde_json::Value;
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/text"]
+#[folder = "text"]
 struct Files;
 
 /// What every page is written in first, and what stands in for a language without a file.

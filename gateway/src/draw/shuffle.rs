@@ -83,31 +83,16 @@ pub fn both_alone(seed: &Digest, n: u32) -> Drawn {
     Drawn { line, ranks }
 }
 
-/// The seed's words, taken a block at a time: a call per word would cost more than the word.
+/// The seed's words. The generator keeps a block of its own, so nothing is buffered here again.
 struct Keystream {
     rng: ChaCha20Rng,
-    block: [u8; 4096],
-    at: usize,
 }
 
 impl Keystream {
     fn new(seed: &Digest) -> Self {
         Self {
             rng: ChaCha20Rng::from_seed(seed.0),
-            block: [0; 4096],
-            at: 4096,
         }
-    }
-
-    #[inline]
-    fn word(&mut self) -> u32 {
-        if self.at == self.block.len() {
-            self.rng.fill_bytes(&mut self.block);
-            self.at = 0;
-        }
-        let bytes = &self.block[self.at..self.at + 4];
-        self.at += 4;
-        u32::from_le_bytes(bytes.try_into().expect("four bytes were sliced"))
     }
 
     /// An even choice among `0..bound` (`bound` ≥ 2). A word is rejected when the multiple of `bound` at or under
@@ -115,7 +100,7 @@ impl Keystream {
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {
-            let word = self.word();
+            let word = self.rng.next_u32();
             let rest = word % bound;
             if word - rest <= bound.wrapping_neg() {
                 return rest;

@@ -1,0 +1,306 @@
+//! Bad input to the line's calls, one row a case: each is refused with a problem that helps, and changes nothing.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Answer, PROMOTER_KEY, Promoter, Server, VIEWER_KEY, Visitor, in_seconds, room,
+};
+
+/// Who asks.
+#[derive(Clone, Copy)]
+enum Who {
+    /// Without any credential.
+    Nobody,
+    /// With a good place.
+    Place,
+    /// With the promoter's key.
+    Promoter,
+    /// With this as Bearer.
+    Bearer(&'static str),
+}
+
+/// A request and what it must meet.
+type Row = (
+    &'static str,
+    Who,
+    Method,
+    &'static str,
+    String,
+    (u16, &'static str),
+);
+
+/// What nobody's bad input may change.
+async fn state(server: &Server) -> Value {
+    let promoter = Promoter::of(server);
+    let mut room = promoter.room("sale").await;
+    // Counted once a second: the exact picture is compared below, and who joined by the next number given.
+    for lagging in ["seats", "joined", "waiting"] {
+        room[lagging] = Value::Null;
+    }
+    let seats = Answer::of(
+        server
+            .http
+            .get(server.at("/v1/shows/night/seats"))
+            .header("accept", "application/json"),
+    );
+    json!({
+        "room": room,
+        "rooms": server.get("/v1/rooms").await.expect(200)["rooms"].as_array().map(Vec::len),
+        "document": promoter.get("rooms/sale").await.expect(200),
+        "audit": promoter.get("rooms/sale/audit").await.expect(200),
+        "seats": seats.await.expect("an answer").expect(200),
+        "show": server.get("/v1/shows/night").await.expect(200),
+    })
+}
+
+// One row a line reads as the table it is.
+#[rustfmt::skip]
+fn rows() -> Vec<Row> {
+    use Who::{Bearer, Nobody, Place, Promoter};
+    let places = "/v1/rooms/sale/places";
+    let sale = "/v1/promoter/rooms/sale";
+    let fresh = "/v1/promoter/rooms/fresh";
+    let text = |value: Value| value.to_string();
+    let document = |change: Value| room("other-show", change).to_string();
+    let mut rows: Vec<Row> = vec![
+        ("broken JSON", Nobody, Method::POST, places, "{\"secret\":".into(), (400, "invalid_json")),
+        ("a list", Nobody, Method::POST, places, "[]".into(), (422, "invalid_field")),
+        ("an unknown field", Nobody, Method::POST, places, text(json!({"sekret": "ab"})), (422, "unknown_field")),
+        ("a secret that is a number", Nobody, Method::POST, places, text(json!({"secret": 7})), (422, "invalid_field")),
+        ("a short secret", Nobody, Method::POST, places, text(json!({"secret": "ab"})), (422, "invalid_field")),
+        ("a secret that is no hex", Nobody, Method::POST, places, text(json!({"secret": "z".repeat(64)})), (422, "invalid_field")),
+        ("a key, unbuilt", Nobody, Method::POST, places, text(json!({"key": {"kty": "EC"}})), (422, "not_available")),
+        ("a lane, unbuilt", Nobody, Method::POST, places, text(json!({"lane": "members"})), (422, "not_available")),
+        ("an oversized body", Nobody, Method::POST, places, format!("{{\"secret\":\"{}\"}}", "a".repeat(100_000)), (413, "body_too_large")),
+        ("an unknown room", Nobody, Method::POST, "/v1/rooms/nowhere/places", "{}".into(), (404, "not_found")),
+        ("an unknown path", Nobody, Method::GET, "/v1/nowhere", String::new(), (404, "not_found")),
+        ("a wrong method", Nobody, Method::PUT, places, "{}".into(), (405, "method_not_allowed")),
+        ("a place nobody showed", Nobody, Method::GET, "/v1/rooms/sale/place", String::new(), (401, "place_required")),
+        ("a pass for no place", Nobody, Method::POST, "/v1/rooms/sale/pass", String::new(), (401, "place_required")),
+        ("leaving without a place", Nobody, Method::DELETE, "/v1/rooms/sale/place", String::new(), (401, "place_required")),
+        ("a place before its turn", Place, Method::POST, "/v1/rooms/sale/pass", String::new(), (409, "not_called")),
+        ("rubbish as a place", Bearer("rubbish"), Method::GET, "/v1/rooms/sale/place", String::new(), (401, "place_invalid")),
+        ("a socket without an upgrade", Place, Method::GET, "/v1/rooms/sale/live", String::new(), (400, "not_a_websocket")),
+        ("a number that is none", Nobody, Method::GET, "/v1/rooms/sale/draw/proof/abc", String::new(), (409, "not_frozen")),
+        ("verify without a pass", Nobody, Method::GET, "/v1/verify?room=sale", String::new(), (401, "pass_invalid")),
+        ("verify without a room", Nobody, Method::GET, "/v1/verify", String::new(), (400, "invalid_query")),
+        ("a room put by nobody", Nobody, Method::PUT, fresh, document(json!({})), (401, "key_required")),
+        ("a room put by a place", Place, Method::PUT, fresh, document(json!({})), (401, "key_invalid")),
+        ("a room put by a viewer", Bearer(VIEWER_KEY), Method::PUT, fresh, document(json!({})), (403, "key_role")),
+        ("a draw by a viewer", Bearer(VIEWER_KEY), Method::POST, "/v1/promoter/rooms/sale/draw", String::new(), (403, "key_role")),
+        ("a report for nobody", Nobody, Method::GET, "/v1/promoter/rooms/sale/report", String::new(), (401, "key_required")),
+        ("a room without a title", Promoter, Method::PUT, fresh, document(json!({"title": ""})), (422, "invalid_field")),
+        ("a room with a bad time", Promoter, Method::PUT, fresh, document(json!({"opens_at": "tomorrow"})), (422, "invalid_field")),
+        ("a room drawn before it opens", Promoter, Method::PUT, fresh, document(json!({"draw_at": in_seconds(-3_600)})), (422, "invalid_field")),
+        ("an unknown field of a room", Promoter, Method::PUT, fresh, document(json!({"colour": "red"})), (422, "unknown_field")),
+        ("a pace that is a word", Promoter, Method::PUT, fresh, document(json!({"per_s": "fast"})), (422, "invalid_field")),
+        ("a negative pace", Promoter, Method::PATCH, sale, text(json!({"per_s": -1})), (422, "invalid_field")),
+        ("an unknown live setting", Promoter, Method::PATCH, sale, text(json!({"speed": 3})), (422, "unknown_field")),
+        ("the automatic pace", Promoter, Method::PATCH, sale, text(json!({"mode": "auto"})), (422, "not_available")),
+        ("a report as a picture", Promoter, Method::GET, "/v1/promoter/rooms/sale/report?format=png", String::new(), (422, "invalid_field")),
+        ("an unknown room's report", Promoter, Method::GET, "/v1/promoter/rooms/nowhere/report", String::new(), (404, "not_found")),
+        ("a hold without a pass", Nobody, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (429, "waiting_room")),
+        ("a hold with a place", Place, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (401, "pass_invalid")),
+    ];
+    for (field, value) in [
+        ("mode", json!("auto")),
+        ("binding", json!("device")),
+        ("challenge", json!("pow")),
+        ("beacon", json!("drand")),
+    ] {
+        rows.push((
+            field,
+            Promoter,
+            Method::PUT,
+            fresh,
+            document(json!({field: value})),
+            (422, "not_available"),
+        ));
+    }
+    let lanes = json!({"lane": [{"id": "members", "share": 0.3}]});
+    rows.push((
+        "lanes",
+        Promoter,
+        Method::PUT,
+        fresh,
+        document(lanes),
+        (422, "not_available"),
+    ));
+    rows
+}
+
+fn request(server: &Server, ana: &Visitor<'_>, row: &Row) -> RequestBuilder {
+    let (_, who, method, path, body, _) = row;
+    let mut request = server.http.request(method.clone(), server.at(path));
+    request = match who {
+        Who::Nobody => request,
+        Who::Place => request.bearer_auth(&ana.place),
+        Who::Promoter => request.bearer_auth(PROMOTER_KEY),
+        Who::Bearer(what) => request.bearer_auth(what),
+    };
+    if body.len() > 64 << 10 {
+        // A server that will not read a body to its end closes; nobody else should be on that connection.
+        request = request.header("connection", "close");
+    }
+    if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
+        request = request
+            .header("content-type", "application/json")
+            .body(body.clone());
+    }
+    request
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_input_is_refused_with_a_problem_that_helps_and_changes_nothing() {
+    let server = Server::start().await;
+    Promoter::of(&server)
+        .on_sale("4x10", json!({}), json!({}))
+        .await;
+    let ana = Visitor::joined(&server, "sale").await;
+    let before = state(&server).await;
+    let mut wrong = Vec::new();
+    let rows = rows();
+    for row in &rows {
+        let (name, .., (status, code)) = row;
+        let answer = Answer::of(request(&server, &ana, row))
+            .await
+            .expect("an answer");
+        wrong.extend(
+            answer
+                .fault(*status, code)
+                .map(|fault| format!("{name}: {fault}")),
+        );
+        if state(&server).await != before {
+            wrong.push(format!("{name}: something changed"));
+        }
+    }
+    let next = Visitor::joined(&server, "sale").await.number;
+    assert_eq!(next, 1, "a number was given to somebody who was refused");
+    assert!(
+        wrong.is_empty(),
+        "{} of {} rows:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
+    eprintln!(
+        "FIGURE {} kinds of bad input refused by the line's calls, nothing changed",
+        rows.len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_faults_of_a_room_are_named_at_once() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let document = json!({
+        "title": "", "shows": [], "opens_at": "soon", "method": "lottery", "per_s": 0, "max_inside": 0,
+        "pass_s": -5, "codes": "maybe", "mode": "auto", "binding": "device",
+    });
+    let problem = promoter
+        .put("rooms/sale", &document)
+        .await
+        .refused(422, "invalid_field");
+    let named: Vec<_> = problem["problems"]
+        .as_array()
+        .expect("problems")
+        .iter()
+        .map(|one| one["field"].clone())
+        .collect();
+    for field in [
+        "title",
+        "shows",
+        "opens_at",
+        "draw_at",
+        "method",
+        "per_s",
+        "max_inside",
+        "pass_s",
+        "codes",
+        "mode",
+        "binding",
+    ] {
+        assert!(
+            named.contains(&json!(field)),
+            "{field} is not among {named:?}"
+        );
+    }
+    server.get("/v1/rooms/sale").await.refused(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_site_cannot_use_a_visitors_cookies() {
+    let server = Server::start().await;
+    Promoter::of(&server)
+        .on_sale("4x10", json!({}), json!({}))
+        .await;
+    let ana = Visitor::joined(&server, "sale").await;
+    let before = state(&server).await;
+    let cookie = format!("fairgate_place_sale={}", ana.place);
+    for (header, value) in [
+        ("origin", "https://evil.example"),
+        ("sec-fetch-site", "cross-site"),
+        ("origin", "null"),
+    ] {
+        for (method, what) in [
+            (Method::POST, "places"),
+            (Method::POST, "pass"),
+            (Method::DELETE, "place"),
+        ] {
+            let address = server.at(&format!("/v1/rooms/sale/{what}"));
+            let request = server
+                .http
+                .request(method, address)
+                .header("cookie", &cookie)
+                .header(header, value);
+            let answer = Answer::of(request.json(&json!({})))
+                .await
+                .expect("an answer");
+            answer.refused(403, "origin_refused");
+        }
+    }
+    let forms = server
+        .http
+        .post(server.at("/r/sale/leave"))
+        .header("cookie", &cookie)
+        .header("origin", "https://evil.example");
+    assert_eq!(Answer::of(forms).await.expect("an answer").status, 403);
+    assert_eq!(state(&server).await, before);
+    let own = server
+        .http
+        .post(server.at("/v1/rooms/sale/places"))
+        .header("cookie", &cookie)
+        .header("origin", &server.url);
+    Answer::of(own.json(&json!({})))
+        .await
+        .expect("an answer")
+        .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_joins_from_one_network_are_put_off_and_told_when_to_come_back() {
+    let server =
+        Server::with(&[("FAIRGATE_JOINS_PER_S", "1"), ("FAIRGATE_JOINS_BURST", "3")]).await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let mut put_off = 0;
+    for _ in 0..8 {
+        let visitor = Visitor::new(&server, "sale");
+        let answer = visitor
+            .post("places", &json!({"secret": visitor.secret}))
+            .await;
+        if answer.status != 201 {
+            answer.refused(429, "too_many_joins");
+            assert!(
+                answer
+                    .header("retry-after")
+                    .parse::<u64>()
+                    .is_ok_and(|seconds| seconds >= 1)
+            );
+            put_off += 1;
+        }
+    }
+    assert!(put_off >= 3, "{put_off} of 8 were put off");
+    promoter.joined("sale", 8 - put_off).await;
+}

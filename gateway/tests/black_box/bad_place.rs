@@ -1,0 +1,241 @@
+//! Places, passes and holders that are not one's own: tampered, foreign, stale, or merely public.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Promoter, Server, Visitor, room, show};
+
+/// A signed text with one letter in the middle changed.
+fn tampered(signed: &str) -> String {
+    let mut bytes = signed.as_bytes().to_vec();
+    let middle = bytes.len() / 2;
+    bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
+    String::from_utf8(bytes).expect("letters")
+}
+
+async fn ask(server: &Server, method: Method, path: &str, bearer: &str) -> Answer {
+    let request = server
+        .http
+        .request(method, server.at(path))
+        .bearer_auth(bearer)
+        .json(&json!({}));
+    Answer::of(request).await.expect("an answer")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tampered_or_a_foreign_place_is_no_place() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter
+        .put("rooms/other", &room("day*", json!({})))
+        .await
+        .expect(201);
+    let ana = Visitor::joined(&server, "sale").await;
+    let foreign = Visitor::joined(&server, "other").await;
+    for bad in [
+        tampered(&ana.place),
+        foreign.place.clone(),
+        format!("{}x", ana.place),
+        "a.b.c".to_owned(),
+    ] {
+        for (method, path) in [
+            (Method::GET, "/v1/rooms/sale/place"),
+            (Method::POST, "/v1/rooms/sale/pass"),
+            (Method::DELETE, "/v1/rooms/sale/place"),
+        ] {
+            ask(&server, method, path, &bad)
+                .await
+                .refused(401, "place_invalid");
+        }
+    }
+    // Another installation's place: right in every way but the key it was signed with.
+    let elsewhere = Server::start().await;
+    Promoter::of(&elsewhere)
+        .on_sale("4x10", json!({}), json!({}))
+        .await;
+    let stranger = Visitor::joined(&elsewhere, "sale").await;
+    ask(
+        &server,
+        Method::GET,
+        "/v1/rooms/sale/place",
+        &stranger.place,
+    )
+    .await
+    .refused(401, "place_invalid");
+    promoter.joined("sale", 1).await;
+    assert_eq!(
+        ana.look().await["state"],
+        "waiting",
+        "her place is untouched"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_published_holder_hash_opens_nothing() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let mut ana = Visitor::joined(&server, "sale").await;
+    promoter.draw("sale").await;
+    let proof = server
+        .get(&format!("/v1/rooms/sale/draw/proof/{}", ana.number))
+        .await
+        .expect(200);
+    let published = proof["holder"].as_str().expect("a holder").to_owned();
+    assert_eq!(published, ana.holder());
+
+    // As a secret it is merely some 32 bytes: a new place, behind hers.
+    let mallory = Visitor {
+        secret: published.clone(),
+        ..Visitor::new(&server, "sale")
+    };
+    let joined = mallory
+        .post("places", &json!({"secret": published}))
+        .await
+        .expect(201);
+    assert_ne!(joined["number"], json!(ana.number));
+    // As a place or a pass it is nothing at all.
+    for (method, path) in [
+        (Method::GET, "place"),
+        (Method::POST, "pass"),
+        (Method::DELETE, "place"),
+    ] {
+        let path = format!("/v1/rooms/sale/{path}");
+        ask(&server, method.clone(), &path, &published)
+            .await
+            .refused(401, "place_invalid");
+        let cookie = format!("fairgate_place_sale={published}");
+        let request = server
+            .http
+            .request(method, server.at(&path))
+            .header("cookie", cookie);
+        Answer::of(request)
+            .await
+            .expect("an answer")
+            .refused(401, "place_invalid");
+    }
+    ask(&server, Method::POST, "/v1/shows/night/holds", &published)
+        .await
+        .refused(401, "pass_invalid");
+    ana.claim().await;
+}
+
+/// The seats as everybody sees them.
+async fn seats(server: &Server) -> Value {
+    let request = server
+        .http
+        .get(server.at("/v1/shows/night/seats"))
+        .header("accept", "application/json");
+    Answer::of(request).await.expect("an answer").expect(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tampered_foreign_or_stale_pass_holds_nothing() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale("4x10", json!({}), json!({"pass_s": 10}))
+        .await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let everyday = Visitor::admitted(&server, "everyday").await;
+    let before = seats(&server).await;
+    let hold = async |pass: &str| {
+        let request = server
+            .http
+            .post(server.at("/v1/shows/night/holds"))
+            .bearer_auth(pass);
+        Answer::of(request.json(&json!({"seats": ["A-1"]})))
+            .await
+            .expect("an answer")
+    };
+    for bad in [&tampered(&ana.pass), &everyday.pass, &ana.place] {
+        hold(bad).await.refused(401, "pass_invalid");
+    }
+    assert_eq!(seats(&server).await, before);
+
+    // A pass that ran out takes nothing new, but finishes what it began.
+    let held = ana.hold("night", &json!({"seats": ["B-1", "B-2"]})).await;
+    let expired =
+        crate::harness::until("the pass runs out", crate::harness::DEADLINE, async || {
+            let answer = Answer::of(ana.booking(Method::GET, "/v1/verify?room=sale"))
+                .await
+                .expect("an answer");
+            (answer.status == 401).then_some(answer)
+        })
+        .await;
+    expired.refused(401, "pass_expired");
+    hold(&ana.pass).await.refused(401, "pass_expired");
+    let ordered = ana.order(&held).await;
+    ana.settle(&ordered, "approve").await.expect(200);
+    ana.order_is(&ordered, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_elses_hold_order_and_ticket_stay_shut() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    promoter
+        .put("shows/day", &show("hall", json!({})))
+        .await
+        .expect(200);
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let held = ana.hold("night", &json!({"seats": ["A-1"]})).await;
+    let bens = ben.hold("night", &json!({"seats": ["B-1"]})).await;
+    let (hold, order) = (
+        format!("/v1/holds/{}", held.hold),
+        format!("/v1/holds/{}/order", held.hold),
+    );
+    for (method, path, body) in [
+        (Method::GET, hold.clone(), json!({})),
+        (Method::DELETE, hold.clone(), json!({})),
+        (Method::PATCH, hold.clone(), json!({"remove": ["A-1"]})),
+        (Method::POST, format!("{hold}/extend"), json!({})),
+        (Method::POST, order, crate::harness::buyer()),
+    ] {
+        let answer = ben.send(method, &path, &body).await;
+        assert!(matches!(answer.status, 403 | 404 | 410), "{answer:?}");
+        answer.refused(
+            answer.status,
+            answer.json()["code"].as_str().expect("a code"),
+        );
+    }
+    let (mine, theirs) = (ana.order(&held).await, ben.order(&bens).await);
+    ana.settle(&mine, "approve").await.expect(200);
+    let ticketed = ana.order_is(&mine, "ticketed").await;
+    let ticket = format!(
+        "/v1/tickets/{}",
+        ticketed["tickets"][0]["ticket"].as_str().expect("a ticket")
+    );
+    for path in [
+        format!("/v1/orders/{}", mine.order),
+        ticket.clone(),
+        format!("{ticket}.svg"),
+        format!("{ticket}.ics"),
+    ] {
+        // Ben's pass, Ben's order key, and nothing at all.
+        let by_pass = Answer::of(ben.booking(Method::GET, &path))
+            .await
+            .expect("an answer");
+        let by_key = ben.keyed(&theirs, &path).await;
+        let by_nobody = server.get(&path).await;
+        for answer in [by_pass, by_key, by_nobody] {
+            assert!(matches!(answer.status, 401 | 403 | 404), "{answer:?}");
+            answer.refused(
+                answer.status,
+                answer.json()["code"].as_str().expect("a code"),
+            );
+        }
+    }
+    let now = ana.read(&mine).await.expect(200);
+    for member in ["state", "seats", "total", "tickets", "history"] {
+        assert_eq!(
+            now[member], ticketed[member],
+            "{member} of the order changed"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! The power goes, again and again, in the middle of people joining, holding and paying. Whatever was answered holds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::crowd::{Member, Stage, Told};
+use crate::harness::{Promoter, Server, Visitor};
+
+/// People.
+const CROWD: usize = 200;
+/// Kills, where `FAIRGATE_CRASH_ROUNDS` does not say otherwise.
+const ROUNDS: usize = 20;
+/// Kills before the draw, which is brought forward while people still join.
+const ROUNDS_BEFORE_THE_DRAW: usize = 4;
+
+/// What was seen of the room, and may not be unseen.
+#[derive(Default)]
+struct Seen {
+    released: u64,
+    draw: Option<Value>,
+    places: usize,
+    restart_ms_most: u128,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
+    let rounds = std::env::var("FAIRGATE_CRASH_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(ROUNDS);
+    let server = Server::with(&[("FAIRGATE_LOG", "warn")]).await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale(
+            "100x120",
+            json!({"seats_per_visitor": 1_000}),
+            json!({"per_s": 400}),
+        )
+        .await;
+    let stage = Stage::default();
+    let crowd: Vec<Member<'_>> = (0..CROWD)
+        .map(|at| Member {
+            visitor: Visitor::new(&server, "sale"),
+            joins_after: at * (rounds / 2).max(1) / CROWD,
+            told: std::sync::Mutex::default(),
+            stage: &stage,
+        })
+        .collect();
+
+    let mut seen = Seen::default();
+    let kill = async {
+        for round in 1..=rounds {
+            // Until the draw there is nothing to do but join, and only some join in each round.
+            let most = if round <= ROUNDS_BEFORE_THE_DRAW {
+                15
+            } else {
+                60
+            };
+            reach(&stage, rand::random_range(5..most)).await;
+            server.kill();
+            let killed = std::time::Instant::now();
+            server.restart().await;
+            seen.restart_ms_most = seen.restart_ms_most.max(killed.elapsed().as_millis());
+            look_again(&server, &crowd, &mut seen).await;
+            stage.survived.store(round, Ordering::Relaxed);
+            if round == ROUNDS_BEFORE_THE_DRAW.min(rounds) {
+                promoter.post("rooms/sale/draw").await.expect(200);
+            }
+            eprintln!(
+                "round {round} of {rounds}: {} steps so far, released {}",
+                stage.steps.load(Ordering::Relaxed),
+                seen.released
+            );
+        }
+        reach(&stage, 100).await;
+        stage.over.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(kill, join_all(crowd.iter().map(Member::live)));
+
+    look_again(&server, &crowd, &mut seen).await;
+    let told: Vec<Told> = crowd
+        .iter()
+        .map(|one| one.told.lock().expect("all are done").clone())
+        .collect();
+    let numbers: HashSet<_> = told.iter().filter_map(|one| one.number).collect();
+    assert_eq!(
+        numbers.len(),
+        CROWD,
+        "everybody has a number, and no number is given twice"
+    );
+    let (orders, cells) = settle_orders(&server, &crowd, &told).await;
+    eprintln!(
+        "FIGURE {rounds} kills, {} steps; {} places, {orders} orders, {cells} cells checked; down at most {} ms",
+        stage.steps.load(Ordering::Relaxed),
+        seen.places,
+        seen.restart_ms_most,
+    );
+}
+
+/// Waits until the crowd has got so many more answers: a kill always comes in the middle of work.
+async fn reach(stage: &Stage, more: usize) {
+    let goal = stage.steps.load(Ordering::Relaxed) + more;
+    crate::harness::until(
+        "the crowd gets on",
+        std::time::Duration::from_secs(60),
+        async || (stage.steps.load(Ordering::Relaxed) >= goal).then_some(()),
+    )
+    .await;
+}
+
+/// After each restart: every answered place keeps its number and its rank, the counter has not fallen, the draw is the same.
+async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
+    let room = server.get("/v1/rooms/sale").await.expect(200);
+    let released = room["released"].as_u64().expect("a counter");
+    assert!(
+        released >= seen.released,
+        "released fell from {} to {released}",
+        seen.released
+    );
+    seen.released = released;
+    let draw = server.get("/v1/rooms/sale/draw").await.expect(200);
+    if let Some(before) = &seen.draw {
+        assert_eq!(before, &draw, "the draw changed");
+    } else if draw["seed"].is_string() {
+        seen.draw = Some(draw);
+    }
+    let asked = crowd.iter().filter_map(|member| {
+        let told = member
+            .told
+            .lock()
+            .expect("no member panics with it")
+            .clone();
+        told.number.map(|number| (member, number, told.rank))
+    });
+    let checks = asked.map(async |(member, number, rank)| {
+        let back = Visitor {
+            place: String::new(),
+            ..member.visitor.clone()
+        };
+        let found = back
+            .post("places", &json!({"secret": back.secret}))
+            .await
+            .expect(200);
+        assert_eq!(found["number"], number, "a place moved");
+        let back = Visitor {
+            place: found["place"].as_str().expect("a place").to_owned(),
+            ..back
+        };
+        if let Some(rank) = rank {
+            assert_eq!(back.rank().await, rank, "place {number} was ranked anew");
+        }
+    });
+    seen.places += join_all(checks).await.len();
+}
+
+/// In the end: every acknowledged order is there and has not fallen back, no cell is in two of them, no ticket is
+/// twice, and the seats shown as sold are exactly those.
+async fn settle_orders(server: &Server, crowd: &[Member<'_>], told: &[Told]) -> (usize, usize) {
+    let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
+    let (mut orders, mut sold) = (0, 0);
+    for (member, told) in crowd.iter().zip(told) {
+        for (ordered, state, labels) in &told.orders {
+            let order = member.visitor.read(ordered).await.expect(200);
+            orders += 1;
+            let now = order["state"].as_str().expect("a state");
+            let fits = match *state {
+                "pending" => matches!(now, "pending" | "expired"),
+                _ => now == "ticketed",
+            };
+            assert!(fits, "{} was seen {state} and is {now}", ordered.order);
+            let seats = order["seats"].as_array().expect("seats");
+            let mut here: Vec<_> = seats
+                .iter()
+                .map(|seat| seat["label"].as_str().expect("a label"))
+                .collect();
+            let mut then: Vec<_> = labels.iter().map(String::as_str).collect();
+            here.sort_unstable();
+            then.sort_unstable();
+            assert_eq!(here, then, "{} has other seats", ordered.order);
+            if now == "expired" {
+                continue;
+            }
+            for label in labels {
+                let other = owners.insert(label.clone(), ordered.order.clone());
+                assert_eq!(other, None, "{label} is in two live orders");
+            }
+            if now == "ticketed" {
+                sold += labels.len();
+                for ticket in order["tickets"].as_array().expect("tickets") {
+                    assert!(
+                        tickets.insert(ticket["ticket"].to_string()),
+                        "a ticket twice"
+                    );
+                }
+            }
+        }
+    }
+    assert_eq!(tickets.len(), sold, "one ticket a sold seat");
+    crate::harness::until(
+        "the picture shows what is sold",
+        crate::harness::DEADLINE,
+        async || {
+            let shown = server.get("/v1/rooms/sale").await.expect(200)["seats"]["sold"].as_u64()?;
+            assert!(
+                shown <= sold as u64,
+                "{shown} are shown as sold, {sold} were"
+            );
+            (shown == sold as u64).then_some(())
+        },
+    )
+    .await;
+    (orders, owners.len())
+}

@@ -1,0 +1,84 @@
+//! The power goes while the line is being frozen and drawn: the room ends with one draw, over everybody who was answered.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, DEADLINE, PROMOTER_KEY, Promoter, Server, Visitor, room, until};
+
+/// How long after the draw was asked for the power goes, in microseconds: before, in and after the freeze's transaction.
+const KILLED_AFTER_US: [u64; 10] = [0, 300, 600, 900, 1_200, 1_600, 2_000, 3_000, 6_000, 30_000];
+/// People in each room.
+const JOINERS: usize = 25;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_in_the_middle_of_the_freeze_a_room_ends_with_one_draw_over_everybody() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let (mut drawn, mut unanswered) = (Vec::new(), 0);
+    for (at, killed_after_us) in KILLED_AFTER_US.into_iter().enumerate() {
+        let id = format!("room-{at}");
+        let put = promoter
+            .put(
+                &format!("rooms/{id}"),
+                &room(&format!("show-{at}"), json!({})),
+            )
+            .await;
+        put.expect(201);
+        let mut crowd = Vec::new();
+        for _ in 0..JOINERS {
+            crowd.push(Visitor::joined(&server, &id).await);
+        }
+        crowd[3].leave().await.expect(204);
+
+        let ask = server.http.request(
+            Method::POST,
+            server.at(&format!("/v1/promoter/rooms/{id}/draw")),
+        );
+        let (answer, ()) = tokio::join!(Answer::of(ask.bearer_auth(PROMOTER_KEY)), async {
+            tokio::time::sleep(Duration::from_micros(killed_after_us)).await;
+            server.kill();
+        });
+        server.restart().await;
+        if answer.is_err() {
+            unanswered += 1;
+            // Nobody was told that it happened, so it may be asked for again.
+            promoter.post(&format!("rooms/{id}/draw")).await;
+        }
+        let record = until("the draw is done", DEADLINE, async || {
+            let record = server
+                .get(&format!("/v1/rooms/{id}/draw"))
+                .await
+                .expect(200);
+            record["seed"].is_string().then_some(record)
+        })
+        .await;
+        assert_eq!(
+            (&record["n"], &record["voids"]),
+            (&json!(JOINERS), &json!(1)),
+            "{id}"
+        );
+        let leaves = server
+            .get(&format!("/v1/rooms/{id}/draw/leaves"))
+            .await
+            .body;
+        for visitor in crowd.iter().filter(|visitor| visitor.number != 3) {
+            let at = usize::try_from(visitor.number).expect("a small number") * 32;
+            assert_eq!(hex::encode(&leaves[at..at + 32]), visitor.holder(), "{id}");
+        }
+        drawn.push((id, record, crowd.pop().expect("somebody")));
+    }
+    for (id, record, last) in &drawn {
+        let now: Value = server
+            .get(&format!("/v1/rooms/{id}/draw"))
+            .await
+            .expect(200);
+        assert_eq!(&now, record, "{id} was drawn anew after a later crash");
+        assert_eq!(last.look().await["number"], last.number);
+    }
+    eprintln!(
+        "FIGURE {} kills around the freeze, {unanswered} before its answer; each room has one draw",
+        drawn.len()
+    );
+}

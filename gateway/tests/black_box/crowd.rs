@@ -1,0 +1,233 @@
+//! A crowd that joins, holds and pays through a server that keeps dying. Each member writes down what it was told, so
+//! that afterwards nothing told may turn out untrue.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Held, Ordered, Visitor};
+
+/// How long a member tries to get one answer out of a server that comes and goes.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long to wait before asking a dead or a busy server again.
+const BREATH: Duration = Duration::from_millis(15);
+
+/// What one member was told, and will hold the server to.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// Its join number.
+    pub number: Option<u64>,
+    /// Its rank.
+    pub rank: Option<u64>,
+    /// Its orders: the state it saw last, and the labels.
+    pub orders: Vec<(Ordered, &'static str, Vec<String>)>,
+}
+
+/// What the crowd and whoever kills the server share.
+#[derive(Default)]
+pub struct Stage {
+    /// Answers that changed something, since the beginning.
+    pub steps: AtomicUsize,
+    /// Kills so far whose restart was looked over.
+    pub survived: AtomicUsize,
+    /// Set when the crowd shall come to an end.
+    pub over: std::sync::atomic::AtomicBool,
+}
+
+/// One of the crowd.
+pub struct Member<'a> {
+    /// Who.
+    pub visitor: Visitor<'a>,
+    /// Joins only after so many kills, so that people join in the middle of every early crash.
+    pub joins_after: usize,
+    /// What it was told.
+    pub told: Mutex<Told>,
+    /// What it shares.
+    pub stage: &'a Stage,
+}
+
+impl Member<'_> {
+    /// Joins, waits, and buys until the stage is over; every loss of the server is waited out.
+    pub async fn live(&self) {
+        self.wait_until(|| self.stage.survived.load(Ordering::Relaxed) >= self.joins_after)
+            .await;
+        let mut visitor = self.visitor.clone();
+        let secret = json!({"secret": visitor.secret});
+        let places = visitor
+            .server
+            .at(&format!("/v1/rooms/{}/places", visitor.room));
+        let joined = self
+            .insist("join", || visitor.server.http.post(&places).json(&secret))
+            .await;
+        assert!(matches!(joined.status, 200 | 201), "{joined:?}");
+        let joined = joined.json();
+        visitor.place = joined["place"].as_str().expect("a place").to_owned();
+        visitor.number = joined["number"].as_u64().expect("a number");
+        self.told().number = Some(visitor.number);
+        self.step();
+
+        if !self.be_admitted(&mut visitor).await {
+            return;
+        }
+        self.step();
+        let mut round = 0;
+        while !self.is_over() {
+            self.buy(&visitor, round).await;
+            round += 1;
+        }
+    }
+
+    /// Waits for the rank and the pass; false when the stage is over first.
+    async fn be_admitted(&self, visitor: &mut Visitor<'_>) -> bool {
+        let address = |what: &str| {
+            visitor
+                .server
+                .at(&format!("/v1/rooms/{}/{what}", visitor.room))
+        };
+        let (look, pass) = (address("place"), address("pass"));
+        loop {
+            let place = self
+                .insist("look", || {
+                    visitor.server.http.get(&look).bearer_auth(&visitor.place)
+                })
+                .await;
+            if let Some(rank) = place.expect(200)["rank"].as_u64() {
+                let before = self.told().rank.replace(rank);
+                assert!(
+                    before.is_none_or(|before| before == rank),
+                    "rank {before:?} became {rank}"
+                );
+            }
+            let claimed = self
+                .insist("claim", || {
+                    visitor.server.http.post(&pass).bearer_auth(&visitor.place)
+                })
+                .await;
+            if claimed.status == 201 {
+                visitor.pass = claimed.json()["pass"].as_str().expect("a pass").to_owned();
+                return true;
+            }
+            claimed.refused(409, "not_called");
+            if self.is_over() {
+                return false;
+            }
+            tokio::time::sleep(BREATH * 10).await;
+        }
+    }
+
+    /// One hold, its order and its payment; a hold lost with the server is simply over.
+    async fn buy(&self, visitor: &Visitor<'_>, round: u32) {
+        let key = |what: &str| format!("{what}-{}-{round}", visitor.number);
+        let ask = json!({"best": {"quantity": 1 + round % 2}});
+        let holds = "/v1/shows/night/holds".to_owned();
+        let held = self
+            .insist("hold", || self.call(visitor, &holds, &key("hold"), &ask))
+            .await;
+        match held.status {
+            201 => self.step(),
+            // The picture moved under the choice, or little is left: the next round chooses anew.
+            409 | 422 => return,
+            _ => panic!("{held:?}"),
+        }
+        let held = Held::read(&held.json());
+        let path = format!("/v1/holds/{}/order", held.hold);
+        let ordered = self
+            .insist("order", || {
+                self.call(visitor, &path, &key("order"), &crate::harness::buyer())
+            })
+            .await;
+        match ordered.status {
+            201 => self.step(),
+            // Holds without an order may go when the server does.
+            409 | 410 => return,
+            _ => panic!("{ordered:?}"),
+        }
+        let ordered = Ordered::read(&ordered.json());
+        let at = {
+            let mut told = self.told();
+            told.orders.push((ordered.clone(), "pending", held.seats));
+            told.orders.len() - 1
+        };
+        // Every fourth order is left unpaid, so that there are some in every state.
+        if round % 4 == 3 {
+            return;
+        }
+        let pay = format!("/v1/sandbox/payments/{}", ordered.payment);
+        let approve = json!({"outcome": "approve"});
+        let paid = self
+            .insist("pay", || self.call(visitor, &pay, &key("pay"), &approve))
+            .await;
+        paid.expect(200);
+        self.step();
+        let read = visitor.server.at(&format!("/v1/orders/{}", ordered.order));
+        loop {
+            let order = self
+                .insist("read", || {
+                    visitor.server.http.get(&read).bearer_auth(&ordered.key)
+                })
+                .await
+                .expect(200);
+            let state = order["state"].as_str().expect("a state");
+            let best = self.told().orders[at].1;
+            assert!(
+                !(state == "pending" && best == "confirmed"),
+                "{} fell back",
+                ordered.order
+            );
+            match state {
+                "ticketed" => break,
+                "confirmed" => self.told().orders[at].1 = "confirmed",
+                "pending" => {}
+                _ => panic!("{order}"),
+            }
+            tokio::time::sleep(BREATH).await;
+        }
+        self.told().orders[at].1 = "ticketed";
+        self.step();
+    }
+
+    fn call(&self, visitor: &Visitor<'_>, path: &str, key: &str, body: &Value) -> RequestBuilder {
+        visitor
+            .booking(Method::POST, path)
+            .header("idempotency-key", key)
+            .json(body)
+    }
+
+    /// Asks until there is an answer that is final: neither a dead server's nor a "come again".
+    async fn insist(&self, what: &str, ask: impl Fn() -> RequestBuilder) -> Answer {
+        let started = Instant::now();
+        loop {
+            if let Ok(answer) = Answer::of(ask()).await
+                && !answer.is_put_off()
+            {
+                return answer;
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "{what} was not answered within {PATIENCE:?}"
+            );
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+
+    async fn wait_until(&self, there: impl Fn() -> bool) {
+        while !there() && !self.is_over() {
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+
+    fn step(&self) {
+        self.stage.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.stage.over.load(Ordering::Relaxed)
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().expect("no member panics with it")
+    }
+}

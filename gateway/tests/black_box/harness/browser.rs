@@ -1,0 +1,266 @@
+//! Debian's chromium, driven by its own protocol: a fresh profile for each person, and everything its console
+//! complains of is kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chromiumoxide::Page;
+use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
+use chromiumoxide::cdp::browser_protocol::emulation::{
+    SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams,
+};
+use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
+use chromiumoxide::cdp::browser_protocol::page::CaptureScreenshotFormat;
+use chromiumoxide::cdp::js_protocol::runtime::{
+    ConsoleApiCalledType, EventConsoleApiCalled, EventExceptionThrown,
+};
+use chromiumoxide::page::ScreenshotParams;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+
+use super::{DEADLINE, until};
+
+/// Where chromium may be.
+const PROGRAMS: [&str; 3] = [
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+];
+
+/// A desktop's window.
+pub const DESKTOP: (i64, i64) = (1280, 900);
+/// A phone's window.
+pub const PHONE: (i64, i64) = (390, 844);
+
+/// One person's browser, with one tab.
+pub struct Browser {
+    pub(super) page: Page,
+    complaints: Arc<Mutex<Vec<String>>>,
+    chromium: Chromium,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// A browser with a fresh profile; `None`, said aloud, where there is no chromium.
+    pub async fn open() -> Option<Self> {
+        Self::start(true).await
+    }
+
+    /// The same, with scripts turned off.
+    pub async fn without_scripts() -> Option<Self> {
+        Self::start(false).await
+    }
+
+    async fn start(scripts: bool) -> Option<Self> {
+        let given = std::env::var_os("FAIRGATE_CHROMIUM").map(PathBuf::from);
+        let program = given
+            .into_iter()
+            .chain(PROGRAMS.map(PathBuf::from))
+            .find(|path| path.is_file());
+        let Some(program) = program else {
+            eprintln!("SKIPPED: no chromium here; install it, or name it in FAIRGATE_CHROMIUM");
+            return None;
+        };
+        let profile = tempfile::tempdir().expect("a folder for the profile");
+        let config = BrowserConfig::builder()
+            .chrome_executable(program)
+            .user_data_dir(profile.path())
+            .new_headless_mode()
+            .no_sandbox()
+            .viewport(None)
+            .window_size(DESKTOP.0 as u32, DESKTOP.1 as u32)
+            .launch_timeout(DEADLINE)
+            .args([
+                "disable-gpu",
+                "disable-quic",
+                "disable-component-update",
+                "disable-extensions",
+            ])
+            .build()
+            .expect("a configuration");
+        let (chromium, mut events) = Chromium::launch(config).await.expect("chromium starts");
+        // Events that this library does not know are of no interest; the loop ends with the browser.
+        tokio::spawn(async move { while events.next().await.is_some() {} });
+        let page = chromium.new_page("about:blank").await.expect("a tab");
+        let browser = Self {
+            page,
+            complaints: Arc::default(),
+            chromium,
+            _profile: profile,
+        };
+        browser.listen().await;
+        browser.resize(DESKTOP, false).await;
+        if !scripts {
+            browser
+                .page
+                .execute(SetScriptExecutionDisabledParams::new(true))
+                .await
+                .expect("scripts can be turned off");
+        }
+        Some(browser)
+    }
+
+    /// Keeps what the console says is wrong: exceptions, errors, and policies that were broken.
+    async fn listen(&self) {
+        self.page.enable_log().await.expect("a log");
+        self.page.enable_runtime().await.expect("a runtime");
+        let mut entries = self
+            .page
+            .event_listener::<EventEntryAdded>()
+            .await
+            .expect("log entries");
+        let mut thrown = self
+            .page
+            .event_listener::<EventExceptionThrown>()
+            .await
+            .expect("exceptions");
+        let mut called = self
+            .page
+            .event_listener::<EventConsoleApiCalled>()
+            .await
+            .expect("console calls");
+        let kept = Arc::clone(&self.complaints);
+        tokio::spawn(async move {
+            loop {
+                let complaint = tokio::select! {
+                    Some(entry) = entries.next() => {
+                        let entry = &entry.entry;
+                        let url = entry.url.as_deref().unwrap_or_default();
+                        // A refusal of a call is an answer that the page handles, not a fault of the page.
+                        let is_answer = (url.contains("/v1/") && entry.text.contains("status of 4"))
+                            || entry.text.contains("HTTP Authentication failed");
+                        (entry.level == LogEntryLevel::Error && !is_answer).then(|| format!("{} ({url})", entry.text))
+                    }
+                    Some(thrown) = thrown.next() => Some(format!("{:?}", thrown.exception_details.exception)),
+                    Some(called) = called.next() => {
+                        let bad = matches!(called.r#type, ConsoleApiCalledType::Error | ConsoleApiCalledType::Warning);
+                        bad.then(|| format!("{:?}", called.args))
+                    }
+                    else => break,
+                };
+                kept.lock()
+                    .expect("nobody panics with it")
+                    .extend(complaint);
+            }
+        });
+    }
+
+    /// Goes to an address.
+    pub async fn go(&self, address: &str) {
+        self.page.goto(address).await.expect("the page loads");
+    }
+
+    /// What an expression is worth in the page, once it is worth anything: not null, false or an error.
+    pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
+        let asked = format!(
+            "(() => {{ try {{ return ({expression}) || null }} catch {{ return null }} }})()"
+        );
+        let what = format!(
+            "in the page: {expression}; complaints: {:?}",
+            self.complaints()
+        );
+        until(&what, DEADLINE, async || {
+            // While a page is being replaced there is nobody to ask.
+            let answer =
+                tokio::time::timeout(Duration::from_secs(5), self.page.evaluate(asked.as_str()))
+                    .await;
+            answer.ok()?.ok()?.into_value::<Option<T>>().ok()?
+        })
+        .await
+    }
+
+    /// Runs something in the page, once.
+    pub async fn run(&self, script: &str) {
+        self.page.evaluate(script).await.expect("the script runs");
+    }
+
+    /// Clicks an element with the mouse, once it is there to be clicked.
+    pub async fn click(&self, selector: &str) {
+        until(
+            &format!("{selector} can be clicked"),
+            DEADLINE,
+            async || {
+                self.page
+                    .find_element(selector)
+                    .await
+                    .ok()?
+                    .click()
+                    .await
+                    .ok()
+                    .map(drop)
+            },
+        )
+        .await;
+    }
+
+    /// Clicks a point of the window.
+    pub async fn click_at(&self, (x, y): (f64, f64)) {
+        self.page
+            .click(chromiumoxide::layout::Point { x, y })
+            .await
+            .expect("a click");
+    }
+
+    /// Types into a field.
+    pub async fn fill(&self, selector: &str, text: &str) {
+        let field = self.page.find_element(selector).await.expect("a field");
+        field
+            .click()
+            .await
+            .expect("a click")
+            .type_str(text)
+            .await
+            .expect("typing");
+    }
+
+    /// What the console complained of so far.
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints
+            .lock()
+            .expect("nobody panics with it")
+            .clone()
+    }
+
+    /// Pictures of the whole page, as a desktop and as a phone show it.
+    pub async fn picture(&self, name: &str) {
+        let folder = pictures();
+        std::fs::create_dir_all(&folder).expect("a folder for pictures");
+        for (window, device) in [(PHONE, "phone"), (DESKTOP, "desktop")] {
+            self.resize(window, device == "phone").await;
+            let wanted = ScreenshotParams::builder()
+                .format(CaptureScreenshotFormat::Png)
+                .full_page(true)
+                .build();
+            let picture = self.page.screenshot(wanted).await.expect("a picture");
+            std::fs::write(folder.join(format!("{name}-{device}.png")), picture)
+                .expect("a written picture");
+        }
+    }
+
+    async fn resize(&self, (width, height): (i64, i64), mobile: bool) {
+        let window = SetDeviceMetricsOverrideParams::new(width, height, 1.0, mobile);
+        self.page
+            .execute(window)
+            .await
+            .expect("a window of that size");
+    }
+
+    /// Ends the browser.
+    ///
+    /// # Panics
+    /// When its console complained of anything.
+    pub async fn close(mut self, whose: &str) {
+        let complaints = self.complaints();
+        self.chromium.close().await.expect("the browser closes");
+        self.chromium.wait().await.expect("the browser ends");
+        assert!(complaints.is_empty(), "{whose}'s console: {complaints:#?}");
+    }
+}
+
+/// Where pictures go: beside what was built.
+fn pictures() -> PathBuf {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    scratch.parent().unwrap_or(scratch).join("pictures")
+}

@@ -1,0 +1,44 @@
+//! The documents a promoter writes, with what every test wants unless it says otherwise.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+/// RFC 3339 of so many seconds from now.
+pub fn in_seconds(seconds: i64) -> String {
+    (Timestamp::now() + SignedDuration::from_secs(seconds)).to_string()
+}
+
+/// A room for `show` whose lobby is open and whose draw is far off, with `changes` on top.
+pub fn room(show: &str, changes: Value) -> Value {
+    let document = json!({
+        "title": "A night to test",
+        "shows": [show],
+        "opens_at": in_seconds(-60),
+        "draw_at": in_seconds(3_600),
+        "closes_at": in_seconds(12 * 3_600),
+        "method": "draw",
+        "mode": "fixed",
+        "per_s": 1_000,
+        "max_inside": 5_000,
+    });
+    merged(document, changes)
+}
+
+/// A show on a grid of two price bands, with `changes` on top.
+pub fn show(venue: &str, changes: Value) -> Value {
+    let document = json!({
+        "venue": venue,
+        "title": "A night to test",
+        "starts_at": "2031-06-01T20:00:00+02:00",
+        "prices": {"cat1": 9_900, "cat2": 4_900},
+        "orphans": "allow",
+    });
+    merged(document, changes)
+}
+
+fn merged(mut document: Value, changes: Value) -> Value {
+    if let (Value::Object(document), Value::Object(changes)) = (&mut document, changes) {
+        document.extend(changes);
+    }
+    document
+}

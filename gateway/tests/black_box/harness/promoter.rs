@@ -1,0 +1,110 @@
+//! The promoter: writes venues, shows and rooms, and moves a room by hand.
+
+use serde_json::{Value, json};
+
+use super::{Answer, DEADLINE, PROMOTER_KEY, Server, documents, until};
+
+/// Somebody with the promoter's key.
+pub struct Promoter<'a> {
+    server: &'a Server,
+}
+
+impl<'a> Promoter<'a> {
+    /// The promoter of a server.
+    pub fn of(server: &'a Server) -> Self {
+        Self { server }
+    }
+
+    /// A grid of `plan`, the show `night` on it, and the room `sale` before it, each with changes on top.
+    pub async fn on_sale(&self, plan: &str, show: Value, room: Value) {
+        self.put("venues/hall", &json!({"plan": format!("grid:{plan}")}))
+            .await
+            .expect(200);
+        self.put("shows/night", &documents::show("hall", show))
+            .await
+            .expect(200);
+        self.put("rooms/sale", &documents::room("night", room))
+            .await
+            .expect(201);
+    }
+
+    /// `PUT /v1/promoter/{what}` with a document.
+    pub async fn put(&self, what: &str, document: &Value) -> Answer {
+        self.send(reqwest::Method::PUT, what, Some(document.to_string()))
+            .await
+    }
+
+    /// `PUT /v1/promoter/{what}` with a text.
+    pub async fn put_text(&self, what: &str, text: String) -> Answer {
+        self.send(reqwest::Method::PUT, what, Some(text)).await
+    }
+
+    /// `PATCH /v1/promoter/{what}`
+    pub async fn patch(&self, what: &str, document: &Value) -> Answer {
+        self.send(reqwest::Method::PATCH, what, Some(document.to_string()))
+            .await
+    }
+
+    /// `POST /v1/promoter/{what}`
+    pub async fn post(&self, what: &str) -> Answer {
+        self.send(reqwest::Method::POST, what, None).await
+    }
+
+    /// `GET /v1/promoter/{what}`
+    pub async fn get(&self, what: &str) -> Answer {
+        self.send(reqwest::Method::GET, what, None).await
+    }
+
+    /// Draws the line by hand and waits until the room sells.
+    pub async fn draw(&self, room: &str) {
+        self.post(&format!("rooms/{room}/draw")).await.expect(200);
+        self.selling(room).await;
+    }
+
+    /// Waits until the room sells.
+    pub async fn selling(&self, room: &str) {
+        self.phase(room, "selling").await;
+    }
+
+    /// Waits until the room is in this phase.
+    pub async fn phase(&self, room: &str, phase: &str) {
+        until(&format!("{room} is {phase}"), DEADLINE, async || {
+            (self.room(room).await["phase"] == phase).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the room, which counts once a second, says that so many joined.
+    pub async fn joined(&self, room: &str, people: u64) {
+        until(&format!("{people} joined {room}"), DEADLINE, async || {
+            (self.room(room).await["joined"] == people).then_some(())
+        })
+        .await;
+    }
+
+    /// The room as everybody sees it.
+    pub async fn room(&self, room: &str) -> Value {
+        self.server
+            .get(&format!("/v1/rooms/{room}"))
+            .await
+            .expect(200)
+    }
+
+    async fn send(&self, method: reqwest::Method, what: &str, body: Option<String>) -> Answer {
+        let address = self.server.at(&format!("/v1/promoter/{what}"));
+        let mut request = self
+            .server
+            .http
+            .request(method, address)
+            .bearer_auth(PROMOTER_KEY);
+        if let Some(body) = body {
+            let kind = if body.starts_with('{') {
+                "application/json"
+            } else {
+                "text/plain"
+            };
+            request = request.header("content-type", kind).body(body);
+        }
+        Answer::of(request).await.expect("an answer")
+    }
+}

@@ -1,0 +1,81 @@
+//! Using a page that runs no scripts: pressing and reading by the browser's own protocol, without asking the page.
+
+use chromiumoxide::cdp::browser_protocol::dom::{
+    GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,
+    ScrollIntoViewIfNeededParams,
+};
+
+use super::{Browser, DEADLINE, until};
+
+impl Browser {
+    /// Presses an element as [`Self::click`] does, without asking the page's scripts for anything.
+    pub async fn press(&self, selector: &str) {
+        let middle = until(
+            &format!("{selector} can be pressed"),
+            DEADLINE,
+            async || {
+                let node = self.node(selector).await?;
+                self.page
+                    .execute(
+                        ScrollIntoViewIfNeededParams::builder()
+                            .node_id(node)
+                            .build(),
+                    )
+                    .await
+                    .ok()?;
+                let model = self
+                    .page
+                    .execute(GetBoxModelParams::builder().node_id(node).build())
+                    .await
+                    .ok()?;
+                let corners = model.result.model.content.inner();
+                Some((
+                    (corners[0] + corners[4]) / 2.0,
+                    (corners[1] + corners[5]) / 2.0,
+                ))
+            },
+        )
+        .await;
+        self.click_at(middle).await;
+    }
+
+    /// Waits until an element's text fits, without asking the page's scripts.
+    pub async fn shows(&self, selector: &str, fits: impl Fn(&str) -> bool) {
+        until(
+            &format!("{selector} shows what it should"),
+            DEADLINE,
+            async || {
+                let node = self.node(selector).await?;
+                let html = self
+                    .page
+                    .execute(GetOuterHtmlParams::builder().node_id(node).build())
+                    .await
+                    .ok()?;
+                let inner = html
+                    .result
+                    .outer_html
+                    .split_once('>')?
+                    .1
+                    .rsplit_once("</")?
+                    .0
+                    .trim()
+                    .to_owned();
+                fits(&inner).then_some(())
+            },
+        )
+        .await;
+    }
+
+    /// Whether there is such an element, without asking the page's scripts.
+    pub async fn has(&self, selector: &str) -> bool {
+        self.node(selector).await.is_some()
+    }
+
+    async fn node(&self, selector: &str) -> Option<NodeId> {
+        let document = self.page.execute(GetDocumentParams::default()).await.ok()?;
+        let asked = QuerySelectorParams::new(document.result.root.node_id, selector);
+        let node = self.page.execute(asked).await.ok()?.result.node_id;
+        // The protocol's way to say that there is none.
+        (*node.inner() != 0).then_some(node)
+    }
+}

@@ -1,0 +1,239 @@
+//! The gateway as a process: started on a free port with its own data directory, killed without warning, started again
+//! on what it left. Its log is shown when the test that owns it fails.
+
+use std::fs::{File, OpenOptions};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+
+use super::{Answer, DEADLINE, until};
+
+/// The promoter's key of every test server.
+pub const PROMOTER_KEY: &str = "promoter-key-for-tests-0123456789";
+/// The viewer's key of every test server.
+pub const VIEWER_KEY: &str = "viewer-key-for-tests-0123456789ab";
+/// The door's key of every test server.
+pub const DOOR_KEY: &str = "door-key-for-tests-0123456789abcd";
+
+/// A running gateway.
+pub struct Server {
+    /// `http://127.0.0.1:PORT`
+    pub url: String,
+    /// A client without cookies, shared by all actors.
+    pub http: reqwest::Client,
+    port: u16,
+    folder: TempDir,
+    settings: Vec<(String, String)>,
+    child: Mutex<Option<Child>>,
+}
+
+/// The gateway's binary, with nothing of this test's own environment in its settings.
+pub fn gateway() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("FAIRGATE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+impl Server {
+    /// A server that is ready, with sandbox payments and joins enough for a test's crowd.
+    pub async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// The same, with settings on top.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub async fn with(settings: &[(&str, &str)]) -> Self {
+        let port = free_port();
+        let mut all = vec![
+            ("FAIRGATE_PAYMENTS", "sandbox"),
+            ("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY),
+            ("FAIRGATE_VIEWER_KEY", VIEWER_KEY),
+            ("FAIRGATE_DOOR_KEY", DOOR_KEY),
+            ("FAIRGATE_JOINS_PER_S", "100000"),
+            ("FAIRGATE_JOINS_BURST", "100000"),
+            ("FAIRGATE_LOG", "info"),
+        ];
+        all.extend_from_slice(settings);
+        let server = Self {
+            url: format!("http://127.0.0.1:{port}"),
+            http: reqwest::Client::builder()
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+                .timeout(DEADLINE)
+                .build()
+                .expect("a client without special wishes"),
+            port,
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            settings: all
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            child: Mutex::new(None),
+        };
+        server.spawn();
+        server.ready().await;
+        server
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A folder that vanishes with the server.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends the process at once, as a power cut would.
+    ///
+    /// # Panics
+    /// When it was not running.
+    pub fn kill(&self) {
+        let mut child = self
+            .child
+            .lock()
+            .expect("no holder panics")
+            .take()
+            .expect("a running server");
+        // On Unix this is SIGKILL: no handler runs, nothing is flushed.
+        child.kill().expect("a process that can be killed");
+        child.wait().expect("a process that ends");
+    }
+
+    /// Asks the process to end, as a supervisor would.
+    ///
+    /// # Panics
+    /// When it was not running.
+    pub fn terminate(&self) {
+        let child = self.child.lock().expect("no holder panics");
+        let id = child.as_ref().expect("a running server").id().to_string();
+        let sent = Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .expect("kill is there");
+        assert!(sent.success());
+    }
+
+    /// Waits until a process that was asked to end has ended.
+    ///
+    /// # Panics
+    /// When it ended badly, or not at all.
+    pub async fn ended(&self) {
+        let status = until("the server ends", DEADLINE, async || {
+            let mut child = self.child.lock().expect("no holder panics");
+            child
+                .as_mut()
+                .expect("a server")
+                .try_wait()
+                .expect("a status")
+        })
+        .await;
+        assert!(status.success(), "ended with {status}");
+        *self.child.lock().expect("no holder panics") = None;
+    }
+
+    /// Starts it again on what is there, and waits until it is ready.
+    pub async fn restart(&self) {
+        self.spawn();
+        self.ready().await;
+    }
+
+    /// A plain GET.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    pub async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.http.get(self.at(path)))
+            .await
+            .expect("an answer")
+    }
+
+    /// The whole address of a path.
+    pub fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// The address that sockets go to.
+    pub fn socket_at(&self, path: &str) -> String {
+        format!("ws://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn spawn(&self) {
+        let log = self.log();
+        let copy = log.try_clone().expect("a second handle");
+        let child = gateway()
+            .arg("serve")
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .arg("--data")
+            .arg(self.data())
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(copy)
+            .spawn()
+            .expect("the gateway's binary starts");
+        *self.child.lock().expect("no holder panics") = Some(child);
+    }
+
+    async fn ready(&self) {
+        until("the server becomes ready", DEADLINE, async || {
+            if let Some(child) = self.child.lock().expect("no holder panics").as_mut()
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                panic!("the server ended by itself: {status}\n{}", self.read_log());
+            }
+            let answer = Answer::of(self.http.get(self.at("/readyz"))).await.ok()?;
+            (answer.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    fn log(&self) -> File {
+        let path = self.folder.path().join("log");
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .expect("a log file")
+    }
+
+    fn read_log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(mut child) = self.child.lock()
+            && let Some(mut child) = child.take()
+        {
+            // It may have ended by itself, which is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            let log = self.read_log();
+            let tail: Vec<_> = log.lines().rev().take(60).collect();
+            eprintln!("--- the server's log, its last lines ---");
+            tail.iter().rev().for_each(|line| eprintln!("{line}"));
+        }
+    }
+}
+
+/// A port below those that the system hands out to clients, so that nobody takes it while the server is down.
+pub fn free_port() -> u16 {
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    std::iter::repeat_with(|| rand::random_range(20_000..32_000))
+        .find(free)
+        .expect("a free port")
+}

@@ -1,0 +1,20 @@
+//! The gateway's binary from outside: a process on a free port with a data directory of its own, and actors that
+//! know only what a browser, a promoter or a door knows. One program, so that the harness is linked once.
+
+mod bad_input;
+mod bad_place;
+mod bad_socket;
+mod browser;
+mod command_line;
+mod crash;
+mod crash_freeze;
+mod crowd;
+mod demo;
+mod draw_live;
+mod everyday;
+mod harness;
+mod line;
+mod pages;
+mod rejoin;
+mod way;
+mod without_scripts;

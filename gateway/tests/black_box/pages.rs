@@ -1,0 +1,101 @@
+//! The pages as a browser gets them: whole, guarded by their headers, and a page even where something is missing.
+
+use serde_json::json;
+
+use crate::harness::{Answer, Promoter, Server, Visitor};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
+    let server = Server::start().await;
+    Promoter::of(&server)
+        .on_sale("4x10", json!({}), json!({}))
+        .await;
+    for (path, status) in [
+        ("/", 200),
+        ("/?q=night&from=2031-01-01&to=2031-12-31", 200),
+        ("/r/sale", 200),
+        ("/s/night", 200),
+        ("/r/nowhere", 404),
+        ("/s/nowhere", 404),
+        ("/nowhere", 404),
+    ] {
+        let page = server.get(path).await;
+        assert_eq!(page.status, status, "{path}");
+        assert!(
+            page.header("content-type").starts_with("text/html"),
+            "{path}"
+        );
+        assert!(
+            page.header("content-security-policy")
+                .contains("script-src 'self'"),
+            "{path}"
+        );
+        assert_eq!(page.header("x-content-type-options"), "nosniff", "{path}");
+        let text = page.text();
+        assert!(text.contains("TEST"), "{path} says that no money moves");
+        let scripts = text.matches("<script").count();
+        let harmless = text.matches("<script type=\"application/json\"").count()
+            + text.matches(" src=\"").count();
+        assert!(scripts <= harmless, "{path} has an inline script");
+        for asset in text
+            .split(['"', '\''])
+            .filter(|part| part.starts_with("/assets/"))
+        {
+            assert_eq!(server.get(asset).await.status, 200, "{asset} of {path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale("4x10", json!({}), json!({"codes": "required"}))
+        .await;
+    promoter
+        .put_text("rooms/sale/codes", "ROSE-1\n".to_owned())
+        .await
+        .expect(200);
+    let post = async |what: &str, body: &str, cookie: &str| {
+        let request = server
+            .http
+            .post(server.at(&format!("/r/sale/{what}")))
+            .header("origin", &server.url);
+        let request = request
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("cookie", cookie);
+        Answer::of(request.body(body.to_owned()))
+            .await
+            .expect("an answer")
+    };
+    let refused = post("join", "code=WRONG", "").await;
+    assert!(
+        refused.text().contains("data-code=\"code_invalid\""),
+        "{}",
+        refused.text()
+    );
+    let joined = post("join", "code=ROSE-1", "").await;
+    assert_eq!((joined.status, joined.header("location")), (303, "/r/sale"));
+    let cookie = joined
+        .header("set-cookie")
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let early = post("pass", "", &cookie).await;
+    assert!(
+        early.text().contains("data-code=\"not_called\""),
+        "{}",
+        early.text()
+    );
+    assert_eq!(post("leave", "", &cookie).await.status, 303);
+    let mut next = Visitor::new(&server, "sale");
+    next.place = cookie
+        .split_once('=')
+        .map(|(_, place)| place.to_owned())
+        .unwrap_or_default();
+    next.post("pass", &json!({}))
+        .await
+        .refused(410, "place_left");
+}

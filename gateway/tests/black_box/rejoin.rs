@@ -1,0 +1,187 @@
+//! The same place, however one comes back: by cookie, by the place itself, by the secret. And leaving it for good.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Answer, Promoter, Server, Visitor};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
+    let server = Server::start().await;
+    Promoter::of(&server)
+        .on_sale("4x10", json!({}), json!({}))
+        .await;
+    let ana = Visitor::joined(&server, "sale").await;
+    let ben = Visitor::joined(&server, "sale").await;
+    assert_eq!((ana.number, ben.number), (0, 1));
+
+    let by_place = ana.post("places", &json!({})).await.expect(200);
+    assert_eq!(by_place["number"], 0);
+    let mut without_place = ana.clone();
+    without_place.place.clear();
+    let by_secret = without_place
+        .post("places", &json!({"secret": ana.secret}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&by_secret["number"], &by_secret["place"]),
+        (&json!(0), &json!(ana.place))
+    );
+
+    let cookie = format!("fairgate_place_sale={}", ana.place);
+    let address = server.at("/v1/rooms/sale/places");
+    let by_cookie = Answer::of(
+        server
+            .http
+            .post(address)
+            .header("cookie", &cookie)
+            .json(&json!({})),
+    )
+    .await;
+    assert_eq!(by_cookie.expect("an answer").expect(200)["number"], 0);
+    assert_eq!(
+        Visitor::joined(&server, "sale").await.number,
+        2,
+        "nobody joined twice"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_needs_nothing_but_its_cookies() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let browser = reqwest::Client::builder()
+        .no_proxy()
+        .cookie_store(true)
+        .build()
+        .expect("a client");
+    let call = async |method: Method, path: &str, body| {
+        let request = browser
+            .request(method, server.at(path))
+            .header("sec-fetch-site", "same-origin")
+            .json(&body);
+        Answer::of(request).await.expect("an answer")
+    };
+    let joined = call(Method::POST, "/v1/rooms/sale/places", json!({})).await;
+    let secret = joined.expect(201)["secret"].clone();
+    assert_eq!(
+        secret.as_str().map(str::len),
+        Some(64),
+        "the server made a secret and returned it once"
+    );
+    let cookie = joined.header("set-cookie").to_ascii_lowercase();
+    assert!(
+        cookie.contains("httponly") && cookie.contains("samesite=lax"),
+        "{cookie}"
+    );
+    let again = call(Method::POST, "/v1/rooms/sale/places", json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&again["number"], &again["secret"]),
+        (&json!(0), &json!(null))
+    );
+
+    promoter.draw("sale").await;
+    let claimed = crate::harness::until("the turn comes", crate::harness::DEADLINE, async || {
+        let answer = call(Method::POST, "/v1/rooms/sale/pass", json!({})).await;
+        (answer.status == 201).then_some(answer)
+    })
+    .await;
+    assert!(
+        claimed
+            .header("set-cookie")
+            .to_ascii_lowercase()
+            .contains("httponly")
+    );
+    call(
+        Method::POST,
+        "/v1/shows/night/holds",
+        json!({"best": {"quantity": 2}}),
+    )
+    .await
+    .expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_is_gone_and_joins_again_at_the_end() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let mut ana = Visitor::joined(&server, "sale").await;
+    let ben = Visitor::joined(&server, "sale").await;
+    ana.leave().await.expect(204);
+    ana.leave().await.expect(204);
+    ana.post("pass", &json!({}))
+        .await
+        .refused(410, "place_left");
+    ana.place.clear();
+    ana.join().await;
+    assert_eq!(ana.number, 2, "a new number, behind everybody");
+
+    promoter.draw("sale").await;
+    let record = server.get("/v1/rooms/sale/draw").await.expect(200);
+    assert_eq!((&record["n"], &record["voids"]), (&json!(3), &json!(1)));
+    // The void never claims, so the two who are left both get in.
+    for mut visitor in [ana, ben] {
+        visitor.claim().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_opens_one_place_and_stays_used() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale("4x10", json!({}), json!({"codes": "required"}))
+        .await;
+    promoter
+        .put_text("rooms/sale/codes", "ROSE-1\nROSE-2\n".to_owned())
+        .await
+        .expect(200);
+    let (mut ana, ben) = (Visitor::new(&server, "sale"), Visitor::new(&server, "sale"));
+    ana.post("places", &json!({"secret": ana.secret}))
+        .await
+        .refused(403, "code_invalid");
+    ana.post("places", &json!({"secret": ana.secret, "code": "ROSE-9"}))
+        .await
+        .refused(403, "code_invalid");
+    let joined = ana
+        .post("places", &json!({"secret": ana.secret, "code": "ROSE-1"}))
+        .await
+        .expect(201);
+    ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-1"}))
+        .await
+        .refused(403, "code_used");
+    let again = ana
+        .post("places", &json!({"secret": ana.secret, "code": "ROSE-1"}))
+        .await
+        .expect(200);
+    assert_eq!(again["number"], joined["number"]);
+    ana.place = joined["place"].as_str().expect("a place").to_owned();
+    ana.leave().await.expect(204);
+    ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-1"}))
+        .await
+        .refused(403, "code_used");
+    ben.post("places", &json!({"secret": ben.secret, "code": "ROSE-2"}))
+        .await
+        .expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_room_takes_nobody_and_calls_nobody() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    let ana = Visitor::joined(&server, "sale").await;
+    promoter.post("rooms/sale/close").await.expect(200);
+    let late = Visitor::new(&server, "sale");
+    late.post("places", &json!({"secret": late.secret}))
+        .await
+        .refused(410, "room_closed");
+    ana.post("pass", &json!({}))
+        .await
+        .refused(410, "room_closed");
+    assert_eq!(ana.look().await["state"], "closed");
+}

@@ -171,6 +171,12 @@ impl App {
         self.listener.local_addr()
     }
 
+    /// Whether this installation has a room of that name already.
+    #[must_use]
+    pub fn has_room(&self, room: &str) -> bool {
+        self.rooms.get(room).is_ok()
+    }
+
     /// All routes, for calls from within.
     pub fn router(&self) -> Router {
         self.router.clone()
@@ -185,32 +191,33 @@ impl App {
             stop,
             _lock,
         } = self;
-        let serving = tokio::spawn(serve::run(listener, router, stop.subscribe(), DRAIN_MAX));
+        let (close, closing) = watch::channel(false);
+        let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
         shutdown.await;
         tracing::info!("draining");
         stop.send_replace(true);
+        let sockets = || rooms.all().iter().map(|room| room.hub().listeners()).sum();
+        drain_sockets(sockets, DRAIN_MAX).await;
+        close.send_replace(true);
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
         }
-        // Upgraded sockets are no connections of the accept loop any more; they say good-bye by themselves.
-        let sockets = || {
-            rooms
-                .all()
-                .iter()
-                .map(|room| room.hub().listeners())
-                .sum::<usize>()
-        };
-        let all_gone = async {
-            while sockets() > 0 {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        if tokio::time::timeout(DRAIN_MAX, all_gone).await.is_err() {
-            tracing::warn!(
-                left = sockets(),
-                "some sockets did not close in time and were cut"
-            );
+    }
+}
+
+/// Waits until no socket is left, at most `drain`. Upgraded sockets are no connections of the accept loop any more;
+/// they say good-bye by themselves, and until they have, whoever asks `/readyz` is still answered.
+async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
+    let all_gone = async {
+        while sockets() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    };
+    if tokio::time::timeout(drain, all_gone).await.is_err() {
+        tracing::warn!(
+            left = sockets(),
+            "some sockets did not close in time and were cut"
+        );
     }
 }
 
@@ -249,6 +256,7 @@ fn handles(config: &Config, rooms: &Rooms, keys: RoleKeys, metrics: &PrometheusH
             rooms: rooms.clone(),
             web: web.clone(),
             guard: Guard::new(config.joins_per_s, config.joins_burst),
+            personal: personal.clone(),
         },
         push: Push {
             rooms: rooms.clone(),
@@ -302,6 +310,47 @@ mod tests {
         assert!(
             lock_data(folder.path()).is_ok(),
             "a held folder is free again when its process ends"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn while_sockets_drain_a_new_connection_hears_that_this_process_is_not_ready() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let flags = [
+            ("listen", "127.0.0.1:0".to_owned()),
+            ("data", folder.path().display().to_string()),
+        ];
+        let config = config::Sources {
+            flags: flags.into(),
+            ..config::Sources::default()
+        }
+        .resolve()
+        .expect("good settings");
+        let app = App::build(&config, crate::upstream::local::open)
+            .await
+            .expect("it builds");
+        let address = app.address().expect("an address");
+        // As a socket that takes its time to say good-bye.
+        let socket = app.rooms.all()[0].hub().listen();
+        let mut stopping = app.stop.subscribe();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let running = tokio::spawn(app.run(async {
+            let _ = stopped.await;
+        }));
+        stop.send(()).expect("it runs");
+        crate::web::stopped(&mut stopping).await;
+        let answer = reqwest::get(format!("http://{address}/readyz"))
+            .await
+            .expect("it still accepts");
+        assert_eq!(answer.status().as_u16(), 503);
+        let told = answer.text().await.expect("a body");
+        assert!(told.contains("draining"), "{told}");
+        drop(socket);
+        running.await.expect("it ends");
+        assert!(
+            reqwest::get(format!("http://{address}/readyz"))
+                .await
+                .is_err()
         );
     }
 }

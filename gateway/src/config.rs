@@ -263,7 +263,7 @@ impl Reader {
             payments: self.take(
                 "payments",
                 Payments::None,
-                "none of the payment settings: none, sandbox",
+                "one of the payment settings: none, sandbox",
                 |text| match text {
                     "none" => Some(Payments::None),
                     "sandbox" => Some(Payments::Sandbox),
@@ -407,6 +407,10 @@ mod tests {
         ] {
             assert!(told.contains(name), "{name} in {told}");
         }
+        assert!(
+            told.contains("\"cash\" is not one of") || told.contains("cash is not one of"),
+            "{told}"
+        );
         assert!(!told.contains("hunter 2"), "{told}");
     }
 

@@ -2,6 +2,9 @@
 
 use booking::clock::rfc3339;
 
+/// The demo's room.
+pub const ROOM: &str = "demo";
+
 /// From the start to the draw.
 const DRAW_AFTER_MS: i64 = 25_000;
 const HOUR_MS: i64 = 3_600_000;
@@ -29,7 +32,7 @@ currency = "EUR"
 prices = {{ cat1 = 12900, cat2 = 6900 }}
 
 [[room]]
-id = "demo"
+id = "{ROOM}"
 title = "Demo night"
 shows = ["demo-night"]
 opens_at = "{opens}"

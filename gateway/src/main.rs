@@ -154,10 +154,14 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
         .get_or_insert_with(|| Key(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
     let app = App::build(&config, upstream::local::open).await?;
-    let steps = onsale::plan(&demo::onsale(Clock::system().now_ms()), Path::new("."))
-        .map_err(|faults| anyhow!(faults.join("\n")))?;
-    onsale::apply(&steps, &Target::InProcess(app.router()), &key.0, |_| {}).await?;
-    announce(&app, &config, &key)?;
+    // On a folder of an earlier demo its on-sale goes on: what was drawn is not drawn again.
+    let goes_on = app.has_room(demo::ROOM);
+    if !goes_on {
+        let steps = onsale::plan(&demo::onsale(Clock::system().now_ms()), Path::new("."))
+            .map_err(|faults| anyhow!(faults.join("\n")))?;
+        onsale::apply(&steps, &Target::InProcess(app.router()), &key.0, |_| {}).await?;
+    }
+    announce(&app, &config, &key, goes_on)?;
     app.run(shutdown()).await;
     Ok(())
 }
@@ -166,12 +170,16 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
     clippy::print_stdout,
     reason = "the demo says on the terminal where it is"
 )]
-fn announce(app: &App, config: &Config, key: &Key) -> anyhow::Result<()> {
+fn announce(app: &App, config: &Config, key: &Key, goes_on: bool) -> anyhow::Result<()> {
     let base = config.public_url.clone().map_or_else(
         || app.address().map(|address| format!("http://{address}")),
         Ok,
     )?;
-    println!("Fairgate demo: the line is drawn in 25 s, then 50 people a second are let in.");
+    if goes_on {
+        println!("Fairgate demo: the on-sale in this data folder goes on.");
+    } else {
+        println!("Fairgate demo: the line is drawn in 25 s, then 50 people a second are let in.");
+    }
     println!("  lobby    {base}/r/demo");
     println!(
         "  console  {base}/v1/promoter/rooms/demo/report  (Authorization: Bearer {})",

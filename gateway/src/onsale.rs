@@ -146,7 +146,7 @@ fn to_json(value: &toml::Value) -> Value {
 /// Makes the calls in order with the promoter's key; `told` hears of each that was done.
 ///
 /// # Errors
-/// What the first refused call said, every fault of it included. What was done before stays: every call can be made
+/// What the first refused call said, every fault of it included, and what stands by then: every call can be made
 /// again.
 pub async fn apply(
     steps: &[Step],
@@ -154,17 +154,42 @@ pub async fn apply(
     key: &str,
     mut told: impl FnMut(&str),
 ) -> anyhow::Result<()> {
-    for step in steps {
-        let (status, answer) = target
-            .put(step, key)
-            .await
-            .with_context(|| format!("{} was not applied", step.what))?;
+    for (at, step) in steps.iter().enumerate() {
+        let (status, answer) = target.put(step, key).await.with_context(|| {
+            format!(
+                "{} got no answer, so it may or may not stand. {}",
+                step.what,
+                standing(steps, at)
+            )
+        })?;
         if !(200..300).contains(&status) {
-            bail!("{} was refused ({status}):\n{}", step.what, faults(&answer));
+            bail!(
+                "{} was refused ({status}):\n{}\n{}",
+                step.what,
+                faults(&answer),
+                standing(steps, at)
+            );
         }
         told(&step.what);
     }
     Ok(())
+}
+
+/// What stands where the step at `failed` did not come through, and what to do.
+fn standing(steps: &[Step], failed: usize) -> String {
+    let names = |steps: &[Step]| {
+        let names: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    format!(
+        "Applied before it, and standing: {}. Not tried after it: {}. Mend the file and apply it again: what stands already is put again as it is, which changes nothing.",
+        names(&steps[..failed]),
+        names(&steps[failed + 1..])
+    )
 }
 
 impl Target {
@@ -256,6 +281,32 @@ mod tests {
         );
         assert_eq!(steps[0].body, r#"{"plan":"grid:2x3"}"#);
         assert_eq!(steps[2].body, r#"{"opens_at":"2027-01-10T09:00:00+01:00"}"#);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_what_stands_and_what_was_not_tried() {
+        let step = |what: &str| Step {
+            what: what.into(),
+            path: format!("/{what}"),
+            body: String::new(),
+        };
+        let steps = [step("venue"), step("show"), step("room")];
+        let router = Router::new().route("/venue", axum::routing::put(async || "fine"));
+        let mut applied = Vec::new();
+        let target = Target::InProcess(router);
+        let told = apply(&steps, &target, "key", |what| applied.push(what.to_owned()))
+            .await
+            .expect_err("the second is refused")
+            .to_string();
+        assert_eq!(applied, ["venue"]);
+        for part in [
+            "show was refused (404)",
+            "standing: venue.",
+            "Not tried after it: room.",
+            "apply it again",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
     }
 
     #[test]

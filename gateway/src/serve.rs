@@ -21,22 +21,23 @@ const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// After an accept failed (no more files, mostly) the next try waits this long.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// Accepts until `stopping`, then lets connections end for at most `drain`.
+/// Accepts until `closing`, then lets connections end for at most `drain`. A process that drains closes last: until
+/// then a new connection is told by `/readyz` to go elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
-    mut stopping: watch::Receiver<bool>,
+    mut closing: watch::Receiver<bool>,
     drain: Duration,
 ) {
     let (alive, mut all_gone) = mpsc::channel::<Infallible>(1);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = stopped(&mut stopping) => break,
+            () = stopped(&mut closing) => break,
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = serve(stream, peer, router.clone(), stopping.clone());
+                let connection = serve(stream, peer, router.clone(), closing.clone());
                 let alive = alive.clone();
                 tokio::spawn(async move {
                     connection.await;
@@ -62,7 +63,7 @@ async fn serve(
     stream: TcpStream,
     peer: std::net::SocketAddr,
     router: Router,
-    mut stopping: watch::Receiver<bool>,
+    mut closing: watch::Receiver<bool>,
 ) {
     // Small frames must not wait for each other; where the system refuses this they merely come later.
     let _ = stream.set_nodelay(true);
@@ -79,7 +80,7 @@ async fn serve(
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = stopped(&mut stopping) => {
+        () = stopped(&mut closing) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -564,3 +564,174 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
         "what was published is not signed anew"
     );
 }
+
+/// Claims for all of them at once; gives how many got a pass.
+async fn claim_at_once(gateway: &Gateway, room: &str, places: &[String]) -> usize {
+    let path = format!("/v1/rooms/{room}/pass");
+    let claims = places.iter().map(|place| {
+        gateway
+            .client
+            .post(gateway.url(&path))
+            .bearer_auth(place)
+            .send()
+    });
+    let answers = futures_util::future::join_all(claims).await;
+    answers
+        .into_iter()
+        .filter(|answer| answer.as_ref().expect("an answer").status() == 201)
+        .count()
+}
+
+async fn patch(gateway: &Gateway, room: &str, body: Value) {
+    let path = format!("/v1/promoter/rooms/{room}");
+    let answer = gateway
+        .call("PATCH", &path, Some(PROMOTER), Some(body))
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forty_claims_at_once_let_in_as_many_as_there_is_room_for_and_no_more() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut gateway = Gateway::start(data.path()).await;
+    patch(&gateway, "everyday", json!({"max_inside": 5})).await;
+    gateway
+        .open_room(
+            "fifo",
+            json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z"}),
+        )
+        .await;
+    let (mut open, mut fifo) = (Vec::new(), Vec::new());
+    for _ in 0..40 {
+        open.push(gateway.newcomer("everyday").await.0);
+        fifo.push(gateway.newcomer("fifo").await.0);
+    }
+    assert_eq!(claim_at_once(&gateway, "everyday", &open).await, 5);
+    gateway
+        .until("/v1/rooms/fifo", None, |room| room["released"] == 40)
+        .await;
+    patch(&gateway, "fifo", json!({"max_inside": 5})).await;
+    gateway.stop().await;
+    // After a restart no window is open any more: all forty come late.
+    let gateway = Gateway::start(data.path()).await;
+    let mut let_in = 0;
+    // Late comers share the pace, which begins with the first tick.
+    for _ in 0..100 {
+        let_in += claim_at_once(&gateway, "fifo", &fifo[let_in..]).await;
+        if let_in > 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(let_in, 5);
+    assert_eq!(claim_at_once(&gateway, "everyday", &open).await, 5);
+}
+
+#[tokio::test]
+async fn leaving_with_a_living_pass_makes_no_room_inside() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut gateway = Gateway::start(data.path()).await;
+    patch(&gateway, "everyday", json!({"max_inside": 1})).await;
+    let claim = async |gateway: &Gateway| {
+        let (place, _) = gateway.newcomer("everyday").await;
+        let answer = gateway
+            .call("POST", "/v1/rooms/everyday/pass", Some(&place), None)
+            .await;
+        gateway
+            .call("DELETE", "/v1/rooms/everyday/place", Some(&place), None)
+            .await;
+        answer
+    };
+    let first = claim(&gateway).await;
+    assert_eq!(first.status, 201);
+    assert_eq!(claim(&gateway).await.refusal(), (409, "not_called".into()));
+    gateway.stop().await;
+    let gateway = Gateway::start(data.path()).await;
+    assert_eq!(claim(&gateway).await.refusal(), (409, "not_called".into()));
+    let pass = first.json()["pass"].as_str().expect("a pass").to_owned();
+    let verified = gateway
+        .call("GET", "/v1/verify?room=everyday", Some(&pass), None)
+        .await;
+    assert_eq!(verified.status, 204, "the pass itself lives on");
+}
+
+#[tokio::test]
+async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let refused = gateway.join("demo", json!({"code": "RED-1"})).await;
+    assert_eq!(refused.refusal(), (422, "not_available".into()));
+    assert_eq!(refused.json()["field"], "code");
+    assert_eq!(gateway.newcomer("demo").await.1, 0);
+}
+
+#[tokio::test]
+async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
+    use gateway::ledger::{Entry, JoinRow, Ledger, ReleaseRow, RoomRow, Secret, sqlite::Sqlite};
+    use gateway::room::{Document, Facts, Method};
+
+    let data = tempfile::tempdir().expect("a folder");
+    let writer = fairgate_writer::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let row = RoomRow {
+        room: "fifo".into(),
+        document: Document {
+            method: Method::Fifo,
+            draw_at: 4_000_000_000_000,
+            ..Document::everyday()
+        },
+        facts: Facts::default(),
+        version: 1,
+        secret: Secret([9; 32]),
+        created_at: 0,
+    };
+    let entry = Entry {
+        at: 0,
+        role: "promoter",
+        action: "room_created",
+        detail: Value::Null,
+    };
+    assert!(ledger.create_room(row, entry).await.expect("it is written"));
+    let secret = [7; 32];
+    let join = JoinRow {
+        number: 0,
+        holder: fairgate_pass::Holder::of_secret(&secret),
+        code: None,
+        at: 0,
+    };
+    ledger
+        .record_join("fifo", join)
+        .await
+        .expect("it is written");
+    let released = ReleaseRow {
+        released: 1,
+        ..ReleaseRow::default()
+    };
+    let moved = ledger
+        .advance("fifo", ReleaseRow::default(), released)
+        .await;
+    assert!(moved.expect("it is written"));
+    drop(ledger);
+
+    let gateway = Gateway::start(data.path()).await;
+    let back = gateway
+        .join("fifo", json!({"secret": hex::encode(secret)}))
+        .await
+        .json();
+    // Late comers have a share of the pace from the first tick on, so this is not refused for want of it.
+    gateway
+        .until("/v1/rooms/fifo", None, |room| room["released"] == 1)
+        .await;
+    let claim = async || {
+        gateway
+            .call("POST", "/v1/rooms/fifo/pass", back["place"].as_str(), None)
+            .await
+    };
+    assert_eq!(claim().await.refusal(), (409, "not_called".into()));
+    gateway.by_hand("fifo", "draw").await;
+    gateway
+        .until("/v1/rooms/fifo", None, |room| room["phase"] == "selling")
+        .await;
+    assert_eq!(claim().await.status, 201);
+}

@@ -314,3 +314,80 @@ async fn a_network_that_joins_too_fast_is_told_when_to_come_back() {
         .await;
     assert_eq!(back.status, 200, "coming back is never held back");
 }
+
+#[tokio::test]
+async fn a_room_that_has_begun_does_not_go_back_to_a_phase_before() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let fifo = json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z", "closes_at": "2098-01-01T00:00:00Z"});
+    gateway.open_room("demo", fifo.clone()).await;
+    let with = |changes: serde_json::Value| {
+        let mut document = fifo.clone();
+        for (field, value) in changes.as_object().expect("an object") {
+            document[field] = value.clone();
+        }
+        gateway.put_room("demo", document)
+    };
+    for change in [
+        json!({"draw_at": "2097-01-01T00:00:00Z"}),
+        json!({"draw_at": "2097-01-01T00:00:00Z", "opens_at": "2096-01-01T00:00:00Z"}),
+    ] {
+        assert_eq!(
+            with(change.clone()).await.refusal(),
+            (409, "draw_fixed".into()),
+            "{change}"
+        );
+    }
+    assert_eq!(
+        gateway.get("/v1/rooms/demo").await.json()["phase"],
+        "selling"
+    );
+    let longer = json!({"closes_at": "2099-01-01T00:00:00Z"});
+    assert_eq!(with(longer.clone()).await.status, 200);
+    assert_eq!(
+        with(json!({"closes_at": "2020-01-03T00:00:00Z"}))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        with(longer).await.refusal(),
+        (409, "room_closed".into()),
+        "who was told that it is over is not told otherwise"
+    );
+    // The same times reckoned anew take nothing back.
+    gateway.open_room("lobby", json!({})).await;
+    let again = gateway
+        .put_room("lobby", json!({"opens_at": "2020-01-01T00:00:01Z"}))
+        .await;
+    assert_eq!(again.status, 200, "{}", again.text);
+    let shut = gateway
+        .put_room("lobby", json!({"opens_at": "2098-01-01T00:00:00Z"}))
+        .await;
+    assert_eq!(shut.refusal(), (409, "draw_fixed".into()));
+    gateway
+        .put_room("later", json!({"opens_at": "2097-01-01T00:00:00Z"}))
+        .await;
+    let postponed = gateway
+        .put_room("later", json!({"opens_at": "2098-01-01T00:00:00Z"}))
+        .await;
+    assert_eq!(postponed.status, 200, "{}", postponed.text);
+}
+
+#[tokio::test]
+async fn a_patch_of_nothing_is_refused_with_the_settings_there_are_and_not_audited() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let path = "/v1/promoter/rooms/demo";
+    let refused = gateway
+        .call("PATCH", path, Some(PROMOTER), Some(json!({})))
+        .await;
+    assert_eq!(refused.refusal(), (422, "invalid_field".into()));
+    assert!(refused.text.contains("max_inside"), "{}", refused.text);
+    let audit = gateway
+        .call("GET", &format!("{path}/audit"), Some(VIEWER), None)
+        .await
+        .json();
+    assert_eq!(audit["rows"].as_array().map(Vec::len), Some(1));
+}

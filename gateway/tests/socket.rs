@@ -200,3 +200,40 @@ async fn a_drain_sends_everybody_away_with_a_time_to_come_back() {
     assert!((500..5000).contains(&reason["retry_ms"].as_u64().expect("a time")));
     gateway.stop().await;
 }
+
+#[tokio::test]
+async fn a_phase_is_told_once_whether_a_hand_or_the_clock_brought_it() {
+    let (_data, gateway, _, mut socket) = with_socket().await;
+    socket.frame("line").await;
+    gateway.by_hand("demo", "draw").await;
+    let drawn = socket.texts(5).await;
+    let rooms = |frames: &[Value], phase: &str| {
+        frames
+            .iter()
+            .filter(|frame| frame["type"] == "room" && frame["phase"] == phase)
+            .count()
+    };
+    assert_eq!(rooms(&drawn, "selling"), 1, "{drawn:?}");
+    gateway.by_hand("demo", "close").await;
+    let closed = socket.texts(3).await;
+    assert_eq!(rooms(&closed, "closed"), 1, "{closed:?}");
+    let ends = closed.iter().filter(|frame| frame["type"] == "closed");
+    assert_eq!(ends.count(), 1, "{closed:?}");
+}
+
+#[tokio::test]
+async fn a_socket_whose_place_was_left_is_closed_and_others_are_not() {
+    let (_data, gateway, place, mut socket) = with_socket().await;
+    let (other, _) = gateway.newcomer("demo").await;
+    let mut other = gateway.socket("demo", &other).await.expect("a socket");
+    socket.frame("line").await;
+    let left = gateway
+        .call("DELETE", "/v1/rooms/demo/place", Some(&place), None)
+        .await;
+    assert_eq!(left.status, 204);
+    let close = socket.closed().await;
+    assert_eq!(u16::from(close.code), 1000);
+    assert!(close.reason.contains("left"), "{}", close.reason);
+    other.frame("line").await;
+    other.frame("line").await;
+}

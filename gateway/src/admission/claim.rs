@@ -8,7 +8,7 @@ use super::cohort::Timing;
 use super::estimate::Wait;
 use super::release;
 use super::state::{PlaceState, describe};
-use crate::ledger::PassRow;
+use crate::ledger::{Failure, PassRow};
 use crate::room::{Method, Phase, Room, Rooms, micros_per_s};
 use crate::store::Place;
 
@@ -31,17 +31,18 @@ pub async fn claim(
     place: &Place,
     now: i64,
 ) -> Result<Claimed, Problem> {
-    let now_s = now.div_euclid(1000);
-    if room.phase(now) == Phase::Closed {
-        return Err(room_closed());
+    match room.phase(now) {
+        Phase::Closed => return Err(room_closed()),
+        Phase::Selling | Phase::SoldOut => {}
+        Phase::Scheduled | Phase::Prequeue | Phase::Drawing => {
+            return Err(not_called(room, place, now));
+        }
     }
-    let lives = place.pass_exp.is_some_and(|exp| exp > now_s);
     let rank = room
         .rank(place.number)
         .ok_or_else(|| not_called(room, place, now))?;
-    if !lives {
-        may_enter(rooms, room, place, rank, now).await?;
-    }
+    let way_in = may_enter(rooms, room, place, rank, now).await?;
+    let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
     let fresh = PassRow {
         number: place.number,
@@ -51,20 +52,12 @@ pub async fn claim(
         exp: now_s.saturating_add(pass_s),
         jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
     };
-    let stored = rooms
-        .ledger()
-        .claim(room.id(), fresh, now_s)
-        .await
+    // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not counted inside,
+    // or a way in that stays reserved.
+    let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, way_in, now_s)).await;
+    let stored = written
+        .unwrap_or_else(|error| Err(Failure::Unavailable(error.to_string())))
         .map_err(|error| Problem::ledger(&error))?;
-    let first = rooms
-        .store()
-        .claimed(room.id(), place.number, stored.exp)
-        .await;
-    if first {
-        room.cohorts().settled(rank);
-        metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
-            .increment(1);
-    }
     let claims = PassClaims {
         sub: stored.holder,
         room: room.id().to_owned(),
@@ -81,13 +74,56 @@ pub async fn claim(
     })
 }
 
+/// How a claim gets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WayIn {
+    /// A pass of this place lives, and is given again.
+    Lives,
+    /// Room inside is reserved until the claim is written; `first` where this place never had a pass.
+    Reserved { first: bool },
+}
+
+/// Writes the claim, then turns the reservation into somebody inside, under the lock it was made under.
+async fn write(
+    rooms: Rooms,
+    room: Room,
+    fresh: PassRow,
+    way_in: WayIn,
+    now_s: i64,
+) -> Result<PassRow, Failure> {
+    let (number, rank) = (fresh.number, fresh.rank);
+    let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
+    let _entrance = room.release().await;
+    match &written {
+        Ok(stored) => {
+            if rooms.store().claimed(room.id(), number, stored.exp).await {
+                metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
+                    .increment(1);
+            }
+            if matches!(way_in, WayIn::Reserved { .. }) {
+                room.cohorts().entered(rank);
+            }
+        }
+        Err(_) => {
+            if let WayIn::Reserved { first } = way_in {
+                room.cohorts().turned_back(rank, first);
+            }
+        }
+    }
+    written
+}
+
 async fn may_enter(
     rooms: &Rooms,
     room: &Room,
     place: &Place,
     rank: u64,
     now: i64,
-) -> Result<(), Problem> {
+) -> Result<WayIn, Problem> {
+    let now_s = now.div_euclid(1000);
+    if place.pass_exp.is_some_and(|exp| exp > now_s) {
+        return Ok(WayIn::Lives);
+    }
     let row = room.row();
     if row.facts.paused {
         return Err(not_called(room, place, now));
@@ -101,21 +137,31 @@ async fn may_enter(
     if rank >= room.tick().released {
         return Err(not_called(room, place, now));
     }
-    let timing = room.cohorts().timing(rank, place.pass_exp.is_none());
-    if timing == Timing::InWindow {
-        return Ok(());
+    // One at a time from here: who is inside is read, and the way in reserved, before anybody else reads.
+    let _entrance = room.release().await;
+    // Another tab of the same visitor may have claimed since the place was read.
+    let known = rooms.store().place_of(room.id(), place.holder).await;
+    let pass_exp = known
+        .filter(|known| known.number == place.number)
+        .and_then(|known| known.pass_exp);
+    if pass_exp.is_some_and(|exp| exp > now_s) {
+        return Ok(WayIn::Lives);
     }
-    let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
+    let first = pass_exp.is_none();
+    let counts = rooms.store().counts(room.id(), now_s).await;
     let mut cohorts = room.cohorts();
-    let has_room = counts.inside + cohorts.called() < row.document.max_inside;
-    // Without a line only the room inside binds.
-    let let_in = has_room && (row.document.method == Method::Open || cohorts.take_late());
-    drop(cohorts);
+    let let_in = cohorts.is_entering(rank) || cohorts.timing(rank, first) == Timing::InWindow || {
+        let has_room = counts.inside + cohorts.called() < row.document.max_inside;
+        // Without a line only the room inside binds.
+        has_room && (row.document.method == Method::Open || cohorts.take_late())
+    };
     if let_in {
-        Ok(())
-    } else {
-        Err(not_called(room, place, now))
+        cohorts.enter(rank);
+        return Ok(WayIn::Reserved { first });
     }
+    // Telling the wait reads the same figures.
+    drop(cohorts);
+    Err(not_called(room, place, now))
 }
 
 /// 410 `room_closed`.
@@ -140,7 +186,7 @@ fn not_called(room: &Room, place: &Place, now: i64) -> Problem {
     let row = room.row();
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused && !room.tick().full => {
-            Wait::at_pace(0, micros_per_s(row.document.per_s))
+            Wait::at_pace(0, 0, micros_per_s(row.document.per_s))
         }
         PlaceState::Called => Wait::UNKNOWN,
         _ => view.wait,

@@ -27,11 +27,12 @@ impl Wait {
         p90_s: Some(0),
     };
 
-    /// At a fixed pace nobody is called before `ahead` people were. The upper end leaves half as much again for
-    /// seconds in which `max_inside` binds.
+    /// At a fixed pace nobody is called before `ahead` people were, and before time has repaid the `owed_u`
+    /// millionths of visitors who were let in late. The upper end leaves half as much again for seconds in which
+    /// `max_inside` binds.
     #[must_use]
-    pub fn at_pace(ahead: u64, per_s_u: u64) -> Self {
-        let seconds = u128::from(ahead + 1) * 1_000_000;
+    pub fn at_pace(ahead: u64, owed_u: u64, per_s_u: u64) -> Self {
+        let seconds = u128::from(ahead + 1) * 1_000_000 + u128::from(owed_u);
         let seconds =
             u64::try_from(seconds.div_ceil(u128::from(per_s_u.max(1)))).unwrap_or(u64::MAX);
         Self {
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn the_wait_is_an_interval_that_grows_with_the_line() {
         assert_eq!(
-            Wait::at_pace(0, 50_000_000),
+            Wait::at_pace(0, 0, 50_000_000),
             Wait {
                 known: true,
                 p50_s: Some(1),
@@ -68,12 +69,17 @@ mod tests {
             }
         );
         assert_eq!(
-            Wait::at_pace(99, 300_000),
+            Wait::at_pace(99, 0, 300_000),
             Wait {
                 known: true,
                 p50_s: Some(334),
                 p90_s: Some(503)
             }
+        );
+        assert_eq!(
+            Wait::at_pace(0, 15_000_000, 2_000_000).p50_s,
+            Some(8),
+            "what is owed for late comers is waited for, too"
         );
     }
 

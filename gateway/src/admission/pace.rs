@@ -43,25 +43,37 @@ pub struct Release {
     pub owed_u: u64,
 }
 
+/// What a time earns at a rate, millionths of a visitor.
+#[must_use]
+pub fn credit_u(per_s_u: u64, elapsed_ms: u64) -> u64 {
+    let elapsed = u128::from(elapsed_ms.min(BANKED_MS_MAX));
+    u64::try_from(u128::from(per_s_u) * elapsed / 1000).unwrap_or(u64::MAX)
+}
+
 /// Decides one tick. `is_void(rank)` says whether nobody stands at that rank: such ranks cost nothing.
 #[must_use]
 pub fn step(input: &Input, is_void: impl Fn(u64) -> bool) -> Release {
+    // Nothing is banked while nobody is released, but what late comers took is repaid: time passes all the same.
     let idle = Release {
         released: input.released,
         people: 0,
         remainder_u: 0,
-        owed_u: 0,
+        owed_u: input.per_s_u.map_or(0, |per_s_u| {
+            input
+                .owed_u
+                .saturating_sub(credit_u(per_s_u, input.elapsed_ms))
+        }),
     };
     if !input.selling || input.released >= input.end {
         return idle;
     }
-    let credit_u = input.per_s_u.map(|per_s_u| {
-        let elapsed = u128::from(input.elapsed_ms.min(BANKED_MS_MAX));
-        let credit = u128::from(input.remainder_u) + u128::from(per_s_u) * elapsed / 1000;
-        u64::try_from(credit).unwrap_or(u64::MAX)
+    let credit = input.per_s_u.map(|per_s_u| {
+        input
+            .remainder_u
+            .saturating_add(credit_u(per_s_u, input.elapsed_ms))
     });
-    let earned_u = credit_u.map(|credit| credit.saturating_sub(input.owed_u));
-    let owed_u = credit_u.map_or(0, |credit| input.owed_u.saturating_sub(credit));
+    let earned_u = credit.map(|credit| credit.saturating_sub(input.owed_u));
+    let owed_u = credit.map_or(0, |credit| input.owed_u.saturating_sub(credit));
     let room = input
         .max_inside
         .saturating_sub(input.inside.saturating_add(input.called));

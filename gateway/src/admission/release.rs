@@ -18,6 +18,7 @@ pub async fn tick(
     pulse: Option<Pulse>,
     now: i64,
 ) -> Result<(), Failure> {
+    // Held to the end: whoever lets a late comer in holds it too, so that both see the same room inside.
     let mut row = room.release().await;
     let last = room.tick();
     let stored = room.row();
@@ -32,12 +33,16 @@ pub async fn tick(
     };
 
     let per_s_u = micros_per_s(document.per_s);
-    let elapsed_ms = u64::try_from(now - row.ticked_at)
-        .unwrap_or(0)
-        .min(pace::BANKED_MS_MAX);
-    let credit_u = per_s_u.saturating_mul(elapsed_ms) / 1000;
     let claim_ms = i64::try_from(document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX);
-    let (called, owed_u) = room.cohorts().tick(now, claim_ms, credit_u, per_s_u);
+    let (elapsed_ms, called, owed_u) = {
+        let mut cohorts = room.cohorts();
+        cohorts.expire(now, claim_ms);
+        (
+            cohorts.elapsed_ms(row.ticked_at, now),
+            cohorts.called(),
+            cohorts.owed_u(),
+        )
+    };
     let input = Input {
         elapsed_ms,
         remainder_u: row.remainder_u,
@@ -58,15 +63,21 @@ pub async fn tick(
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
     let idle = !input.selling || input.released >= input.end;
-    if !idle {
-        if rooms.ledger().advance(room.id(), *row, to).await? {
-            room.cohorts()
-                .released(row.released, to.released, decided.people, now);
-            room.cohorts().set_owed(decided.owed_u);
+    let moved = idle || rooms.ledger().advance(room.id(), *row, to).await?;
+    if moved {
+        let mut cohorts = room.cohorts();
+        cohorts.ticked(
+            now,
+            decided.owed_u,
+            pace::credit_u(per_s_u, elapsed_ms),
+            per_s_u,
+        );
+        if !idle {
+            cohorts.released(row.released, to.released, decided.people, now);
             *row = to;
-        } else {
-            *row = rooms.ledger().release(room.id()).await?;
         }
+    } else {
+        *row = rooms.ledger().release(room.id()).await?;
     }
 
     let mut absent_ranks: Vec<u64> = absent

@@ -69,8 +69,10 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             if phase == Phase::Selling && !row.facts.paused && !tick.full =>
         {
             match document.method {
-                Method::Open => Wait::at_pace(0, 1_000_000),
-                Method::Draw | Method::Fifo => Wait::at_pace(ahead, per_s_u),
+                Method::Open => Wait::at_pace(0, 0, 1_000_000),
+                Method::Draw | Method::Fifo => {
+                    Wait::at_pace(ahead, room.cohorts().owed_u(), per_s_u)
+                }
             }
         }
         (PlaceState::Waiting | PlaceState::Closed, _) => Wait::UNKNOWN,

@@ -54,7 +54,7 @@ impl Lobby {
         network: Network,
         now: i64,
     ) -> Result<Joined, Problem> {
-        refuse_unbuilt(body)?;
+        refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
         if let Some(place) = self.of_before(room, headers, now).await? {
             return Ok(Joined {
@@ -119,17 +119,13 @@ impl Lobby {
         };
         let ran_out = room.is_everyday() && now - place.at >= EVERYDAY_PLACE_S * 1000;
         if ran_out {
-            self.rooms
-                .store()
-                .leave(room.id(), place.number, now)
-                .await
-                .map_err(|error| Problem::ledger(&error))?;
+            self.leave(room, &place, now).await?;
         }
         Ok(!ran_out)
     }
 }
 
-fn refuse_unbuilt(body: &JoinBody) -> Result<(), Problem> {
+fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), Problem> {
     let unbuilt = [
         (
             "key",
@@ -142,6 +138,11 @@ fn refuse_unbuilt(body: &JoinBody) -> Result<(), Problem> {
             "this room asks for none",
         ),
         ("lane", body.lane.is_some(), "this room has one line"),
+        (
+            "code",
+            body.code.is_some() && !needs_code,
+            "this room asks for none",
+        ),
     ];
     for (field, given, why) in unbuilt {
         if given {

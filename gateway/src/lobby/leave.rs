@@ -3,6 +3,7 @@
 use booking::http::Problem;
 
 use super::Lobby;
+use crate::push::personal::Word;
 use crate::room::Room;
 use crate::store::Place;
 
@@ -21,6 +22,13 @@ impl Lobby {
         if let Some(rank) = room.rank(place.number) {
             room.cohorts().settled(rank);
         }
+        self.personal.tell(
+            place.holder,
+            &Word::Left {
+                room: room.id().into(),
+                number: place.number,
+            },
+        );
         metrics::counter!("fairgate_places_left_total", "room" => room.id().to_owned())
             .increment(1);
         Ok(())

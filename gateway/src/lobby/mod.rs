@@ -13,6 +13,7 @@ pub use guard::Guard;
 pub use join::{JoinBody, Joined};
 pub use rejoin::{Shown, recognise, required, shown};
 
+use crate::push::personal::Personal;
 use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
 use crate::store::Place;
 use crate::web::Web;
@@ -29,6 +30,8 @@ pub struct Lobby {
     pub web: Web,
     /// Limits joins by network.
     pub guard: Guard,
+    /// Tells the sockets of whoever leaves.
+    pub personal: Personal,
 }
 
 /// The claims of a place: the same place always gives the same claims, and so the same text.

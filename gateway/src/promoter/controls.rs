@@ -17,9 +17,11 @@ use crate::room::{
 /// More codes than this are several rooms.
 const CODES_MAX: usize = 1_000_000;
 const CODE_BYTES_MAX: usize = 128;
+/// What [`PatchInput`] takes, for whoever sends none of it.
+const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
 /// The live settings of a room.
-#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchInput {
     /// Nobody is released while this holds; a draw still happens.
@@ -98,6 +100,8 @@ impl Promoter {
         if detail.as_object().is_some_and(Map::is_empty) {
             return Ok((*row).clone());
         }
+        let now = self.rooms.now();
+        refuse_going_back(&row.document, &document, room.phase(now), now)?;
         let entry = self.entry("room_replaced", detail);
         self.change(room, document, row.facts.clone(), &fixed, entry)
             .await
@@ -106,10 +110,13 @@ impl Promoter {
     /// Changes live settings.
     ///
     /// # Errors
-    /// 422 for a value, 404 for the room.
+    /// 422 for a value or for no setting at all, 404 for the room.
     pub async fn patch_room(&self, id: &str, patch: PatchInput) -> Result<RoomRow, Problem> {
         let _changing = self.rooms.changing().await;
         let room = self.rooms.get(id)?;
+        if patch == PatchInput::default() {
+            return Err(nothing_to_change());
+        }
         let row = room.row();
         let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
         let mut faults = Faults::default();
@@ -279,6 +286,43 @@ impl Promoter {
     }
 }
 
+/// A room goes through its phases once: a time that has done its work does not move ahead again. Where the new time
+/// has passed as well, nothing goes back: a file whose times are reckoned from now can be applied again.
+fn refuse_going_back(
+    before: &Document,
+    after: &Document,
+    phase: Phase,
+    now: i64,
+) -> Result<(), Problem> {
+    if phase == Phase::Closed && before.closes_at != after.closes_at {
+        return Err(Problem::new(
+            409,
+            "room_closed",
+            "The room is closed and stays so",
+            "Everybody was told that this on-sale is over, so closes_at cannot change any more. Nothing was changed. Make a new room for what is still to be sold.",
+        )
+        .with("fields", ["closes_at"]));
+    }
+    let mut fixed = Vec::new();
+    if phase != Phase::Scheduled && after.opens_at > before.opens_at.max(now) {
+        fixed.push("opens_at");
+    }
+    let begun = !matches!(phase, Phase::Scheduled | Phase::Prequeue);
+    if begun && after.draw_at > before.draw_at.max(now) {
+        fixed.push("draw_at");
+    }
+    if fixed.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        409,
+        "draw_fixed",
+        "That time has passed and cannot move later",
+        format!("What {} stands for has happened already: opens_at can move later until the lobby opens, draw_at until the draw or the sale begins. Nothing was changed. To let nobody in for a while, PATCH paused.", fixed.join(", ")),
+    )
+    .with("fields", fixed))
+}
+
 /// What changed, as `{field: [before, after]}`.
 fn differences(before: &Value, after: &Value) -> Value {
     let empty = Map::new();
@@ -330,6 +374,19 @@ fn draw_fixed(fields: &[&'static str]) -> Problem {
         format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
     )
     .with("fields", fields)
+}
+
+fn nothing_to_change() -> Problem {
+    Problem::new(
+        422,
+        "invalid_field",
+        "There is no setting in this",
+        format!(
+            "The body names nothing to change. Nothing was changed. Send one or more of {}.",
+            LIVE.join(", ")
+        ),
+    )
+    .with("fields", LIVE)
 }
 
 fn built_in() -> Problem {

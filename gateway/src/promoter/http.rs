@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Hand, PatchInput, Promoter, audit, report};
-use crate::ledger::{AuditRow, Failure, RoomRow, Sample};
+use crate::ledger::{AuditRow, Failure, RoomRow};
 use crate::room::{DocumentInput, RoomView};
 
 /// Codes for a large members' sale fit; nothing else here is long.
@@ -153,7 +153,7 @@ struct ReportQuery {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Report {
     room: RoomView,
-    samples: Vec<Sample>,
+    samples: Vec<report::ReportLine>,
 }
 
 /// Figures over time
@@ -171,6 +171,7 @@ async fn get_report(
     match query.format.as_deref() {
         None | Some("json") => {
             let room = RoomView::fresh(&promoter.rooms, &room).await;
+            let samples = samples.into_iter().map(Into::into).collect();
             Ok(Json(Report { room, samples }).into_response())
         }
         Some("csv") => Ok((

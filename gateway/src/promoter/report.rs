@@ -3,8 +3,54 @@
 use std::fmt::Write;
 
 use booking::clock::rfc3339;
+use serde::Serialize;
 
 use crate::ledger::Sample;
+
+/// One line of the report, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ReportLine {
+    /// RFC 3339.
+    pub at: String,
+    /// Numbers given so far.
+    pub joined: u64,
+    /// Places not yet released and not left.
+    pub waiting: u64,
+    /// Places that were left.
+    pub left: u64,
+    /// The release counter.
+    pub released: u64,
+    /// Visitors with a live pass and no finished order.
+    pub inside: u64,
+    /// Visitors who claimed at least one pass.
+    pub claimed: u64,
+    /// Visitors whose order was ticketed.
+    pub done: u64,
+    /// Seats free.
+    pub free: u64,
+    /// Seats held.
+    pub held: u64,
+    /// Seats sold.
+    pub sold: u64,
+}
+
+impl From<Sample> for ReportLine {
+    fn from(sample: Sample) -> Self {
+        Self {
+            at: rfc3339(sample.at_ms),
+            joined: sample.joined,
+            waiting: sample.waiting,
+            left: sample.left,
+            released: sample.released,
+            inside: sample.inside,
+            claimed: sample.claimed,
+            done: sample.done,
+            free: sample.free,
+            held: sample.held,
+            sold: sample.sold,
+        }
+    }
+}
 
 /// The samples as CSV with a header line.
 #[must_use]
@@ -12,8 +58,8 @@ pub fn csv(samples: &[Sample]) -> String {
     let mut out =
         String::from("at,joined,waiting,left,released,inside,claimed,done,free,held,sold\n");
     for sample in samples {
-        let Sample {
-            at_ms,
+        let ReportLine {
+            at,
             joined,
             waiting,
             left,
@@ -24,8 +70,7 @@ pub fn csv(samples: &[Sample]) -> String {
             free,
             held,
             sold,
-        } = sample;
-        let at = rfc3339(*at_ms);
+        } = ReportLine::from(*sample);
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
@@ -38,6 +83,13 @@ pub fn csv(samples: &[Sample]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_says_its_time_as_everything_else_does() {
+        let line = serde_json::to_value(ReportLine::from(Sample::default())).expect("it writes");
+        assert_eq!(line["at"], "1970-01-01T00:00:00Z");
+        assert!(line.get("at_ms").is_none(), "{line}");
+    }
 
     #[test]
     fn the_table_has_a_line_a_sample() {

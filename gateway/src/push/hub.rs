@@ -1,6 +1,6 @@
 //! Shared frames of one room: encoded once, cloned by reference to every socket.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::broadcast;
@@ -23,9 +23,11 @@ pub enum Shared {
 }
 
 /// The sending half.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Hub {
     frames: broadcast::Sender<Shared>,
+    /// The phase that was told last, whoever told it: a change by hand is not told again by the clock.
+    told: Mutex<Option<Phase>>,
 }
 
 impl Default for Hub {
@@ -40,6 +42,7 @@ impl Hub {
     pub fn new() -> Self {
         Self {
             frames: broadcast::channel(BACKLOG).0,
+            told: Mutex::default(),
         }
     }
 
@@ -57,8 +60,23 @@ impl Hub {
 
     /// Tells of phase, message or settings.
     pub fn room(&self, room: &Room, now: i64) {
-        let view = RoomView::of(room, now);
-        self.send(Shared::Room(encode(&Message::Room(&view)), view.phase));
+        self.tell_room(room, now, |_, _| true);
+    }
+
+    /// Tells of the phase where it is not the one that was told last.
+    pub fn phase(&self, room: &Room, now: i64) {
+        self.tell_room(room, now, |told, phase| told != Some(phase));
+    }
+
+    fn tell_room(&self, room: &Room, now: i64, wanted: impl Fn(Option<Phase>, Phase) -> bool) {
+        // Held while the frame goes out, so that the last frame out is the last phase told.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let phase = room.phase(now);
+        if wanted(*told, phase) {
+            *told = Some(phase);
+            let view = RoomView::of(room, now);
+            self.send(Shared::Room(encode(&Message::Room(&view)), phase));
+        }
     }
 
     /// Tells of freeze and draw.

@@ -1,4 +1,4 @@
-//! Finds the sockets of one holder, so that a hold's signal wakes its visitor and nobody else.
+//! Finds the sockets of one holder, so that what concerns one visitor wakes that visitor and nobody else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,21 @@ use crate::upstream::HoldSignal;
 /// Signals one socket may leave unread; beyond that its page reads the hold itself.
 const UNREAD_MAX: usize = 8;
 
-type Sender = mpsc::Sender<Arc<HoldSignal>>;
+/// What one visitor is told.
+#[derive(Debug, Clone)]
+pub enum Word {
+    /// Of an own hold.
+    Hold(Arc<HoldSignal>),
+    /// The place of that number was left.
+    Left {
+        /// In this room.
+        room: Arc<str>,
+        /// The join number.
+        number: u64,
+    },
+}
+
+type Sender = mpsc::Sender<Word>;
 
 #[derive(Default)]
 struct Listeners {
@@ -31,14 +45,14 @@ pub struct Ear {
     personal: Personal,
     holder: Holder,
     id: u64,
-    signals: mpsc::Receiver<Arc<HoldSignal>>,
+    words: mpsc::Receiver<Word>,
 }
 
 impl Personal {
     /// Listens for a holder.
     #[must_use]
     pub fn listen(&self, holder: Holder) -> Ear {
-        let (sender, signals) = mpsc::channel(UNREAD_MAX);
+        let (sender, words) = mpsc::channel(UNREAD_MAX);
         let mut listeners = self.lock();
         listeners.next += 1;
         let id = listeners.next;
@@ -52,7 +66,7 @@ impl Personal {
             personal: self.clone(),
             holder,
             id,
-            signals,
+            words,
         }
     }
 
@@ -60,7 +74,7 @@ impl Personal {
     pub async fn carry(self, mut signals: broadcast::Receiver<HoldSignal>) {
         loop {
             match signals.recv().await {
-                Ok(signal) => self.tell(signal),
+                Ok(signal) => self.tell(signal.holder, &Word::Hold(Arc::new(signal))),
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(
                         missed,
@@ -72,13 +86,13 @@ impl Personal {
         }
     }
 
-    fn tell(&self, signal: HoldSignal) {
+    /// Tells every socket of a holder.
+    pub fn tell(&self, holder: Holder, word: &Word) {
         let listeners = self.lock();
-        if let Some(ears) = listeners.by_holder.get(&signal.holder) {
-            let signal = Arc::new(signal);
+        if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
                 // A full ear belongs to a socket that is behind; it is brought up to date by its page.
-                let _ = ear.try_send(Arc::clone(&signal));
+                let _ = ear.try_send(word.clone());
             }
         }
     }
@@ -91,9 +105,9 @@ impl Personal {
 }
 
 impl Ear {
-    /// The next signal; waits for ever where there is none.
-    pub async fn next(&mut self) -> Option<Arc<HoldSignal>> {
-        self.signals.recv().await
+    /// The next word; waits for ever where there is none.
+    pub async fn next(&mut self) -> Option<Word> {
+        self.words.recv().await
     }
 }
 

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 
 use super::hub::Shared;
 use super::message::{Message, Request, encode};
-use super::personal::{Ear, Personal};
+use super::personal::{Ear, Personal, Word};
 use super::seats::{Seats, Watch};
 use crate::admission::estimate::refresh_s;
 use crate::admission::state::{PlaceState, claim_before, describe};
@@ -171,13 +171,20 @@ impl Conn {
                     Some(frame) => self.send(Ws::Binary(frame)).await?,
                     None => self.watch = None,
                 },
-                signal = ear.next() => match signal {
-                    Some(signal) => self.tell_hold(&signal).await?,
+                word = ear.next() => match word {
+                    Some(Word::Hold(signal)) => self.tell_hold(&signal).await?,
+                    Some(Word::Left { room, number }) if self.is_place(&room, number) => return Err(left()),
+                    // The same visitor's place in another room, or one of before.
+                    Some(Word::Left { .. }) => {}
                     None => return Err(End::Gone),
                 },
                 () = crate::web::stopped(&mut stopping) => return Err(restart()),
             }
         }
+    }
+
+    fn is_place(&self, room: &str, number: u64) -> bool {
+        self.room.id() == room && self.place.number == number
     }
 
     /// How everything stands, on connect.
@@ -389,6 +396,14 @@ async fn next_seats(watch: &mut Option<Watch>) -> Option<bytes::Bytes> {
 
 fn policy(reason: &'static str) -> End {
     End::Close(close_code::POLICY, reason.into())
+}
+
+/// Not a fault of anybody's: a place that was given up has nothing more to hear.
+fn left() -> End {
+    End::Close(
+        close_code::NORMAL,
+        "this place was left; join again for a new one".into(),
+    )
 }
 
 /// Everybody comes back, but not in the same instant.

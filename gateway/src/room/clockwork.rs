@@ -17,7 +17,6 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(10);
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
 struct Beats {
-    phase: Option<Phase>,
     released: Option<Instant>,
     sampled: Instant,
     shows: Vec<String>,
@@ -29,7 +28,6 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
-        phase: None,
         released: None,
         sampled: Instant::now(),
         shows: Vec::new(),
@@ -85,11 +83,7 @@ async fn one_beat(
             beats.released = Some(Instant::now());
         }
     }
-    let phase = room.phase(now);
-    if beats.phase != Some(phase) {
-        beats.phase = Some(phase);
-        room.hub().room(room, now);
-    }
+    room.hub().phase(room, now);
     if due || nudged {
         room.hub().line(room, now);
     }

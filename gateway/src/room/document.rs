@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use super::faults::{Faults, check_per_s, required_time, text, time, whole};
 use super::naming::{is_slug, shows};
 
+/// Booking's target where the document says nothing, milliseconds. Only the automatic pace reads it.
+const P99_MS: i64 = 300;
+
 /// How the line comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -85,7 +88,7 @@ pub struct DocumentInput {
     pub per_s: Option<f64>,
     /// The most that may be inside at once.
     pub max_inside: Option<i64>,
-    /// Milliseconds.
+    /// Milliseconds; anything but 300 is not available yet.
     pub p99_ms: Option<i64>,
     /// Seconds.
     pub pass_s: Option<i64>,
@@ -119,7 +122,7 @@ impl Document {
             method: Method::Open,
             per_s: 500.0,
             max_inside: 5000,
-            p99_ms: 300,
+            p99_ms: P99_MS.unsigned_abs(),
             pass_s: 600,
             claim_s: 120,
             codes: Codes::None,
@@ -167,7 +170,7 @@ impl Document {
                 10_000_000,
                 &mut faults,
             ),
-            p99_ms: whole("p99_ms", input.p99_ms, 300, 1, 600_000, &mut faults),
+            p99_ms: P99_MS.unsigned_abs(),
             pass_s: whole("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: whole("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
             codes: match input.codes.as_deref() {
@@ -274,6 +277,14 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
         &["drand"],
         "leave it out or say \"none\"",
     );
+    if input.p99_ms.is_some_and(|p99_ms| p99_ms != P99_MS) {
+        faults.unbuilt(
+            "p99_ms",
+            format!(
+                "only mode \"auto\" reads it, which is not built yet; leave it out or say {P99_MS}"
+            ),
+        );
+    }
     if input.lane.as_ref().is_some_and(|lanes| !lanes.is_empty()) {
         faults.unbuilt(
             "lane",
@@ -336,12 +347,19 @@ mod tests {
     }
 
     #[test]
+    fn the_default_of_what_is_not_built_may_be_said() {
+        let text = GOOD.replacen('{', r#"{"p99_ms":300,"mode":"fixed","#, 1);
+        assert!(Document::check("demo", input(&text)).is_ok());
+    }
+
+    #[test]
     fn what_is_not_built_is_refused_by_name() {
         for (field, setting) in [
             ("mode", r#""auto""#),
             ("binding", r#""device""#),
             ("challenge", r#""pow""#),
             ("beacon", r#""drand""#),
+            ("p99_ms", "200"),
             ("lane", r#"[{"id":"m"}]"#),
         ] {
             let text = GOOD.replacen('{', &format!(r#"{{"{field}":{setting},"#), 1);

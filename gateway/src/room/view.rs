@@ -96,7 +96,12 @@ impl RoomView {
             phase: room.phase(now),
             paused: row.facts.paused,
             opens_at: rfc3339(document.opens_at),
-            draw_at: rfc3339(document.draw_at),
+            // Brought forward by hand, it is shown as it happened.
+            draw_at: rfc3339(
+                row.facts
+                    .draw_called_at
+                    .map_or(document.draw_at, |called| called.min(document.draw_at)),
+            ),
             closes_at: document.closes_at.map(rfc3339),
             joined: tick.counts.joined,
             waiting: tick.waiting,

@@ -39,6 +39,7 @@ pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
     leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(open(false).await).await;
     a_code_gives_one_place_and_stays_used(open(false).await).await;
     passes_and_finished_orders_are_counted(open(false).await).await;
+    a_pass_counts_inside_though_its_place_was_left(&open).await;
     for seed in 0..4 {
         random_steps_follow_the_model_over_restarts(&open, seed).await;
     }
@@ -187,6 +188,35 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
         (counts.inside, counts.claimed, counts.done, counts.finished),
         (0, 2, 1, 4)
     );
+}
+
+async fn a_pass_counts_inside_though_its_place_was_left<F: Future<Output = Pair>>(
+    open: &impl Fn(bool) -> F,
+) {
+    let pair = open(false).await;
+    for at in 0..2 {
+        pair.store.join("r", entrant(at)).await.unwrap();
+        let fresh = crate::ledger::PassRow {
+            number: at,
+            rank: at,
+            holder: holder(at),
+            iat: 0,
+            exp: 100,
+            jti: format!("pass_{at}"),
+        };
+        pair.ledger.claim("r", fresh, 0).await.unwrap();
+        pair.store.claimed("r", at, 100).await;
+        pair.store.leave("r", at, 0).await.unwrap();
+    }
+    let inside = async |pair: &Pair, now_s| pair.store.counts("r", now_s).await.inside;
+    assert_eq!(inside(&pair, 1).await, 2, "the passes still open booking");
+    let pair = open(true).await;
+    assert_eq!(inside(&pair, 1).await, 2, "also after a restart");
+    pair.ledger.finish("r", 1, &[holder(0)], 0).await.unwrap();
+    pair.store.done("r", 1, &[holder(0)]).await;
+    assert_eq!(inside(&pair, 1).await, 1, "an order ends it");
+    let pair = open(true).await;
+    assert_eq!((inside(&pair, 1).await, inside(&pair, 100).await), (1, 0));
 }
 
 /// What a line must look like, as simply as it can be said.

@@ -36,6 +36,8 @@ pub(super) struct Line {
     passes: HashMap<u64, i64>,
     /// Expiry and number of whoever is inside, soonest first: counting never walks the whole line.
     inside: BTreeSet<(i64, u64)>,
+    /// Numbers that were left with a pass: it opens booking all the same, so they count until it ends or is used.
+    left_with_pass: HashMap<Holder, Vec<u64>>,
     absent: Arc<Vec<u64>>,
     absent_count: u64,
     done: u64,
@@ -69,6 +71,7 @@ impl Line {
             line.done += u64::from(place.done);
             if place.left || place.void {
                 line.mark_absent(place.join.number);
+                line.note_left(place.join.holder, place.join.number);
             } else {
                 line.by_holder.insert(place.join.holder, place.join.number);
             }
@@ -79,7 +82,7 @@ impl Line {
             .filter(|(number, _)| {
                 line.slots
                     .get(index(**number))
-                    .is_some_and(|slot| slot.here && !slot.done)
+                    .is_some_and(|slot| !slot.done)
             })
             .map(|(number, exp)| (*exp, *number))
             .collect();
@@ -190,6 +193,12 @@ impl Line {
         self.mark_absent(number);
     }
 
+    fn note_left(&mut self, holder: Holder, number: u64) {
+        if self.passes.contains_key(&number) {
+            self.left_with_pass.entry(holder).or_default().push(number);
+        }
+    }
+
     fn no_longer_inside(&mut self, number: u64) {
         if let Some(exp) = self.passes.get(&number) {
             self.inside.remove(&(*exp, number));
@@ -204,7 +213,7 @@ impl Line {
             slot.here = false;
             let holder = slot.holder;
             self.by_holder.remove(&holder);
-            self.no_longer_inside(number);
+            self.note_left(holder, number);
             self.mark_absent(number);
         }
         void
@@ -236,24 +245,30 @@ impl Line {
 
     pub(super) fn claimed(&mut self, number: u64, exp_s: i64) -> bool {
         self.no_longer_inside(number);
-        if self.slots.get(index(number)).is_some_and(|slot| !slot.done) {
+        let slot = self.slots.get(index(number)).copied();
+        if slot.is_some_and(|slot| !slot.done) {
             self.inside.insert((exp_s, number));
         }
-        self.passes.insert(number, exp_s).is_none()
+        let first = self.passes.insert(number, exp_s).is_none();
+        // The place may have been left while its claim was being written.
+        if let Some(slot) = slot.filter(|slot| first && !slot.here) {
+            self.note_left(slot.holder, number);
+        }
+        first
     }
 
     pub(super) fn done(&mut self, cursor: u64, holders: &[Holder]) {
         self.finished = self.finished.max(cursor);
         for holder in holders {
-            let Some(number) = self.by_holder.get(holder).copied() else {
-                continue;
-            };
-            if let Some(slot) = self.slots.get_mut(index(number))
-                && !slot.done
-            {
-                slot.done = true;
-                self.done += 1;
-                self.no_longer_inside(number);
+            let left = self.left_with_pass.remove(holder).unwrap_or_default();
+            for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
+                if let Some(slot) = self.slots.get_mut(index(number))
+                    && !slot.done
+                {
+                    slot.done = true;
+                    self.done += 1;
+                    self.no_longer_inside(number);
+                }
             }
         }
     }

@@ -324,6 +324,19 @@ impl Socket {
         }
     }
 
+    /// Every text frame until so many `line` frames have come: the clock has beaten that often.
+    pub async fn texts(&mut self, lines: usize) -> Vec<Value> {
+        let (mut frames, mut seen) = (Vec::new(), 0);
+        while seen < lines {
+            if let Message::Text(text) = self.next().await {
+                let frame: Value = serde_json::from_str(&text).expect("JSON");
+                seen += usize::from(frame["type"] == "line");
+                frames.push(frame);
+            }
+        }
+        frames
+    }
+
     pub async fn binary(&mut self) -> Vec<u8> {
         loop {
             if let Message::Binary(bytes) = self.next().await {

@@ -57,8 +57,14 @@ pub(super) fn finish(
     let mut mark = c.prepare_cached(
         "UPDATE gw_joins SET done_at = ?1 WHERE room = ?2 AND holder = ?3 AND left_at IS NULL AND done_at IS NULL",
     )?;
+    // Whoever left with a pass could buy with it all the same. Apart, because each half has its own index.
+    let mut mark_left = c.prepare_cached(
+        "UPDATE gw_joins SET done_at = ?1 WHERE room = ?2 AND holder = ?3 AND left_at IS NOT NULL AND done_at IS NULL
+         AND EXISTS (SELECT 1 FROM gw_passes AS p WHERE p.room = gw_joins.room AND p.number = gw_joins.number)",
+    )?;
     for holder in holders {
         mark.execute(params![at, room, holder.0])?;
+        mark_left.execute(params![at, room, holder.0])?;
     }
     c.execute(
         "UPDATE gw_rooms SET finished_cursor = MAX(finished_cursor, ?1) WHERE room = ?2",

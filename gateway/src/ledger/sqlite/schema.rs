@@ -42,4 +42,6 @@ CREATE TABLE gw_samples (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE gw_keys (kid TEXT PRIMARY KEY, stored TEXT NOT NULL) STRICT, WITHOUT ROWID;
+", "
+CREATE INDEX gw_joins_left ON gw_joins (room, holder) WHERE left_at IS NOT NULL;
 "];

@@ -47,6 +47,9 @@ const OUTBOX_EVERY: Duration = Duration::from_millis(500);
 /// How often old answers are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(600);
 
+/// How often what waits for the provider is counted.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+
 /// Held cells that fall within this are told to the line.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
 
@@ -251,6 +254,7 @@ impl Booking {
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
+            workers.spawn(count_forever(Arc::clone(&self.ledger)));
         }
         workers
     }
@@ -353,12 +357,6 @@ impl Booking {
         self.seats.store.signals()
     }
 
-    /// Whether play money is taken.
-    #[must_use]
-    pub fn is_sandbox(&self) -> bool {
-        self.sandbox.is_some()
-    }
-
     fn find(&self, show: &str) -> Option<Arc<Show>> {
         show.parse::<ShowId>()
             .ok()
@@ -386,6 +384,21 @@ async fn forget_forever(answers: Answers) {
         every.tick().await;
         if let Err(error) = answers.forget_old().await {
             tracing::warn!(%error, "old answers could not be forgotten; trying again");
+        }
+    }
+}
+
+/// Shows an operator whether stored events and owed captures pile up.
+async fn count_forever(ledger: Arc<dyn Ledger>) {
+    let mut every = tokio::time::interval(COUNT_EVERY);
+    loop {
+        every.tick().await;
+        match ledger.backlog().await {
+            Ok((events, effects)) => {
+                metrics::gauge!("fairgate_provider_events_waiting").set(events as f64);
+                metrics::gauge!("fairgate_effects_waiting").set(effects as f64);
+            }
+            Err(error) => tracing::warn!(%error, "what waits could not be counted; trying again"),
         }
     }
 }

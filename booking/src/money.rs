@@ -35,7 +35,7 @@ impl Currency {
     /// The code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or("XXX")
+        std::str::from_utf8(&self.0).expect("only ASCII capitals are ever a currency")
     }
 
     /// An amount of this currency.

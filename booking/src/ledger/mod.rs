@@ -14,7 +14,7 @@ use crate::catalogue::show::ShowDocument;
 use crate::holds::{Held, Hold};
 use crate::ids::{OrderId, PaymentId, ShowId, TicketId, VenueId};
 use crate::orders::transition::{EffectKind, Happening};
-use crate::orders::{Order, OrderRecord, OrderState, Ticket};
+use crate::orders::{Order, OrderRecord, Ticket};
 use crate::payments::Payment;
 use crate::store::SeatRow;
 
@@ -177,8 +177,6 @@ pub trait OrderLedger: Send + Sync {
         after: u64,
         shows: Vec<ShowId>,
     ) -> Result<Vec<(u64, Holder)>, LedgerError>;
-    /// How many orders of a show stand in each state.
-    async fn tally(&self, show: &ShowId) -> Result<Vec<(OrderState, u64)>, LedgerError>;
 }
 
 /// Payments: the inbox of events, and what is owed to the provider.
@@ -222,8 +220,6 @@ pub trait PaymentLedger: Send + Sync {
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The effect is tried again later.
     async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
-    /// What the sandbox provider remembers of a payment: its own state word.
-    async fn sandbox_state(&self, payment: &PaymentId) -> Result<Option<String>, LedgerError>;
     /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
     async fn sandbox_move(
         &self,

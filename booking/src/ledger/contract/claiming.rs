@@ -20,7 +20,6 @@ pub(super) const CASES: &[Case] = cases![
     an_order_given_up_frees_its_cells_once,
     a_show_opens_with_what_was_sold_and_what_is_pending,
     outbox_rows_are_numbered_and_read_behind_a_cursor,
-    orders_are_tallied_by_state,
     a_plan_that_moves_claimed_seats_is_in_use,
 ];
 
@@ -252,18 +251,6 @@ async fn outbox_rows_are_numbered_and_read_behind_a_cursor(ledger: Books) {
     let behind = ledger.seat_rows(all[0].seq, 1).await.expect("readable");
     assert_eq!(behind, all[1..2]);
     assert_eq!(ledger.seat_cursor().await.expect("readable"), all[2].seq);
-}
-
-async fn orders_are_tallied_by_state(ledger: Books) {
-    stocked(&ledger).await;
-    claimed(&ledger, "a", ANA, &[0]).await;
-    claimed(&ledger, "b", ANA, &[1]).await;
-    let paid = claimed(&ledger, "c", ANA, &[2]).await;
-    authorised(&ledger, &paid).await;
-    let tally = ledger.tally(&show()).await.expect("readable");
-    assert_eq!(tally.len(), 2);
-    assert!(tally.contains(&(OrderState::Pending, 2)));
-    assert!(tally.contains(&(OrderState::Confirmed, 1)));
 }
 
 async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {

@@ -120,24 +120,6 @@ impl OrderLedger for SqliteLedger {
             })
             .await
     }
-
-    async fn tally(&self, show: &ShowId) -> Result<Vec<(OrderState, u64)>> {
-        let show = show.to_string();
-        self.writer
-            .read(move |connection| {
-                collect(
-                    connection,
-                    "SELECT state, COUNT(*) FROM orders WHERE show = ?1 GROUP BY state",
-                    [&show],
-                    |row| {
-                        let state: String = row.get(0)?;
-                        let state = OrderState::of_word(&state).ok_or_else(|| corrupt(&state))?;
-                        Ok((state, row.get::<_, i64>(1)?.unsigned_abs()))
-                    },
-                )
-            })
-            .await
-    }
 }
 
 pub(super) fn as_i64(number: u64) -> i64 {

@@ -154,19 +154,6 @@ impl PaymentLedger for SqliteLedger {
             .await
     }
 
-    async fn sandbox_state(&self, payment: &PaymentId) -> Result<Option<String>> {
-        let payment = payment.to_string();
-        self.writer
-            .read(move |connection| {
-                first(
-                    connection,
-                    "SELECT state FROM sandbox_payments WHERE payment = ?1",
-                    [&payment],
-                )
-            })
-            .await
-    }
-
     async fn sandbox_move(
         &self,
         payment: &PaymentId,

@@ -28,6 +28,7 @@ use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::MemoryStore;
 use crate::upstream::Core;
+use crate::upstream::health::Health;
 use crate::web::Web;
 use crate::{config, serve};
 
@@ -143,6 +144,7 @@ impl App {
             core: Arc::clone(&core),
             keyring,
             clock,
+            health: Health::default(),
             stopping,
         };
         let rooms = Rooms::start(parts)

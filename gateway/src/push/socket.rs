@@ -126,6 +126,7 @@ async fn serve(socket: WebSocket, push: Push, room: Room, place: Place) {
     metrics::gauge!("fairgate_sockets").increment(1);
     let shared = room.hub().listen();
     let ear = push.personal.listen(place.holder);
+    let _here = room.presence().here(place.number);
     let stopping = push.rooms.stopping();
     let now = Instant::now();
     let mut conn = Box::new(Conn {

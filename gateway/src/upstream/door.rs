@@ -1,6 +1,8 @@
 //! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
 //! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -35,7 +37,15 @@ async fn guard(State(door): State<Door>, mut request: Request, next: Next) -> Re
     {
         return problem.into_response();
     }
-    next.run(request).await
+    let changes = !request.method().is_safe();
+    let asked = Instant::now();
+    let answer = next.run(request).await;
+    // Reads are answered from memory and would hide what booking needs for a hold or an order.
+    if changes {
+        let failed = answer.status().is_server_error();
+        door.rooms.health().record(asked.elapsed(), failed);
+    }
+    answer
 }
 
 impl Door {

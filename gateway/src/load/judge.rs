@@ -28,11 +28,11 @@ pub struct Measured {
 
 /// From here on each level sheds: what a person notices, what a page stumbles over, what a call times out by.
 const LAG_MS: [u64; 3] = [150, 300, 600];
-const LEDGER_MS: [u64; 3] = [1_000, 2_000, 4_000];
+const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
 /// One stall is no overload: a level is taken when it was called for this long.
 const RISE_AFTER: Duration = Duration::from_secs(1);
 /// A level is given up when everything was under half of its limits for this long.
-const FALL_AFTER: Duration = Duration::from_secs(3);
+pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
 
 /// Remembers the present level, and since when it should be another.
 #[derive(Debug, Default)]
@@ -108,9 +108,9 @@ mod tests {
     fn each_level_has_its_limits_whichever_figure_reaches_them() {
         for (lag_p99_ms, ledger_ms, expected) in [
             (0, 0, Calm),
-            (149, 999, Calm),
+            (149, 499, Calm),
             (150, 0, Joins),
-            (0, 1_000, Joins),
+            (0, 500, Joins),
             (300, 0, Deltas),
             (600, 0, Holds),
             (20, 4_000, Holds),

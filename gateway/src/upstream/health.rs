@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::admission::valve::Reading;
+use crate::load::Load;
 
 /// Seconds that are kept.
 const SECONDS: usize = 10;
@@ -100,41 +101,58 @@ fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
 /// A cheap handle on this node's measurements of booking.
 #[derive(Clone)]
 pub struct Health {
-    inner: Arc<(Instant, Mutex<Window>)>,
+    inner: Arc<Inner>,
 }
 
-impl Default for Health {
-    fn default() -> Self {
+struct Inner {
+    begun: Instant,
+    window: Mutex<Window>,
+    load: Load,
+}
+
+impl Health {
+    /// Nothing measured yet; `load` tells how late this process looks at what has come.
+    #[must_use]
+    pub fn new(load: Load) -> Self {
         let window = Window {
             seconds: [EMPTY; SECONDS],
         };
         Self {
-            inner: Arc::new((Instant::now(), Mutex::new(window))),
+            inner: Arc::new(Inner {
+                begun: Instant::now(),
+                window: Mutex::new(window),
+                load,
+            }),
         }
     }
-}
 
-impl Health {
     /// A call was answered after that time, and failed where the fault was the server's.
     pub fn record(&self, took: Duration, failed: bool) {
         let at = self.second();
         self.window().record(at, took, failed);
     }
 
-    /// The last seconds.
+    /// The last seconds. A call waits before anybody looks at it, too: where that is longer than the answers take, it is
+    /// what people feel.
     #[must_use]
     pub fn read(&self) -> Reading {
         let now = self.second();
-        self.window().read(now)
+        let mut reading = self.window().read(now);
+        let lag_ms = self.inner.load.lag_p99_ms();
+        reading.p99_ms = reading.p99_ms.map(|p99_ms| p99_ms.max(lag_ms));
+        reading
     }
 
     fn second(&self) -> u64 {
-        self.inner.0.elapsed().as_secs()
+        self.inner.begun.elapsed().as_secs()
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {
         // Counting does not panic half-way; a poisoned lock only says that some caller did.
-        self.inner.1.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .window
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

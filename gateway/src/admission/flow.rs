@@ -12,6 +12,9 @@ const SECONDS_IN_MEMORY: f64 = 10.0;
 /// Rates, visitors a second, each faded over the last seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
+    /// What was asked for in these seconds, millionths of a visitor a second: asked for something else, the line has
+    /// not moved yet.
+    asked_u: u64,
     released: Option<f64>,
     variance: f64,
     left_inside: f64,
@@ -48,11 +51,17 @@ impl Flow {
             // Nobody left to call says nothing of how fast they would be called.
             Bound::Line => None,
         };
-        let before = self.released.unwrap_or(asked);
+        let (known, variance) = if went.rate_u == self.asked_u {
+            (self.released, self.variance)
+        } else {
+            (None, 0.0)
+        };
+        let before = known.unwrap_or(asked);
         let off = seen.map_or(0.0, |seen| seen - before);
         Self {
-            released: seen.map(|_| before + part * off).or(self.released),
-            variance: (1.0 - part) * (self.variance + part * off * off),
+            asked_u: went.rate_u,
+            released: seen.map(|_| before + part * off).or(known),
+            variance: (1.0 - part) * (variance + part * off * off),
             left_inside: self.left_inside
                 + part * (went.left_inside as f64 / seconds - self.left_inside),
         }
@@ -65,10 +74,13 @@ impl Flow {
     }
 
     /// The rate of the line, visitors a second: what may be expected, and what is fallen short of once in ten times.
-    /// `asked_u` is taken where nothing was seen yet.
+    /// `asked_u` is taken where nothing was seen of it yet.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
-        let mean = self.released.unwrap_or(per_s(asked_u));
+        let known = self.released.filter(|_| self.asked_u == asked_u);
+        let Some(mean) = known else {
+            return (per_s(asked_u), per_s(asked_u));
+        };
         let deviation = (self.variance / SECONDS_IN_MEMORY).sqrt();
         (mean, (mean - NINE_IN_TEN * deviation).max(mean / 4.0))
     }
@@ -96,7 +108,7 @@ mod tests {
 
     #[test]
     fn at_a_fixed_pace_the_rate_is_what_was_asked_for_and_nothing_is_uncertain() {
-        let rates = after(30, SECOND, Flow::default()).rates(0);
+        let rates = after(30, SECOND, Flow::default()).rates(SECOND.rate_u);
         assert_eq!(rates, (40.0, 40.0));
     }
 
@@ -107,13 +119,15 @@ mod tests {
             bound: Bound::Room,
             ..SECOND
         };
-        let (mean, low) = after(10, slow, after(30, SECOND, Flow::default())).rates(0);
+        let (mean, low) = after(10, slow, after(30, SECOND, Flow::default())).rates(SECOND.rate_u);
         assert!(
             (20.0..35.0).contains(&mean) && low < mean - 1.0,
             "{mean} {low}"
         );
-        let (mean, _) = after(200, slow, Flow::default()).rates(0);
+        let (mean, _) = after(200, slow, Flow::default()).rates(SECOND.rate_u);
         assert!((mean - 10.0).abs() < 0.1);
+        let doubled = after(200, slow, Flow::default()).rates(2 * SECOND.rate_u);
+        assert_eq!(doubled, (80.0, 80.0), "a new pace is believed at once");
     }
 
     #[test]

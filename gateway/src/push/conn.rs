@@ -218,7 +218,7 @@ impl Conn {
     }
 
     async fn tell_newest_line(&mut self) -> Result<(), End> {
-        let (tick, per_s) = (self.room.tick(), self.room.row().document.per_s);
+        let (tick, per_s) = (self.room.tick(), self.room.pace());
         let line = encode(&Message::line(&tick, per_s, self.rooms.now()));
         self.tell_line(line, &tick).await
     }

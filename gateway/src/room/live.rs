@@ -199,6 +199,18 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
     }
 
+    /// Visitors released a second: as the line has been moving, or as the promoter asked where it has not.
+    #[must_use]
+    pub fn pace(&self) -> f64 {
+        let (tick, asked) = (self.tick(), self.row().document.per_s);
+        if tick.at == 0 {
+            return asked;
+        }
+        // A promoter's change is seen at once, and a tenth of a visitor in a hundred seconds by nobody.
+        let (mean, _) = tick.rates;
+        (mean.min(asked) * 1000.0).round() / 1000.0
+    }
+
     /// Who was called when.
     pub fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
         self.inner

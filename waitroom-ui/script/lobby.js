@@ -43,13 +43,16 @@ function whereOneStands(place, seats) {
   return parts.filter(Boolean).join(" ");
 }
 
+/** What the server counted of the ranks ahead, beside how many ranks they were. */
+const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
+
 const frames = {
   room({ type, ...room }) {
     update({ room: { ...now.room, ...room } });
   },
   line({ joined, released, per_s, waiting, seats, at }) {
     const place = now.place && { ...now.place };
-    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released) ?? place.ahead;
+    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released, place.told) ?? place.ahead;
     const placeAt = now.placeAt;
     const given = placesGiven(now.room, { joined, released, waiting });
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
@@ -58,7 +61,7 @@ const frames = {
     if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(whereOneStands(place, seats));
   },
   place({ number, rank, ahead }) {
-    update({ place: { state: "waiting", ...now.place, number, rank, ahead } });
+    update({ place: { state: "waiting", ...now.place, number, rank, ahead, told: toldOf({ rank, ahead }) } });
     if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
   },
   turn({ claim_before }) {
@@ -88,7 +91,7 @@ async function refreshPlace() {
   askedAt = performance.now();
   const answer = await call("GET", `${base}/place`);
   if (answer.ok) {
-    update({ place: { ...answer.body, wait_ahead: answer.body.ahead } });
+    update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: toldOf(answer.body) } });
     return answer.body.refresh_s ?? 10;
   }
   if (answer.status === 401 || answer.status === 410) {

@@ -20,6 +20,16 @@ test("people ahead are never fewer than none", () => {
   assert.equal(aheadOf(null, 10), null);
 });
 
+test("people ahead are people and not empty ranks: the server's count shrinks with the gap", () => {
+  const told = { ahead: 10, gap: 100 };
+  assert.equal(aheadOf(200, 100, told), 10);
+  assert.equal(aheadOf(200, 150, told), 5);
+  assert.equal(aheadOf(200, 199, told), 0);
+  assert.equal(aheadOf(200, 250, told), 0);
+  assert.equal(aheadOf(200, 90, told), 10, "a count that is older than the counter never grows");
+  assert.equal(aheadOf(200, 100, { ahead: null, gap: null }), 100);
+});
+
 test("a crowd comes back spread out, later after every failure, and never later than 45 s", () => {
   assert.ok(backoffMs(0, 0) >= 500 && backoffMs(0, 0.999) <= 1500);
   for (let failures = 0; failures < 20; failures++) assert.ok(backoffMs(failures, 0.999) <= 45_000);

@@ -203,7 +203,7 @@ async fn one_who_does_not_read_holds_up_nobody_and_can_still_be_drained() {
     let begun = std::time::Instant::now();
     shout(&gateway, &mut awake, 100).await;
     let alone = begun.elapsed();
-    println!(
+    eprintln!(
         "FIGURE a hundred frames beside a sleeper: {} ms",
         alone.as_millis()
     );

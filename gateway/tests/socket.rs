@@ -237,3 +237,45 @@ async fn a_socket_whose_place_was_left_is_closed_and_others_are_not() {
     other.frame("line").await;
     other.frame("line").await;
 }
+
+#[tokio::test]
+async fn those_far_back_hear_of_their_turn_and_of_the_end_within_two_seconds() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    // At one visitor in a thousand seconds the second is told of the line once in fifty seconds.
+    gateway.open_room("demo", json!({"per_s": 0.001})).await;
+    let mut sockets = Vec::new();
+    for _ in 0..2 {
+        let (place, _) = gateway.newcomer("demo").await;
+        sockets.push(gateway.socket("demo", &place).await.expect("a socket"));
+    }
+    gateway.by_hand("demo", "draw").await;
+    let mut last = loop {
+        let mut socket = sockets.pop().expect("one of them is the last");
+        while socket.frame("draw").await["secret"].is_null() {}
+        if socket.frame("place").await["rank"] == 1 {
+            break socket;
+        }
+    };
+    let patch = json!({"per_s": 1000});
+    let begun = std::time::Instant::now();
+    gateway
+        .call(
+            "PATCH",
+            "/v1/promoter/rooms/demo",
+            Some(PROMOTER),
+            Some(patch),
+        )
+        .await;
+    last.frame("turn").await;
+    let called = begun.elapsed();
+    gateway.core.set_pulse(0, 0, 8);
+    let begun = std::time::Instant::now();
+    assert_eq!(last.frame("closed").await["reason"], "sold_out");
+    let told = begun.elapsed();
+    eprintln!("FIGURE far back: turn after {called:.1?}, sold out after {told:.1?}");
+    assert!(
+        called.as_secs() < 2 && told.as_secs() < 2,
+        "{called:?} {told:?}"
+    );
+}

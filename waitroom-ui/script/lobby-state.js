@@ -21,5 +21,13 @@ export function lobbyState(room, place) {
   return room.paused ? "waiting_paused" : "waiting_selling";
 }
 
-/** How many ranks stand between a rank and the release counter, or null while there is no rank. */
-export const aheadOf = (rank, released) => (typeof rank === "number" && typeof released === "number" ? Math.max(0, rank - released) : null);
+/**
+ * How many people stand between a rank and the release counter, or null while there is no rank. `told` is what the server
+ * counted last, `{ ahead, gap }`: of the ranks in that gap so many had people in them, the others were left or empty.
+ */
+export function aheadOf(rank, released, told) {
+  if (typeof rank !== "number" || typeof released !== "number") return null;
+  const gap = Math.max(0, rank - released);
+  if (!told || !(told.gap > 0) || typeof told.ahead !== "number") return gap;
+  return Math.min(gap, Math.round(told.ahead * Math.min(1, gap / told.gap)));
+}

@@ -3,6 +3,7 @@
 import { $, count, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
 import { lobbyState } from "./lobby-state.js";
+import { basketWords, oddsWords, waitLeft } from "./lobby-words.js";
 
 /** Puts `{room, place, line, placeAt}` on the page and answers the state shown. */
 export function render({ room, place, line, placeAt }) {
@@ -42,9 +43,9 @@ function renderRoom(room, line) {
   put("waiting", count(room.waiting));
   put("pace", paceWords(room));
   if (room.seats) put("seats-left", t("lobby.seats_of", room.seats));
-  const lapsing = line?.seats?.lapsing_5m;
-  show($("lapsing"), Boolean(lapsing));
-  if (lapsing) put("lapsing", t("lobby.lapsing", { n: lapsing }));
+  const baskets = room.phase === "selling" ? basketsSaid(line?.seats ?? room.seats) : null;
+  show($("baskets"), Boolean(baskets));
+  put("baskets", baskets ?? "");
   for (const [id, value] of [["opens-at", room.opens_at], ["draw-at", room.draw_at], ["closes-at", room.closes_at]]) {
     if ($(id) && value && $(id).dateTime !== value) {
       $(id).dateTime = value;
@@ -79,7 +80,7 @@ function renderPlace(room, place, line, placeAt) {
   show($("wait-tile"), moving);
   put("wait", waitWords(room, place, placeAt));
   show($("odds-tile"), moving && typeof place.odds === "number");
-  if (typeof place.odds === "number") put("odds", place.odds < 0.01 ? t("lobby.odds_low") : t("lobby.odds_value", { pct: Math.round(place.odds * 100) }));
+  put("odds", oddsSaid(place) ?? "");
   show($("claim-before"), Boolean(place.claim_before));
   if (place.claim_before) {
     const at = $("claim-before").querySelector("time");
@@ -88,14 +89,23 @@ function renderPlace(room, place, line, placeAt) {
   }
 }
 
-/** The server's interval while it is fresh, for as many as are still ahead of those it was told for; else what the present pace gives. */
+/** The odds in words and percent, or null. */
+export function oddsSaid(place) {
+  const odds = oddsWords(place?.odds);
+  return odds && t(`lobby.odds_words.${odds.key}`, { pct: odds.pct });
+}
+
+/** What is in baskets, in words, or null. */
+export function basketsSaid(seats) {
+  const baskets = basketWords(seats);
+  return baskets && t(`lobby.baskets.${baskets.key}`, { n: baskets.n });
+}
+
+/** The server's interval while it is fresh, else what the present pace gives. */
 function waitWords(room, place, placeAt) {
   if (room.paused) return t("lobby.wait_pause");
-  const passed = (performance.now() - placeAt) / 1000;
-  if (place.wait?.known && passed < 120) {
-    const left = (s) => (place.wait_ahead > 0 ? (s * place.ahead) / place.wait_ahead : Math.max(0, s - passed));
-    return t("lobby.wait_between", { p50: span(left(place.wait.p50_s)), p90: span(left(place.wait.p90_s)) });
-  }
-  if (room.phase === "selling" && room.per_s > 0 && typeof place.ahead === "number") return t("lobby.wait_about", { span: span(place.ahead / room.per_s) });
-  return t("lobby.wait_unknown");
+  const left = waitLeft(room, place, (performance.now() - placeAt) / 1000);
+  if (!left) return t("lobby.wait_unknown");
+  if (left.about !== undefined) return t("lobby.wait_about", { span: span(left.about) });
+  return t("lobby.wait_between", { p50: span(left.p50), p90: span(left.p90) });
 }

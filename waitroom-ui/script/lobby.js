@@ -5,7 +5,8 @@ import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { aheadOf } from "./lobby-state.js";
-import { render } from "./lobby-view.js";
+import { basketsSaid, oddsSaid, render } from "./lobby-view.js";
+import { placesGiven } from "./lobby-words.js";
 
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;
@@ -22,30 +23,45 @@ function update(change) {
   Object.assign(now, change);
   const state = render(now);
   if (state === shown) return;
+  const before = shown;
   shown = state;
   if (state === "called") {
     announce(t("lobby.say_turn"), true);
     chime();
+  } else if (before === "waiting_sold_out" && state === "waiting_selling") {
+    announce(t("lobby.say_back"), true);
   } else {
     announce(t(`lobby.state.${state}.title`), ["closed", "waiting_sold_out", "called_paused"].includes(state));
   }
   if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
 
+/** News for who cannot see the page; said at most every 30 s, however often the line moves. */
+function whereOneStands(place, seats) {
+  const odds = oddsSaid(place);
+  const parts = [t("lobby.say_ahead", { n: place.ahead }), odds && t("lobby.say_odds", { odds }), seats?.free === 0 && basketsSaid(seats)];
+  return parts.filter(Boolean).join(" ");
+}
+
+/** What the server counted of the ranks ahead, beside how many ranks they were. */
+const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
+
 const frames = {
   room({ type, ...room }) {
     update({ room: { ...now.room, ...room } });
   },
-  line({ released, per_s, waiting, seats, at }) {
+  line({ joined, released, per_s, waiting, seats, at }) {
     const place = now.place && { ...now.place };
-    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released) ?? place.ahead;
+    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released, place.told) ?? place.ahead;
     const placeAt = now.placeAt;
-    update({ room: { ...now.room, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
+    const given = placesGiven(now.room, { joined, released, waiting });
+    update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
     now.placeAt = placeAt; // The wait was told with the place, not with the line.
-    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(t("lobby.say_ahead", { n: place.ahead }));
+    if (place?.state === "waiting" && performance.now() - Math.max(placeAt, askedAt) > ASK_AFTER_MS) refreshPlace();
+    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(whereOneStands(place, seats));
   },
   place({ number, rank, ahead }) {
-    update({ place: { state: "waiting", ...now.place, number, rank, ahead } });
+    update({ place: { state: "waiting", ...now.place, number, rank, ahead, told: toldOf({ rank, ahead }) } });
     if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
   },
   turn({ claim_before }) {
@@ -66,11 +82,16 @@ async function refreshRoom() {
   return answer;
 }
 
+/** Wait and odds come with the place only: it is asked for anew before they are stale, by each browser in its own time. */
+const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
+let askedAt = 0;
+
 /** Asks for the place; answers the seconds until it should be asked for again. */
 async function refreshPlace() {
+  askedAt = performance.now();
   const answer = await call("GET", `${base}/place`);
   if (answer.ok) {
-    update({ place: { ...answer.body, wait_ahead: answer.body.ahead } });
+    update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: toldOf(answer.body) } });
     return answer.body.refresh_s ?? 10;
   }
   if (answer.status === 401 || answer.status === 410) {
@@ -113,8 +134,10 @@ function watchWithoutPlace() {
 
 // --- What the visitor does -----------------------------------------------------------------------------------------
 
+let joiningAgain = 0;
 async function join(event) {
   event.preventDefault();
+  clearTimeout(joiningAgain);
   const code = $("code")?.value.trim();
   if ($("code") && !code) return $("code").focus();
   const secret = own().secret ?? randomHex(32);
@@ -137,6 +160,8 @@ function joinRefused(problem) {
   const values = { opens_at: when(problem.opens_at ?? now.room.opens_at), retry: span(problem.retry_after_s ?? 10) };
   const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
   showProblem(problem, values, actions);
+  // The time to come back is this browser's own: whoever keeps to it is let in.
+  if (problem.code === "too_many_joins") joiningAgain = setTimeout(() => $("join-form").requestSubmit(), 1000 * (problem.retry_after_s ?? 10));
   if (problem.code === "room_closed" || problem.code === "not_open") refreshRoom();
   if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");
 }

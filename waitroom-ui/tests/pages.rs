@@ -214,6 +214,23 @@ fn the_lobby_shows_the_same_state_as_its_script_decides() {
 }
 
 #[test]
+fn the_lobby_tells_odds_in_the_same_words_as_its_script() {
+    let table: Value =
+        serde_json::from_str(include_str!("lobby-cases.json")).expect("the table is JSON");
+    for case in table["odds"].as_array().expect("cases are a list") {
+        let mut place = place("waiting", Some(7));
+        place["odds"] = case["odds"].clone();
+        let words = &text("en")["lobby"]["odds_words"][case["key"].as_str().expect("a key")];
+        let expected = words
+            .as_str()
+            .expect("words")
+            .replace("{pct}", &case["pct"].to_string());
+        let shown = lobby(&room("selling", false), &place);
+        assert_eq!(between(&shown, "<dd id=\"odds\">", "<"), expected, "{case}");
+    }
+}
+
+#[test]
 fn the_lobby_offers_without_scripts_what_each_state_allows() {
     let hidden =
         |page: &str, id: &str| between(page, &format!("id=\"{id}\""), ">").contains("hidden");

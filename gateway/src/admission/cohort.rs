@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick may come so much late, milliseconds, without losing the time: the loop beats five times a second.
-const LATE_TICK_MS: i64 = 250;
+/// A tick may come so much late, milliseconds, without losing the time: the next one comes as much earlier.
+const LATE_TICK_MS: i64 = 500;
 /// People whom the first guess of the show-up, that everybody comes, weighs as much as.
 const SHOW_UP_WEIGHT: f64 = 20.0;
 /// Fewer than this are never expected, so that a call is at most four times the room.
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn no_second_is_counted_twice_whether_or_not_a_tick_was_written() {
         let mut cohorts = Cohorts::default();
-        assert_eq!(cohorts.elapsed_ms(0, 5000), (1000, 4750));
+        assert_eq!(cohorts.elapsed_ms(0, 5000), (1000, 4500));
         cohorts.ticked(5000, 0, 0, VISITOR_U);
         assert_eq!(cohorts.elapsed_ms(0, 5100), (100, 5100));
         assert_eq!(cohorts.elapsed_ms(5050, 5100), (50, 5100));

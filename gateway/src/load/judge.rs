@@ -27,7 +27,7 @@ pub struct Measured {
 }
 
 /// From here on each level sheds: what a person notices, what a page stumbles over, what a call times out by.
-const LAG_MS: [u64; 3] = [150, 300, 600];
+const LAG_MS: [u64; 3] = [250, 500, 1_000];
 const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
 /// One stall is no overload: a level is taken when it was called for this long.
 const RISE_AFTER: Duration = Duration::from_secs(1);
@@ -108,11 +108,11 @@ mod tests {
     fn each_level_has_its_limits_whichever_figure_reaches_them() {
         for (lag_p99_ms, ledger_ms, expected) in [
             (0, 0, Calm),
-            (149, 499, Calm),
-            (150, 0, Joins),
+            (249, 499, Calm),
+            (250, 0, Joins),
             (0, 500, Joins),
-            (300, 0, Deltas),
-            (600, 0, Holds),
+            (500, 0, Deltas),
+            (1_000, 0, Holds),
             (20, 4_000, Holds),
             (u64::MAX / 200, 0, Holds),
         ] {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_stall_shorter_than_a_second_sheds_nothing() {
         assert!(
-            run(&[[700; 9].as_slice(), &[0; 5], &[700; 9]].concat())
+            run(&[[1_200; 9].as_slice(), &[0; 5], &[1_200; 9]].concat())
                 .iter()
                 .all(|level| *level == Calm)
         );
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn overload_sheds_after_a_second_and_is_given_up_step_by_step() {
-        let levels = run(&[[700; 11].as_slice(), &[0; 100]].concat());
+        let levels = run(&[[1_200; 11].as_slice(), &[0; 100]].concat());
         assert_eq!((levels[9], levels[10]), (Calm, Holds));
         let order: Vec<_> = levels
             .windows(2)
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_load_that_hovers_under_its_limit_keeps_its_level() {
-        let levels = run(&[[200; 11].as_slice(), &[100; 100]].concat());
+        let levels = run(&[[300; 11].as_slice(), &[130; 100]].concat());
         assert_eq!(levels[10..].iter().max(), Some(&Joins));
         assert!(levels[10..].iter().all(|level| *level == Joins));
     }

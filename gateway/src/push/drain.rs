@@ -61,11 +61,13 @@ impl Drain {
         Some(self.number)
     }
 
-    /// Takes an answer; one that was not asked for, or is older than the last ping, says nothing.
-    pub fn answered(&mut self, number: u32) {
-        if self.open.is_some_and(|(open, _)| open == number) {
+    /// Takes an answer; `false` for one that was not asked for, or was given before, which says nothing.
+    pub fn answered(&mut self, number: u32) -> bool {
+        let asked = self.open.is_some_and(|(open, _)| open == number);
+        if asked {
             (self.before, self.open) = (0, None);
         }
+        asked
     }
 
     /// Whether the client has read nothing for too long.
@@ -110,11 +112,10 @@ mod tests {
             drain.ask(now);
         }
         assert_eq!(sent, 66_000);
-        // What it says by itself proves nothing.
-        drain.answered(7);
+        assert!(!drain.answered(7), "what it says by itself proves nothing");
         assert!(!drain.may_send() && !drain.is_over(now + SECOND * 60));
         assert!(drain.is_over(now + SECOND * 61));
-        drain.answered(1);
+        assert!(drain.answered(1) && !drain.answered(1));
         assert!(drain.may_send(), "it has begun to read");
         assert!(!drain.is_over(now + SECOND * 61));
     }

@@ -26,6 +26,8 @@ pub enum Message<'a> {
     },
     /// How far the line has come.
     Line {
+        /// Numbers given so far.
+        joined: u64,
         /// Ranks below this may claim.
         released: u64,
         /// Visitors released a second.
@@ -74,6 +76,7 @@ impl Message<'_> {
     pub fn line(tick: &Tick, per_s: f64, now: i64) -> Self {
         let pulse = &tick.pulse;
         Self::Line {
+            joined: tick.counts.joined,
             released: tick.released,
             per_s,
             waiting: tick.waiting,
@@ -148,7 +151,7 @@ mod tests {
         let text = encode(&Message::line(&Tick::default(), 0.5, 0));
         assert_eq!(
             text.as_str(),
-            r#"{"type":"line","released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"at":"1970-01-01T00:00:00Z"}"#
+            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"at":"1970-01-01T00:00:00Z"}"#
         );
     }
 

@@ -127,8 +127,8 @@ impl Wire {
         let heard = std::task::ready!(Pin::new(&mut self.socket).poll_next(cx));
         if let Some(Ok(Ws::Pong(answer))) = &heard
             && let Ok(number) = answer.as_ref().try_into()
+            && self.drain.answered(u32::from_be_bytes(number))
         {
-            self.drain.answered(u32::from_be_bytes(number));
             return Poll::Ready(Ok(Event::Answered));
         }
         Poll::Ready(Ok(Event::Heard(heard)))

@@ -21,7 +21,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct Beats {
     reported: Option<Instant>,
-    released: Option<Instant>,
+    release: Instant,
     sampled: Instant,
     shows: Vec<String>,
     resolved: Option<Instant>,
@@ -33,7 +33,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
         reported: None,
-        released: None,
+        release: Instant::now(),
         sampled: Instant::now(),
         shows: Vec::new(),
         resolved: None,
@@ -82,9 +82,7 @@ async fn one_beat(
             .await;
     }
     // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
-    let due = beats
-        .released
-        .is_none_or(|at| at.elapsed() + BEAT / 2 >= RELEASE_EVERY);
+    let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
             measure(rooms, room, beats).await?
@@ -93,7 +91,8 @@ async fn one_beat(
         };
         release::tick(rooms, room, pulse, now).await?;
         if due {
-            beats.released = Some(Instant::now());
+            // The next one is due a second after this one was, not after it came: a late tick loses no time.
+            beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
     room.hub().phase(room, now);

@@ -18,5 +18,6 @@ mod overload;
 mod pages;
 mod rejoin;
 mod retry_after;
+mod silent;
 mod way;
 mod without_scripts;

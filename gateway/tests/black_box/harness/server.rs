@@ -142,6 +142,21 @@ impl Server {
         *self.child.lock().expect("no holder panics") = None;
     }
 
+    /// The memory of the process that is resident, KiB, as the kernel counts it.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn resident_kib(&self) -> u64 {
+        let child = self.child.lock().expect("no holder panics");
+        let id = child.as_ref().expect("a running server").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+            .expect("a figure in kB")
+    }
+
     /// Starts it again on what is there, and waits until it is ready.
     pub async fn restart(&self) {
         self.spawn();

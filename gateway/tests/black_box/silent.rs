@@ -1,0 +1,178 @@
+//! Two thousand sockets, five hundred of which never read: they cost no memory that grows, and the others nothing. Beside
+//! them runs a second server with the good ones only, so that both are measured in the same seconds.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::harness::{Promoter, Server, Visitor};
+
+const GOOD: usize = 1_500;
+const SILENT: usize = 500;
+/// Sockets that are opened at the same time.
+const OPENING: usize = 50;
+/// The room speaks twice a second, a kilobyte each time.
+const SPEAK_EVERY: Duration = Duration::from_millis(500);
+const MINUTE: Duration = Duration::from_secs(60);
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// When each of a room's messages was sent, and how long each good visitor waited for it.
+#[derive(Default)]
+struct Heard {
+    sent: Mutex<Vec<Instant>>,
+    /// The message's number and the wait.
+    waits: Mutex<Vec<(usize, Duration)>>,
+}
+
+/// A server, its room, and the good visitors' ears.
+struct Hall {
+    server: Server,
+    heard: Arc<Heard>,
+}
+
+async fn open(server: &Server) -> Socket {
+    let visitor = Visitor::joined(server, "sale").await;
+    let mut request = server
+        .socket_at("/v1/rooms/sale/live")
+        .into_client_request()
+        .expect("a request");
+    let place = format!("fairgate.v1, place.{}", visitor.place);
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", place.parse().expect("a header"));
+    connect_async(request).await.expect("the socket opens").0
+}
+
+async fn open_many(server: &Server, count: usize) -> Vec<Socket> {
+    let mut sockets = Vec::with_capacity(count);
+    while sockets.len() < count {
+        let opening: FuturesUnordered<_> = (0..OPENING).map(|_| open(server)).collect();
+        sockets.extend(opening.collect::<Vec<_>>().await);
+    }
+    sockets
+}
+
+/// Reads everything, and notes the wait for each message of the room.
+async fn listen(mut socket: Socket, heard: Arc<Heard>) {
+    while let Some(Ok(message)) = socket.next().await {
+        let now = Instant::now();
+        let Message::Text(text) = message else {
+            continue;
+        };
+        let number = text
+            .split_once("#")
+            .and_then(|(_, rest)| rest.split_once("#"))
+            .and_then(|(number, _)| number.parse::<usize>().ok());
+        if let Some(number) = number {
+            let sent = heard.sent.lock().expect("no panic")[number];
+            let wait = now.saturating_duration_since(sent);
+            heard.waits.lock().expect("no panic").push((number, wait));
+        }
+    }
+}
+
+impl Hall {
+    async fn open() -> Self {
+        let server = Server::start().await;
+        let promoter = Promoter::of(&server);
+        promoter.on_sale("10x10", json!({}), json!({})).await;
+        let heard = Arc::new(Heard::default());
+        for socket in open_many(&server, GOOD).await {
+            tokio::spawn(listen(socket, Arc::clone(&heard)));
+        }
+        Self { server, heard }
+    }
+
+    async fn speak(&self) {
+        let number = {
+            let mut sent = self.heard.sent.lock().expect("no panic");
+            sent.push(Instant::now());
+            sent.len() - 1
+        };
+        let message = format!("#{number}# {}", "x".repeat(900));
+        Promoter::of(&self.server)
+            .patch("rooms/sale", &json!({ "message": message }))
+            .await
+            .expect(200);
+    }
+
+    fn spoken(&self) -> usize {
+        self.heard.sent.lock().expect("no panic").len()
+    }
+
+    /// The middle and the 99th percentile of the waits for those messages, in milliseconds, and how many there were.
+    fn waits(&self, numbers: &std::ops::Range<usize>) -> (f64, f64, usize) {
+        let all = self.heard.waits.lock().expect("no panic");
+        let mut waits: Vec<_> = all
+            .iter()
+            .filter(|(number, _)| numbers.contains(number))
+            .map(|(_, wait)| wait.as_secs_f64() * 1000.0)
+            .collect();
+        waits.sort_unstable_by(f64::total_cmp);
+        let at = |percent: usize| waits[(waits.len() - 1) * percent / 100];
+        (at(50), at(99), waits.len())
+    }
+}
+
+/// Both halls speak in turn for so long, so that whatever else the machine does happens to both; gives the numbers of
+/// what was said in each.
+async fn speak(halls: [&Hall; 2], long: Duration) -> std::ops::Range<usize> {
+    let (first, begun) = (halls[0].spoken(), Instant::now());
+    let mut beat = tokio::time::interval(SPEAK_EVERY / 2);
+    while begun.elapsed() < long {
+        // Neither is always the second.
+        for at in [0, 1, 1, 0] {
+            beat.tick().await;
+            halls[at].speak().await;
+        }
+    }
+    first..halls[0].spoken()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_who_never_read_cost_the_others_nothing_and_no_memory_that_grows() {
+    let (alone, beside) = (Hall::open().await, Hall::open().await);
+    let halls = [&alone, &beside];
+    speak(halls, Duration::from_secs(3)).await;
+    let silent = open_many(&beside.server, SILENT).await;
+
+    // First the silent ones are sent what they may leave unread, as everybody is; then nothing.
+    speak(halls, MINUTE / 2).await;
+    let said = speak(halls, MINUTE / 2).await;
+    let minute = beside.server.resident_kib();
+    let mut highest = minute;
+    for _ in 0..3 {
+        speak(halls, Duration::from_secs(10)).await;
+        highest = highest.max(beside.server.resident_kib());
+    }
+
+    eprintln!(
+        "FIGURE resident after a minute {minute} KiB, at most {highest} KiB in the half minute after"
+    );
+    let (without, with) = (alone.waits(&said), beside.waits(&said));
+    for (name, (p50, p99, count)) in [("without", without), ("beside 500 who never read", with)] {
+        eprintln!(
+            "FIGURE frames to 1,500 good visitors {name}: p50 {p50:.1} ms, p99 {p99:.1} ms of {count}"
+        );
+    }
+    assert_eq!(
+        with.2,
+        said.len() * GOOD,
+        "every good visitor heard every message"
+    );
+    assert!(
+        highest * 100 <= minute * 102,
+        "{minute} KiB grew to {highest} KiB"
+    );
+    assert!(with.0 <= without.0 * 1.1, "{with:?} against {without:?}");
+    assert!(with.1 <= without.1 * 1.1, "{with:?} against {without:?}");
+    drop(silent);
+}

@@ -1,0 +1,2 @@
+//! The judge judged.
+pub fn run(_json: bool) -> bool { true }

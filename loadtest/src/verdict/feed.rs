@@ -7,6 +7,9 @@ use super::history::{Feed, Shown};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
+/// Behind a gap a snapshot is there within this, milliseconds, or the socket is gone.
+const HEALED_WITHIN_MS: f64 = 3_000.0;
+
 const FREE: u8 = 0;
 const HELD: u8 = 1;
 const SOLD: u8 = 2;
@@ -38,7 +41,9 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
         let key = (feed.observer.as_str(), &*feed.show);
         match (&feed.shown, pictures.get_mut(&key)) {
             (Shown::Snapshot { version, cells, packed }, known) => {
-                lost.remove(&key);
+                if let Some(gap) = lost.remove(&key).filter(|gap| !healed(story, gap, feed)) {
+                    gone_on(gap, findings);
+                }
                 let cells = unpacked(packed, *cells as usize);
                 match known {
                     Some(picture) => picture.renew(story, feed, *version, cells, findings),
@@ -59,9 +64,7 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
         }
     }
     for ((observer, show), feed) in lost {
-        findings.add(Invariant::Feed, || {
-            format!("line {}: {observer} was sent a delta of {show} that does not follow, and no snapshot after it", feed.line)
-        });
+        gone_on(feed, findings);
         if let Some(picture) = pictures.get_mut(&(observer, show)) {
             picture.broken = true;
         }
@@ -74,6 +77,18 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
     }
     ends(story, &pictures, findings);
     pictures
+}
+
+/// Whether the snapshot that came put an end to a gap in time.
+fn healed(story: &Story<'_>, gap: &Feed, snapshot: &Feed) -> bool {
+    let closed = |(who, at): &(String, f64)| *who == gap.observer && (gap.at_ms..snapshot.at_ms).contains(at);
+    snapshot.at_ms <= gap.at_ms + HEALED_WITHIN_MS || story.history.closes.iter().any(closed)
+}
+
+fn gone_on(gap: &Feed, findings: &mut Findings) {
+    findings.add(Invariant::Feed, || {
+        format!("line {}: {} was sent a delta of {} that does not follow, and no snapshot after it", gap.line, gap.observer, gap.show)
+    });
 }
 
 fn unpacked(packed: &[u8], cells: usize) -> Vec<u8> {

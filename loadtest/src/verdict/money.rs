@@ -109,7 +109,7 @@ fn right_order(
     let capture = captured(owed);
     let money_moved = capture.is_some() || paid.iter().any(|payment| payment.captured != 0);
     match (confirmed, capture) {
-        (None, _) if money_moved => wrong("captured without ever being confirmed".to_owned()),
+        (None, Some(_)) => wrong("captured without ever being confirmed".to_owned()),
         (Some(confirmed), Some(capture)) if capture < confirmed => {
             wrong(format!("captured at {capture:.0}, before it was confirmed at {confirmed:.0}"));
         }

@@ -17,7 +17,7 @@ pub struct Story<'a> {
     pub orders: BTreeMap<&'a str, OrderStory<'a>>,
     /// The visitor of a ledger's holder, where the history tells.
     pub visitor_of_holder: HashMap<&'a str, u64>,
-    /// Hold calls of which nobody ever learned what became of them: show, from, to.
+    /// Hold calls of which nobody ever learned what became of them: show, and when they were sent.
     pub lost_holds: Vec<(&'a str, f64)>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Story<'a> {
         self.history
             .run
             .as_ref()
-            .is_none_or(|run| order.room == run.room && order.created_ms >= run.started_ms)
+            .is_some_and(|run| order.room == run.room && order.created_ms >= run.started_ms)
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::{bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, Outcome, PayCall};
+pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall};
 pub use frames::{Feed, Frame, Seen, Shown};
 
 use super::lines::{each_line, hex_bytes, kind_of};
@@ -98,8 +98,6 @@ impl Fault {
 
 /// A published draw.
 pub struct Draw {
-    /// Where it stands.
-    pub line: u32,
     /// The answer of `GET …/draw`.
     pub record: Value,
     /// All holders, 32 bytes each.
@@ -200,7 +198,7 @@ impl History {
                 let raw: RawDraw = serde_json::from_str(line)?;
                 let leaves = raw.leaves.map(|leaves| hex_bytes("leaves", &leaves)).transpose()?;
                 ensure!(leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0), "a leaf is cut off");
-                self.draws.push(Draw { line: number, record: raw.record, leaves });
+                self.draws.push(Draw { record: raw.record, leaves });
             }
             "final_seats" => {
                 let raw: RawFinal = serde_json::from_str(line)?;

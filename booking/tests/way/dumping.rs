@@ -10,7 +10,7 @@ use crate::harness::*;
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("a dump");
-    let lines = text.lines().map(|line| serde_json::from_str(line));
+    let lines = text.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().expect("JSON lines")
 }
 

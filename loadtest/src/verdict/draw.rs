@@ -33,14 +33,20 @@ pub fn judge(story: &Story<'_>, published: Option<&Published<'_>>, findings: &mu
         .map(|call| call.visitor)
         .collect();
     numbers(&told, &left, findings);
-    let by_draw = story.history.run.as_ref().is_none_or(|run| run.method() == "draw");
+    let by_draw = story
+        .history
+        .run
+        .as_ref()
+        .is_none_or(|run| run.method() == "draw");
     let ranks = match (by_draw, published) {
         (true, Some(published)) => check(published, findings),
         (true, None) => None,
         (false, _) => Some(Vec::new()),
     };
     if ranks.is_none() && told.iter().any(|told| told.rank.is_some()) {
-        findings.add(Invariant::Draw, || "ranks were told, and no draw that holds was published".to_owned());
+        findings.add(Invariant::Draw, || {
+            "ranks were told, and no draw that holds was published".to_owned()
+        });
     }
     check_ranks(&told, &left, ranks.as_deref(), findings);
     if let Some(leaves) = published.and_then(|published| published.leaves) {
@@ -49,21 +55,39 @@ pub fn judge(story: &Story<'_>, published: Option<&Published<'_>>, findings: &mu
 }
 
 fn told(story: &Story<'_>) -> Vec<Told> {
-    let calls = story.history.calls.iter().filter(|call| call.done()).filter_map(|call| {
-        let (number, rank) = match call.op {
-            Op::Join { number, .. } => (number, None),
-            Op::Place { number, rank } => (number, rank),
-            Op::Claim { rank, .. } => (None, rank),
-            _ => return None,
-        };
-        Some(Told { line: call.line, visitor: call.visitor, number, rank })
-    });
-    let frames = story.history.frames.iter().filter_map(|frame| match (&frame.seen, frame.visitor) {
-        (Seen::Place { number, rank }, Some(visitor)) => {
-            Some(Told { line: frame.line, visitor, number: *number, rank: *rank })
-        }
-        _ => None,
-    });
+    let calls = story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.done())
+        .filter_map(|call| {
+            let (number, rank) = match call.op {
+                Op::Join { number, .. } => (number, None),
+                Op::Place { number, rank } => (number, rank),
+                Op::Claim { rank, .. } => (None, rank),
+                _ => return None,
+            };
+            Some(Told {
+                line: call.line,
+                visitor: call.visitor,
+                number,
+                rank,
+            })
+        });
+    let frames =
+        story
+            .history
+            .frames
+            .iter()
+            .filter_map(|frame| match (&frame.seen, frame.visitor) {
+                (Seen::Place { number, rank }, Some(visitor)) => Some(Told {
+                    line: frame.line,
+                    visitor,
+                    number: *number,
+                    rank: *rank,
+                }),
+                _ => None,
+            });
     let mut told: Vec<Told> = calls.chain(frames).collect();
     told.sort_by_key(|told| told.line);
     told
@@ -77,13 +101,19 @@ fn numbers(told: &[Told], left: &HashSet<u64>, findings: &mut Findings) {
         let first = *own.entry(told.visitor).or_insert(number);
         if first != number && !left.contains(&told.visitor) {
             findings.add(Invariant::Draw, || {
-                format!("line {}: visitor {} had number {first} and now has {number}", told.line, told.visitor)
+                format!(
+                    "line {}: visitor {} had number {first} and now has {number}",
+                    told.line, told.visitor
+                )
             });
         }
         let holder = *holders.entry(number).or_insert(told.visitor);
         if holder != told.visitor {
             findings.add(Invariant::Draw, || {
-                format!("line {}: number {number} is visitor {holder}'s and visitor {}'s", told.line, told.visitor)
+                format!(
+                    "line {}: number {number} is visitor {holder}'s and visitor {}'s",
+                    told.line, told.visitor
+                )
             });
         }
     }
@@ -92,11 +122,18 @@ fn numbers(told: &[Told], left: &HashSet<u64>, findings: &mut Findings) {
 /// The ranks by number, where the record holds.
 fn check(published: &Published<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
     let record = published.record;
-    let mut wrong = |what: &str| findings.add(Invariant::Draw, || format!("the published draw: {what}"));
-    let bytes = |field: &str| -> Option<Bytes32> { hex::decode(record[field].as_str()?).ok()?.try_into().ok() };
-    let (Some(commitment), Some(secret), Some(root), Some(seed), Some(n)) =
-        (bytes("commitment"), bytes("secret"), bytes("root"), bytes("seed"), record["n"].as_u64())
-    else {
+    let mut wrong =
+        |what: &str| findings.add(Invariant::Draw, || format!("the published draw: {what}"));
+    let bytes = |field: &str| -> Option<Bytes32> {
+        hex::decode(record[field].as_str()?).ok()?.try_into().ok()
+    };
+    let (Some(commitment), Some(secret), Some(root), Some(seed), Some(n)) = (
+        bytes("commitment"),
+        bytes("secret"),
+        bytes("root"),
+        bytes("seed"),
+        record["n"].as_u64(),
+    ) else {
         wrong("commitment, secret, root, seed or n is missing or unreadable");
         return None;
     };
@@ -121,7 +158,10 @@ fn check(published: &Published<'_>, findings: &mut Findings) -> Option<Vec<u64>>
         }
         let voids = holders.iter().filter(|holder| **holder == VOID).count();
         if record["voids"].as_u64() != Some(voids as u64) {
-            wrong(&format!("{voids} leaves are void, the record says {}", record["voids"]));
+            wrong(&format!(
+                "{voids} leaves are void, the record says {}",
+                record["voids"]
+            ));
         }
         let held: HashSet<&Bytes32> = holders.iter().filter(|holder| **holder != VOID).collect();
         if held.len() + voids != holders.len() {
@@ -137,7 +177,10 @@ fn check(published: &Published<'_>, findings: &mut Findings) -> Option<Vec<u64>>
 }
 
 fn holders(leaves: &[u8]) -> Vec<Bytes32> {
-    leaves.chunks_exact(32).map(|leaf| leaf.try_into().expect("chunks of 32")).collect()
+    leaves
+        .chunks_exact(32)
+        .map(|leaf| leaf.try_into().expect("chunks of 32"))
+        .collect()
 }
 
 fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findings: &mut Findings) {
@@ -150,10 +193,19 @@ fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findin
         }
         let Some(rank) = told.rank else { continue };
         // A pass tells no number; whoever may have had two of them is not held to either.
-        let number = told.number.or_else(|| own.get(&told.visitor).copied().filter(|_| !left.contains(&told.visitor)));
+        let number = told.number.or_else(|| {
+            own.get(&told.visitor)
+                .copied()
+                .filter(|_| !left.contains(&told.visitor))
+        });
         let Some(number) = number else { continue };
         let mut wrong = |what: String| {
-            findings.add(Invariant::Draw, || format!("line {}: visitor {}: number {number} {what}", told.line, told.visitor));
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: visitor {}: number {number} {what}",
+                    told.line, told.visitor
+                )
+            });
         };
         let first = *by_number.entry(number).or_insert(rank);
         let at_rank = *by_rank.entry(rank).or_insert(number);
@@ -170,24 +222,48 @@ fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findin
 }
 
 /// Every visitor's own leaf is under the root.
-fn check_leaves(story: &Story<'_>, told: &[Told], left: &HashSet<u64>, leaves: &[u8], findings: &mut Findings) {
+fn check_leaves(
+    story: &Story<'_>,
+    told: &[Told],
+    left: &HashSet<u64>,
+    leaves: &[u8],
+    findings: &mut Findings,
+) {
     let holders = holders(leaves);
     let leaf = |number: u64| holders.get(usize::try_from(number).ok()?);
     let mut seen = HashSet::new();
     for told in told {
-        let Some(number) = told.number.filter(|number| !left.contains(&told.visitor) && seen.insert(*number)) else { continue };
+        let Some(number) = told
+            .number
+            .filter(|number| !left.contains(&told.visitor) && seen.insert(*number))
+        else {
+            continue;
+        };
         if leaf(number) == Some(&VOID) {
             findings.add(Invariant::Draw, || {
-                format!("line {}: number {number} of visitor {} was drawn as nobody's", told.line, told.visitor)
+                format!(
+                    "line {}: number {number} of visitor {} was drawn as nobody's",
+                    told.line, told.visitor
+                )
             });
         }
     }
     for call in story.history.calls.iter().filter(|call| call.done()) {
-        let Op::Join { number: Some(number), holder: Some(holder) } = &call.op else { continue };
+        let Op::Join {
+            number: Some(number),
+            holder: Some(holder),
+        } = &call.op
+        else {
+            continue;
+        };
         let Some(leaf) = leaf(*number) else { continue };
         if *leaf != VOID && hex::encode(leaf) != **holder {
             findings.add(Invariant::Draw, || {
-                format!("line {}: number {number} belongs to {holder}, its leaf is {}", call.line, hex::encode(leaf))
+                format!(
+                    "line {}: number {number} belongs to {holder}, its leaf is {}",
+                    call.line,
+                    hex::encode(leaf)
+                )
             });
         }
     }

@@ -54,7 +54,9 @@ impl Show {
     /// The label of a cell: cells are leg-major.
     pub fn label(&self, cell: u32) -> &str {
         let seats = self.labels.len().max(1);
-        self.labels.get(cell as usize % seats).map_or("?", String::as_str)
+        self.labels
+            .get(cell as usize % seats)
+            .map_or("?", String::as_str)
     }
 }
 
@@ -95,12 +97,18 @@ impl Order {
 
     /// Whether its seats are sold.
     pub fn sold(&self) -> bool {
-        matches!(self.state.as_str(), "confirmed" | "ticketed" | "partly_refunded")
+        matches!(
+            self.state.as_str(),
+            "confirmed" | "ticketed" | "partly_refunded"
+        )
     }
 
     /// When it first came into a state.
     pub fn first(&self, state: &str) -> Option<f64> {
-        self.history.iter().find(|step| step.state == state).map(|step| step.at_ms)
+        self.history
+            .iter()
+            .find(|step| step.state == state)
+            .map(|step| step.at_ms)
     }
 
     /// Until when it had its cells; for ever, where it has them still.
@@ -183,19 +191,32 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
     let (mut begun, mut ended) = (false, false);
     each_line(name, text, |_, line| {
         let kind = kind_of(line)?.kind;
-        ensure!(begun || kind == "dump", "the first record must be \"dump\", and is \"{kind}\"");
-        ensure!(!ended, "a record behind \"pending\", which must be the last");
+        ensure!(
+            begun || kind == "dump",
+            "the first record must be \"dump\", and is \"{kind}\""
+        );
+        ensure!(
+            !ended,
+            "a record behind \"pending\", which must be the last"
+        );
         match kind.as_str() {
             "dump" => {
                 ensure!(!begun, "a second \"dump\"");
                 let head: Head = serde_json::from_str(line)?;
-                ensure!(head.version == VERSION, "version {} is not known, {VERSION} is", head.version);
+                ensure!(
+                    head.version == VERSION,
+                    "version {} is not known, {VERSION} is",
+                    head.version
+                );
                 dump.at_ms = head.at_ms;
                 begun = true;
             }
             "show" => {
                 let mut show: Show = serde_json::from_str(line)?;
-                show.seats = (0..).zip(&show.labels).map(|(seat, label)| (label.clone(), seat)).collect();
+                show.seats = (0..)
+                    .zip(&show.labels)
+                    .map(|(seat, label)| (label.clone(), seat))
+                    .collect();
                 dump.shows.insert(show.show.clone(), show);
             }
             "order" => {
@@ -216,7 +237,10 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
         }
         Ok(())
     })?;
-    ensure!(begun && ended, "{name}: the dump is cut off: it begins with \"dump\" and ends with \"pending\"");
+    ensure!(
+        begun && ended,
+        "{name}: the dump is cut off: it begins with \"dump\" and ends with \"pending\""
+    );
     Ok(dump)
 }
 

@@ -22,7 +22,10 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
     let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
     let pending = &dump.pending;
     for (count, what) in [
-        (pending.seat_rows.unwrap_or(0), "seat rows are not delivered"),
+        (
+            pending.seat_rows.unwrap_or(0),
+            "seat rows are not delivered",
+        ),
         (pending.effects, "effects are not done"),
         (pending.events, "provider events are not settled"),
     ] {
@@ -30,20 +33,39 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
             on_the_way(format!("{count} {what}"));
         }
     }
-    for effect in dump.effects.iter().filter(|effect| effect.done_ms.is_none()) {
-        on_the_way(format!("the {} of {} is not done", effect.what, effect.order));
+    for effect in dump
+        .effects
+        .iter()
+        .filter(|effect| effect.done_ms.is_none())
+    {
+        on_the_way(format!(
+            "the {} of {} is not done",
+            effect.what, effect.order
+        ));
     }
     for order in &dump.orders {
         match order.state.as_str() {
             "pending" if order.claim_until_ms + EXPIRY_LATE_MS < dump.at_ms => on_the_way(format!(
-                "{} is pending, {:.1} s after its deadline", order.order, (dump.at_ms - order.claim_until_ms) / 1_000.0
+                "{} is pending, {:.1} s after its deadline",
+                order.order,
+                (dump.at_ms - order.claim_until_ms) / 1_000.0
             )),
-            "confirmed" => on_the_way(format!("{} is confirmed, and its money is not captured", order.order)),
+            "confirmed" => on_the_way(format!(
+                "{} is confirmed, and its money is not captured",
+                order.order
+            )),
             _ => {}
         }
     }
-    for payment in dump.payments.iter().filter(|payment| payment.state == "authorised") {
-        on_the_way(format!("{} of {} is authorised, neither captured nor let go", payment.payment, payment.order));
+    for payment in dump
+        .payments
+        .iter()
+        .filter(|payment| payment.state == "authorised")
+    {
+        on_the_way(format!(
+            "{} of {} is authorised, neither captured nor let go",
+            payment.payment, payment.order
+        ));
     }
 }
 
@@ -62,7 +84,10 @@ fn accounted(story: &Story<'_>, findings: &mut Findings) {
         .filter(|(visitor, _)| *visitor < run.planned)
         .map(|(visitor, outcome)| (*visitor, outcome.as_str()))
         .collect();
-    let well = ends.values().filter(|outcome| **outcome != "failed").count() as u64;
+    let well = ends
+        .values()
+        .filter(|outcome| **outcome != "failed")
+        .count() as u64;
     if well * 100 < run.planned * ACCOUNTED_PCT {
         missing(format!(
             "{well} of {} visitors are accounted for ({} failed), {ACCOUNTED_PCT} % must be",

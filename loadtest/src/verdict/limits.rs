@@ -30,33 +30,57 @@ fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
 }
 
 fn limit(story: &Story<'_>, show: &str) -> u64 {
-    story.dump.shows.get(show).map_or(u64::MAX, |show| show.seats_per_visitor)
+    story
+        .dump
+        .shows
+        .get(show)
+        .map_or(u64::MAX, |show| show.seats_per_visitor)
 }
 
 fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
     let mut had: BTreeMap<(&str, u64), Vec<(f64, f64, Vec<&str>)>> = BTreeMap::new();
     for hold in story.holds.values() {
-        let had = had.entry((&hold.asked.show, hold.call.visitor)).or_default();
+        let had = had
+            .entry((&hold.asked.show, hold.call.visitor))
+            .or_default();
         for stretch in &hold.stretches {
             // What is done to a hold may end it; a restart may forget it.
-            let kills = story.history.faults.iter().filter(|fault| fault.kill && fault.until_ms >= stretch.from_ms);
-            let until = kills.map(|fault| fault.at_ms).fold(stretch.until_ms.min(hold.ended_ms()), f64::min);
+            let kills = story
+                .history
+                .faults
+                .iter()
+                .filter(|fault| fault.kill && fault.until_ms >= stretch.from_ms);
+            let until = kills
+                .map(|fault| fault.at_ms)
+                .fold(stretch.until_ms.min(hold.ended_ms()), f64::min);
             if until > stretch.from_ms {
                 had.push((stretch.from_ms, until, stretch.seats.clone()));
             }
         }
     }
     for (id, told) in &story.orders {
-        let (Some(order), Some((call, _))) = (story.dump.order(id), told.made.first()) else { continue };
-        let until = told.cancels.iter().map(|cancel| cancel.sent_ms).fold(order.until_ms(), f64::min);
+        let (Some(order), Some((call, _))) = (story.dump.order(id), told.made.first()) else {
+            continue;
+        };
+        let until = told
+            .cancels
+            .iter()
+            .map(|cancel| cancel.sent_ms)
+            .fold(order.until_ms(), f64::min);
         let labels = order.labels.iter().map(String::as_str).collect();
-        had.entry((&order.show, told.visitor)).or_default().push((call.done_ms, until, labels));
+        had.entry((&order.show, told.visitor))
+            .or_default()
+            .push((call.done_ms, until, labels));
     }
     for ((show, visitor), had) in had {
         let limit = limit(story, show);
         for (at, _, _) in &had {
-            let then = had.iter().filter(|(from, until, _)| from <= at && at < until);
-            let seats: BTreeSet<&str> = then.flat_map(|(_, _, seats)| seats.iter().copied()).collect();
+            let then = had
+                .iter()
+                .filter(|(from, until, _)| from <= at && at < until);
+            let seats: BTreeSet<&str> = then
+                .flat_map(|(_, _, seats)| seats.iter().copied())
+                .collect();
             if seats.len() as u64 > limit {
                 findings.add(Invariant::Limits, || {
                     format!("visitor {visitor} had {} seats of {show} at {at:.0} and may have {limit}: {seats:?}", seats.len())
@@ -69,7 +93,9 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
 
 /// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or left.
 fn inside(story: &Story<'_>, findings: &mut Findings) {
-    let Some(run) = &story.history.run else { return };
+    let Some(run) = &story.history.run else {
+        return;
+    };
     let limit = run.max_inside();
     let mut done: HashMap<u64, f64> = HashMap::new();
     for order in &story.dump.orders {
@@ -78,7 +104,12 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
             *first = first.min(at);
         }
     }
-    for call in story.history.calls.iter().filter(|call| call.perhaps() && matches!(call.op, Op::Leave)) {
+    for call in story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.perhaps() && matches!(call.op, Op::Leave))
+    {
         let first = done.entry(call.visitor).or_insert(call.sent_ms);
         *first = first.min(call.sent_ms);
     }
@@ -86,7 +117,11 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
     for call in story.history.calls.iter().filter(|call| call.done()) {
         if let Op::Claim { exp_ms, .. } = call.op {
-            let until = done.get(&call.visitor).copied().unwrap_or(f64::INFINITY).min(exp_ms);
+            let until = done
+                .get(&call.visitor)
+                .copied()
+                .unwrap_or(f64::INFINITY)
+                .min(exp_ms);
             let own = passes.entry(call.visitor).or_default();
             match own.iter_mut().find(|(_, end)| *end == until) {
                 Some(known) => known.0 = known.0.min(call.done_ms),
@@ -95,7 +130,11 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
         }
     }
     let mut moves: Vec<(f64, i64)> = Vec::new();
-    for (from, until) in passes.into_values().flatten().filter(|(from, until)| from < until) {
+    for (from, until) in passes
+        .into_values()
+        .flatten()
+        .filter(|(from, until)| from < until)
+    {
         moves.extend([(from, 1), (until, -1)]);
     }
     moves.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -107,6 +146,8 @@ fn inside(story: &Story<'_>, findings: &mut Findings) {
         }
     }
     if most.unsigned_abs() > limit {
-        findings.add(Invariant::Limits, || format!("{most} were inside at {when:.0}, and {limit} may be"));
+        findings.add(Invariant::Limits, || {
+            format!("{most} were inside at {when:.0}, and {limit} may be")
+        });
     }
 }

@@ -17,15 +17,28 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     let mut passes: HashMap<u64, Vec<f64>> = HashMap::new();
     let mut own_rank: HashMap<u64, u64> = HashMap::new();
     for frame in &story.history.frames {
-        if let (Seen::Place { rank: Some(rank), .. }, Some(visitor)) = (&frame.seen, frame.visitor) {
+        if let (
+            Seen::Place {
+                rank: Some(rank), ..
+            },
+            Some(visitor),
+        ) = (&frame.seen, frame.visitor)
+        {
             own_rank.insert(visitor, *rank);
         }
     }
-    let mut calls: Vec<_> = story.history.calls.iter().filter(|call| call.perhaps()).collect();
+    let mut calls: Vec<_> = story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.perhaps())
+        .collect();
     calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     for call in calls {
         match call.op {
-            Op::Place { rank: Some(rank), .. } if call.done() => {
+            Op::Place {
+                rank: Some(rank), ..
+            } if call.done() => {
                 own_rank.insert(call.visitor, rank);
             }
             Op::Claim { exp_ms, rank } => {
@@ -50,7 +63,10 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
                         call.line, call.visitor, call.done_ms
                     ));
                 }
-                if let Some((from, to)) = paused.iter().find(|(from, to)| call.sent_ms >= *from && call.done_ms <= *to) {
+                if let Some((from, to)) = paused
+                    .iter()
+                    .find(|(from, to)| call.sent_ms >= *from && call.done_ms <= *to)
+                {
                     findings.add(Invariant::Released, || {
                         format!("line {}: visitor {} got a pass while the room was paused ({from:.0} to {to:.0})", call.line, call.visitor)
                     });
@@ -61,10 +77,21 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// The counter as anybody was told it, in the order of time.
+/// The most that anybody had been told of the counter, in the order of time.
 fn told(story: &Story<'_>) -> Vec<(f64, u64)> {
-    let mut told: Vec<(f64, u64)> = story.history.frames.iter().filter_map(|frame| Some((frame.at_ms, counter(frame)?))).collect();
+    let mut told: Vec<(f64, u64)> = story
+        .history
+        .frames
+        .iter()
+        .filter_map(|frame| Some((frame.at_ms, counter(frame)?)))
+        .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // An earlier frame may have told more than one that was late.
+    let mut most = 0;
+    for (_, released) in &mut told {
+        most = most.max(*released);
+        *released = most;
+    }
     told
 }
 
@@ -80,22 +107,26 @@ fn counter(frame: &Frame) -> Option<u64> {
 /// may be a minute apart, so what was told before that moment proves nothing either.
 fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
-    let (at, next) = *told.get(after)?;
-    // An earlier frame may have told more than a late one.
-    let most = told[..after].iter().map(|(_, released)| *released).max().unwrap_or(0);
-    Some((at, next.max(most)))
+    told.get(after).copied()
 }
 
 fn never_falls(story: &Story<'_>, findings: &mut Findings) {
     // Frames of the line and of the room come from two sources of one socket, each in its own order.
     let mut last: HashMap<(&str, bool), (u64, u32)> = HashMap::new();
     for frame in &story.history.frames {
-        let Some(released) = counter(frame) else { continue };
+        let Some(released) = counter(frame) else {
+            continue;
+        };
         let of_line = matches!(frame.seen, Seen::Line { .. });
-        let (before, line) = last.insert((&frame.who, of_line), (released, frame.line)).unwrap_or_default();
+        let (before, line) = last
+            .insert((&frame.who, of_line), (released, frame.line))
+            .unwrap_or_default();
         if released < before {
             findings.add(Invariant::Released, || {
-                format!("line {}: {} was told {released} released, and {before} on line {line}", frame.line, frame.who)
+                format!(
+                    "line {}: {} was told {released} released, and {before} on line {line}",
+                    frame.line, frame.who
+                )
             });
         }
     }
@@ -107,20 +138,39 @@ fn paused(story: &Story<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();
     for frame in &story.history.frames {
-        let Seen::Room { paused: Some(now), .. } = frame.seen else { continue };
+        let Seen::Room {
+            paused: Some(now), ..
+        } = frame.seen
+        else {
+            continue;
+        };
         if now {
             open.entry(&frame.who).or_insert(frame.at_ms);
         } else if let Some(from) = open.remove(frame.who.as_str()) {
-            paused.push((from, certain_until(story, &frame.who, from, frame.at_ms - FRAME_LATE_MS)));
+            paused.push((
+                from,
+                certain_until(story, &frame.who, from, frame.at_ms - FRAME_LATE_MS),
+            ));
         }
     }
     let end = story.history.finished_ms.unwrap_or(0.0);
-    paused.extend(open.into_iter().map(|(who, from)| (from, certain_until(story, who, from, end))));
+    paused.extend(
+        open.into_iter()
+            .map(|(who, from)| (from, certain_until(story, who, from, end))),
+    );
     paused
 }
 
 fn certain_until(story: &Story<'_>, who: &str, from: f64, to: f64) -> f64 {
-    let closes = story.history.closes.iter().filter(|(closed, _)| closed == who).map(|(_, at)| *at);
+    let closes = story
+        .history
+        .closes
+        .iter()
+        .filter(|(closed, _)| closed == who)
+        .map(|(_, at)| *at);
     let faults = story.history.faults.iter().map(|fault| fault.at_ms);
-    closes.chain(faults).filter(|at| *at >= from).fold(to, f64::min)
+    closes
+        .chain(faults)
+        .filter(|at| *at >= from)
+        .fold(to, f64::min)
 }

@@ -26,7 +26,8 @@ pub fn each_line(
             return Ok(());
         }
         if !line.trim().is_empty() {
-            see(number, line.trim_end()).map_err(|error| anyhow!("{name}: line {number}: {error:#}"))?;
+            see(number, line.trim_end())
+                .map_err(|error| anyhow!("{name}: line {number}: {error:#}"))?;
         }
     }
 }

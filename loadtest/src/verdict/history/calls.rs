@@ -35,9 +35,15 @@ pub enum Outcome {
 /// What was asked. What an answer brings is there where the outcome is [`Outcome::Done`].
 pub enum Op {
     /// `POST …/places`.
-    Join { number: Option<u64>, holder: Option<Box<str>> },
+    Join {
+        number: Option<u64>,
+        holder: Option<Box<str>>,
+    },
     /// `GET …/place`.
-    Place { number: Option<u64>, rank: Option<u64> },
+    Place {
+        number: Option<u64>,
+        rank: Option<u64>,
+    },
     /// `DELETE …/place`.
     Leave,
     /// `POST …/pass`.
@@ -176,7 +182,10 @@ fn outcome_of(status: Option<u16>) -> Outcome {
 /// Reads one call.
 pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
     let op: OpOf = serde_json::from_str(text)?;
-    if matches!(op.op.as_str(), "seats" | "show" | "seatmap" | "room" | "draw") {
+    if matches!(
+        op.op.as_str(),
+        "seats" | "show" | "seatmap" | "room" | "draw"
+    ) {
         let raw: RawRead = serde_json::from_str(text)?;
         return Ok(Call {
             line,
@@ -215,11 +224,20 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
     Ok(match raw.op.as_str() {
         "join" => {
             answered(done, "number", raw.number)?;
-            Op::Join { number: raw.number, holder: raw.holder }
+            Op::Join {
+                number: raw.number,
+                holder: raw.holder,
+            }
         }
-        "place" => Op::Place { number: raw.number, rank: raw.rank },
+        "place" => Op::Place {
+            number: raw.number,
+            rank: raw.rank,
+        },
         "leave" => Op::Leave,
-        "claim" => Op::Claim { exp_ms: answered(done, "exp_ms", raw.exp_ms)?, rank: raw.rank },
+        "claim" => Op::Claim {
+            exp_ms: answered(done, "exp_ms", raw.exp_ms)?,
+            rank: raw.rank,
+        },
         "hold" => Op::Hold(Box::new(HoldCall {
             show: asked("show", raw.show)?,
             wanted: raw.wanted,
@@ -234,7 +252,9 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
             remove: raw.remove.unwrap_or_default(),
             seats: answered(done, "seats", raw.seats)?,
         })),
-        "drop" => Op::Drop { hold: asked("hold", raw.hold)? },
+        "drop" => Op::Drop {
+            hold: asked("hold", raw.hold)?,
+        },
         "order" => Op::Order(Box::new(OrderCall {
             hold: asked("hold", raw.hold)?,
             order: answered(done, "order", raw.order)?,
@@ -260,7 +280,9 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
             seats: raw.seats,
             total: raw.total,
         })),
-        "cancel" => Op::Cancel { order: asked("order", raw.order)? },
+        "cancel" => Op::Cancel {
+            order: asked("order", raw.order)?,
+        },
         "ticket" => {
             answered(done, "ticket", raw.ticket)?;
             Op::Read

@@ -23,11 +23,17 @@ pub struct Frame {
 /// What a frame says.
 pub enum Seen {
     /// One's own place.
-    Place { number: Option<u64>, rank: Option<u64> },
+    Place {
+        number: Option<u64>,
+        rank: Option<u64>,
+    },
     /// One's own hold.
     Hold { hold: Box<str>, state: Box<str> },
     /// The room.
-    Room { released: Option<u64>, paused: Option<bool> },
+    Room {
+        released: Option<u64>,
+        paused: Option<bool>,
+    },
     /// The line.
     Line { released: u64 },
 }
@@ -49,9 +55,17 @@ pub struct Feed {
 /// What a binary frame shows.
 pub enum Shown {
     /// All cells.
-    Snapshot { version: u64, cells: u32, packed: Vec<u8> },
+    Snapshot {
+        version: u64,
+        cells: u32,
+        packed: Vec<u8>,
+    },
     /// Changes.
-    Delta { from: u64, to: u64, cells: Vec<(u32, u8)> },
+    Delta {
+        from: u64,
+        to: u64,
+        cells: Vec<(u32, u8)>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -117,12 +131,18 @@ fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String>
 pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<Frame>> {
     let raw: RawFrame = serde_json::from_str(text)?;
     let seen = match raw.what.as_str() {
-        "place" => Seen::Place { number: raw.number, rank: raw.rank },
+        "place" => Seen::Place {
+            number: raw.number,
+            rank: raw.rank,
+        },
         "hold" => match (raw.hold, raw.state) {
             (Some(hold), Some(state)) => Seen::Hold { hold, state },
             _ => bail!("a hold's frame needs \"hold\" and \"state\""),
         },
-        "room" => Seen::Room { released: raw.released, paused: raw.paused },
+        "room" => Seen::Room {
+            released: raw.released,
+            paused: raw.paused,
+        },
         "line" => match raw.released {
             Some(released) => Seen::Line { released },
             None => bail!("the line's frame needs \"released\""),
@@ -153,7 +173,11 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<Feed> {
         observer: named(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: Shown::Snapshot { version: raw.version.parse()?, cells: raw.cells, packed },
+        shown: Shown::Snapshot {
+            version: raw.version.parse()?,
+            cells: raw.cells,
+            packed,
+        },
     })
 }
 
@@ -164,7 +188,11 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<Feed> {
         observer: named(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: Shown::Delta { from: raw.from.parse()?, to: raw.to.parse()?, cells: raw.cells },
+        shown: Shown::Delta {
+            from: raw.from.parse()?,
+            to: raw.to.parse()?,
+            cells: raw.cells,
+        },
     })
 }
 

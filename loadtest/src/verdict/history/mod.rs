@@ -147,7 +147,8 @@ struct At {
 }
 
 const OUTCOMES: [&str; 10] = [
-    "ticketed", "declined", "no_seats", "gave_up", "left", "sold_out", "closed", "waiting", "no_show", "failed",
+    "ticketed", "declined", "no_seats", "gave_up", "left", "sold_out", "closed", "waiting",
+    "no_show", "failed",
 ];
 
 /// Reads a history. An empty one is read too: that it proves nothing is for the verdict to say.
@@ -172,7 +173,11 @@ impl History {
             "run" => {
                 ensure!(self.run.is_none(), "a second \"run\"");
                 let run: Run = serde_json::from_str(line)?;
-                ensure!(run.version == VERSION, "version {} is not known, {VERSION} is", run.version);
+                ensure!(
+                    run.version == VERSION,
+                    "version {} is not known, {VERSION} is",
+                    run.version
+                );
                 self.run = Some(run);
             }
             "call" => self.calls.push(calls::read(number, line)?),
@@ -191,14 +196,27 @@ impl History {
             }
             "end" => {
                 let raw: RawEnd = serde_json::from_str(line)?;
-                ensure!(OUTCOMES.contains(&raw.outcome.as_str()), "no outcome is called {:?}", raw.outcome);
+                ensure!(
+                    OUTCOMES.contains(&raw.outcome.as_str()),
+                    "no outcome is called {:?}",
+                    raw.outcome
+                );
                 self.ends.push((raw.visitor, raw.outcome));
             }
             "draw_record" => {
                 let raw: RawDraw = serde_json::from_str(line)?;
-                let leaves = raw.leaves.map(|leaves| hex_bytes("leaves", &leaves)).transpose()?;
-                ensure!(leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0), "a leaf is cut off");
-                self.draws.push(Draw { record: raw.record, leaves });
+                let leaves = raw
+                    .leaves
+                    .map(|leaves| hex_bytes("leaves", &leaves))
+                    .transpose()?;
+                ensure!(
+                    leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0),
+                    "a leaf is cut off"
+                );
+                self.draws.push(Draw {
+                    record: raw.record,
+                    leaves,
+                });
             }
             "final_seats" => {
                 let raw: RawFinal = serde_json::from_str(line)?;
@@ -220,11 +238,15 @@ impl History {
 
     /// Whether a gateway may have been restarted in a stretch of time, and with it baskets forgotten.
     pub fn killed_within(&self, from_ms: f64, to_ms: f64) -> bool {
-        self.faults.iter().any(|fault| fault.kill && fault.touches(from_ms, to_ms))
+        self.faults
+            .iter()
+            .any(|fault| fault.kill && fault.touches(from_ms, to_ms))
     }
 
     /// Whether any fault bears on a stretch of time.
     pub fn disturbed_within(&self, from_ms: f64, to_ms: f64) -> bool {
-        self.faults.iter().any(|fault| fault.touches(from_ms, to_ms))
+        self.faults
+            .iter()
+            .any(|fault| fault.touches(from_ms, to_ms))
     }
 }

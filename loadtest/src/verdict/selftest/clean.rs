@@ -67,7 +67,9 @@ fn leaf(visitor: u64) -> Bytes32 {
 
 fn packed(cells: &[u8]) -> String {
     let four = cells.chunks(4).map(|four| {
-        four.iter().zip([0, 2, 4, 6]).fold(0_u8, |byte, (state, shift)| byte | state << shift)
+        four.iter()
+            .zip([0, 2, 4, 6])
+            .fold(0_u8, |byte, (state, shift)| byte | state << shift)
     });
     hex::encode(four.collect::<Vec<u8>>())
 }
@@ -101,7 +103,14 @@ impl Run {
     }
 
     /// A call that was answered.
-    pub fn call(&mut self, visitor: u64, op: &str, s: f64, status: impl Into<Option<u16>>, more: Value) {
+    pub fn call(
+        &mut self,
+        visitor: u64,
+        op: &str,
+        s: f64,
+        status: impl Into<Option<u16>>,
+        more: Value,
+    ) {
         let status = status.into();
         let lasts = if status.is_some() { 0.05 } else { 5.0 };
         let mut record = json!({
@@ -149,19 +158,27 @@ impl Run {
 
     /// The first record of the history of a kind that fits.
     pub fn record(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> &mut Value {
-        let found = self.history.iter_mut().find(|record| record["kind"] == kind && fits(record));
+        let found = self
+            .history
+            .iter_mut()
+            .find(|record| record["kind"] == kind && fits(record));
         found.expect("the clean run has such a record")
     }
 
     /// A visitor's first call of a kind.
     pub fn call_of(&mut self, visitor: u64, op: &str) -> &mut Value {
-        self.record("call", |call| call["visitor"] == visitor && call["op"] == op)
+        self.record("call", |call| {
+            call["visitor"] == visitor && call["op"] == op
+        })
     }
 
     /// The first record of the ledger of a kind that has this value in the member of that name.
     pub fn row(&mut self, kind: &str, member: &str, value: impl Into<Value>) -> &mut Value {
         let value = value.into();
-        let found = self.dump.iter_mut().find(|record| record["kind"] == kind && record[member] == value);
+        let found = self
+            .dump
+            .iter_mut()
+            .find(|record| record["kind"] == kind && record[member] == value);
         found.expect("the clean ledger has such a record")
     }
 
@@ -172,8 +189,17 @@ impl Run {
 
     /// The rank of a visitor.
     pub fn rank(&self, visitor: u64) -> u64 {
-        let number = if visitor == OBSERVER { OBSERVERS_NUMBER } else if visitor == LATE { DRAWN } else { visitor };
-        usize::try_from(number).ok().and_then(|number| self.ranks.get(number).copied()).unwrap_or(number)
+        let number = if visitor == OBSERVER {
+            OBSERVERS_NUMBER
+        } else if visitor == LATE {
+            DRAWN
+        } else {
+            visitor
+        };
+        usize::try_from(number)
+            .ok()
+            .and_then(|number| self.ranks.get(number).copied())
+            .unwrap_or(number)
     }
 
     fn begin(&mut self) {
@@ -182,9 +208,19 @@ impl Run {
             "room": ROOM, "shows": [SHOW], "room_doc": { "method": "draw", "max_inside": 20 }, "show_docs": {}, "rig": null,
         }));
         let labels: Vec<_> = (0..SEATS).map(label).collect();
-        self.history.push(json!({ "kind": "seatmap", "show": SHOW, "labels": labels }));
-        for (who, number) in (0..LATE).map(|visitor| (visitor, visitor)).chain([(OBSERVER, OBSERVERS_NUMBER)]) {
-            self.call(who, "join", 1.0, 201, json!({ "number": number, "holder": holder(who) }));
+        self.history
+            .push(json!({ "kind": "seatmap", "show": SHOW, "labels": labels }));
+        for (who, number) in (0..LATE)
+            .map(|visitor| (visitor, visitor))
+            .chain([(OBSERVER, OBSERVERS_NUMBER)])
+        {
+            self.call(
+                who,
+                "join",
+                1.0,
+                201,
+                json!({ "number": number, "holder": holder(who) }),
+            );
             self.frame(1.2, json!({ "visitor": who, "type": "place", "number": number, "rank": null, "ahead": null }));
         }
         self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(1.5), "what": "open", "close_code": null }));
@@ -214,20 +250,48 @@ impl Run {
                 "beacon": "", "secret": hex::encode(secret), "seed": hex::encode(seed), "drawn_at": "2027-01-15T08:00:10Z",
             },
         }));
-        for visitor in (0..LATE).chain([OBSERVER]).filter(|visitor| *visitor != LEAVER) {
-            let (rank, number) = (self.rank(visitor), if visitor == OBSERVER { OBSERVERS_NUMBER } else { visitor });
+        for visitor in (0..LATE)
+            .chain([OBSERVER])
+            .filter(|visitor| *visitor != LEAVER)
+        {
+            let (rank, number) = (
+                self.rank(visitor),
+                if visitor == OBSERVER {
+                    OBSERVERS_NUMBER
+                } else {
+                    visitor
+                },
+            );
             self.frame(10.1, json!({ "visitor": visitor, "type": "place", "number": number, "rank": rank, "ahead": rank }));
-            self.call(visitor, "place", 10.5, 200, json!({
-                "number": number, "rank": rank, "ahead": rank, "state": "waiting",
-                "wait": { "known": true, "p50_s": 5, "p90_s": 9 }, "odds": null,
-            }));
+            self.call(
+                visitor,
+                "place",
+                10.5,
+                200,
+                json!({
+                    "number": number, "rank": rank, "ahead": rank, "state": "waiting",
+                    "wait": { "known": true, "p50_s": 5, "p90_s": 9 }, "odds": null,
+                }),
+            );
         }
-        self.call(LATE, "join", 12.0, 201, json!({ "number": DRAWN, "holder": holder(LATE) }));
-        self.frame(12.1, json!({ "visitor": LATE, "type": "place", "number": DRAWN, "rank": DRAWN, "ahead": 3 }));
+        self.call(
+            LATE,
+            "join",
+            12.0,
+            201,
+            json!({ "number": DRAWN, "holder": holder(LATE) }),
+        );
+        self.frame(
+            12.1,
+            json!({ "visitor": LATE, "type": "place", "number": DRAWN, "rank": DRAWN, "ahead": 3 }),
+        );
     }
 
     fn line(&mut self) {
-        self.frame(10.0, json!({ "observer": "o1", "type": "draw", "frozen": true, "drawn": true }));
+        self.frame(
+            10.0,
+            json!({ "observer": "o1", "type": "draw", "frozen": true, "drawn": true }),
+        );
         for s in 10..=129_u32 {
             let released = s - 10;
             self.frame(s.into(), json!({
@@ -244,8 +308,17 @@ impl Run {
         for visitor in (0..PLANNED).filter(|visitor| *visitor != LEAVER) {
             let rank = self.rank(visitor);
             let s = 11.2 + f64::from(u32::try_from(rank).expect("small"));
-            self.frame(s - 0.1, json!({ "visitor": visitor, "type": "turn", "claim_before_ms": at(s + 60.0) }));
-            self.call(visitor, "claim", s, 201, json!({ "exp_ms": at(400.0), "rank": rank }));
+            self.frame(
+                s - 0.1,
+                json!({ "visitor": visitor, "type": "turn", "claim_before_ms": at(s + 60.0) }),
+            );
+            self.call(
+                visitor,
+                "claim",
+                s,
+                201,
+                json!({ "exp_ms": at(400.0), "rank": rank }),
+            );
         }
     }
 
@@ -268,13 +341,31 @@ impl Run {
         self.call(n, "pay", s + 1.0, 200, json!({
             "order": format!("order_{n}"), "payment": format!("payment_{n}"), "outcome": "approve",
         }));
-        let tickets: Vec<_> = cells.iter().map(|cell| format!("ticket_{n}_{cell}")).collect();
+        let tickets: Vec<_> = cells
+            .iter()
+            .map(|cell| format!("ticket_{n}_{cell}"))
+            .collect();
         self.call(n, "order_read", s + 2.0, 200, json!({
             "order": format!("order_{n}"), "state": "ticketed", "tickets": tickets, "seats": labels(cells), "total": amount,
         }));
-        self.call(n, "ticket", s + 2.1, 200, json!({ "order": format!("order_{n}"), "ticket": tickets[0] }));
-        let steps = [(s + 0.02, "pending"), (s + 1.1, "confirmed"), (s + 1.2, "ticketed")];
-        self.ledger_order((visitor, &format!("order_{n}"), &format!("hold_{n}")), s, cells, &steps);
+        self.call(
+            n,
+            "ticket",
+            s + 2.1,
+            200,
+            json!({ "order": format!("order_{n}"), "ticket": tickets[0] }),
+        );
+        let steps = [
+            (s + 0.02, "pending"),
+            (s + 1.1, "confirmed"),
+            (s + 1.2, "ticketed"),
+        ];
+        self.ledger_order(
+            (visitor, &format!("order_{n}"), &format!("hold_{n}")),
+            s,
+            cells,
+            &steps,
+        );
         for (cell, ticket) in cells.iter().zip(tickets) {
             self.dump.push(json!({
                 "kind": "ticket", "ticket": ticket, "order": format!("order_{n}"), "show": SHOW, "label": label(*cell),
@@ -289,10 +380,19 @@ impl Run {
     }
 
     /// The ledger's side of an order: the order, its claims while it lives, its payment.
-    pub fn ledger_order(&mut self, (visitor, id, hold): (u64, &str, &str), s: f64, cells: &[u32], steps: &[(f64, &str)]) {
+    pub fn ledger_order(
+        &mut self,
+        (visitor, id, hold): (u64, &str, &str),
+        s: f64,
+        cells: &[u32],
+        steps: &[(f64, &str)],
+    ) {
         let amount = PRICE * i64::try_from(cells.len()).expect("few");
         let state = steps.last().map_or("pending", |(_, state)| state);
-        let history: Vec<_> = steps.iter().map(|(s, state)| json!({ "at_ms": at(*s), "state": state, "reason": "" })).collect();
+        let history: Vec<_> = steps
+            .iter()
+            .map(|(s, state)| json!({ "at_ms": at(*s), "state": state, "reason": "" }))
+            .collect();
         self.dump.push(json!({
             "kind": "order", "order": id, "show": SHOW, "hold": hold, "visitor": holder(visitor), "room": ROOM, "state": state,
             "reason": "", "amount": amount, "currency": "EUR", "cells": cells, "labels": labels(cells),
@@ -348,7 +448,13 @@ impl Run {
         self.call(3, "order", 39.0, 201, json!({
             "hold": "hold_3", "order": "order_3", "payment": "payment_3", "amount": PRICE, "currency": "EUR", "state": "pending",
         }));
-        self.call(3, "pay", 40.0, 200, json!({ "order": "order_3", "payment": "payment_3", "outcome": "decline" }));
+        self.call(
+            3,
+            "pay",
+            40.0,
+            200,
+            json!({ "order": "order_3", "payment": "payment_3", "outcome": "decline" }),
+        );
         self.call(3, "order_read", 41.0, 200, json!({
             "order": "order_3", "state": "pending", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
@@ -356,7 +462,12 @@ impl Run {
         self.frame(53.25, json!({ "visitor": 2, "type": "hold", "hold": "hold_2", "state": "lapsed", "expires_ms": at(51.2) }));
         self.delta(53.3, &[(4, 0)]);
         // Expires.
-        self.ledger_order((3, "order_3", "hold_3"), 39.0, &[5], &[(39.02, "pending"), (40.1, "pending"), (62.1, "expired")]);
+        self.ledger_order(
+            (3, "order_3", "hold_3"),
+            39.0,
+            &[5],
+            &[(39.02, "pending"), (40.1, "pending"), (62.1, "expired")],
+        );
         self.delta(62.3, &[(5, 0)]);
         self.call(3, "order_read", 63.0, 200, json!({
             "order": "order_3", "state": "expired", "tickets": [], "seats": ["A-6"], "total": PRICE,
@@ -384,7 +495,13 @@ impl Run {
         self.snapshot(86.6);
         self.hold(8, 87.0, &[7], "hold_8");
         self.delta(87.2, &[(7, 1)]);
-        self.call(LATE, "order", 87.5, 410, json!({ "hold": "hold_9", "code": "hold_expired" }));
+        self.call(
+            LATE,
+            "order",
+            87.5,
+            410,
+            json!({ "hold": "hold_9", "code": "hold_expired" }),
+        );
         self.order(8, 88.0, &[7]);
         let taken = json!({ "show": SHOW, "asked": "seats", "wanted": ["A-8"], "quantity": 1, "code": "seats_taken" });
         self.call(LATE, "hold", 91.0, 409, taken);
@@ -392,17 +509,23 @@ impl Run {
 
     fn end(&mut self) {
         let outcomes = [
-            "ticketed", "ticketed", "gave_up", "declined", "gave_up", "left", "ticketed", "ticketed", "ticketed", "no_seats",
+            "ticketed", "ticketed", "gave_up", "declined", "gave_up", "left", "ticketed",
+            "ticketed", "ticketed", "no_seats",
         ];
         for (visitor, outcome) in (0..PLANNED).zip(outcomes) {
             self.history.push(json!({ "kind": "end", "visitor": visitor, "at_ms": at(100.0), "outcome": outcome }));
         }
-        self.frame(101.0, json!({ "visitor": LATE, "type": "closed", "reason": "closed" }));
+        self.frame(
+            101.0,
+            json!({ "visitor": LATE, "type": "closed", "reason": "closed" }),
+        );
         self.history.push(json!({
             "kind": "final_seats", "show": SHOW, "version": self.version.to_string(), "cells": SEATS, "packed": packed(&self.packed),
         }));
-        self.history.push(json!({ "kind": "settled", "at_ms": at(129.0) }));
-        self.history.push(json!({ "kind": "finished", "at_ms": at(130.0), "figures": {} }));
+        self.history
+            .push(json!({ "kind": "settled", "at_ms": at(129.0) }));
+        self.history
+            .push(json!({ "kind": "finished", "at_ms": at(130.0), "figures": {} }));
     }
 
     fn close_ledger(&mut self) {
@@ -411,8 +534,12 @@ impl Run {
             "kind": "show", "show": SHOW, "seats": SEATS, "legs": 1, "currency": "EUR", "prices": { "a": PRICE },
             "hold_s": 20, "grace_s": 2, "claim_grace_s": 5, "pay_s": 10, "seats_per_visitor": 2, "labels": labels,
         }));
-        self.dump.insert(0, json!({ "kind": "dump", "version": 1, "at_ms": at(132.0) }));
-        self.dump.push(json!({ "kind": "pending", "seat_rows": null, "effects": 0, "events": 0 }));
+        self.dump.insert(
+            0,
+            json!({ "kind": "dump", "version": 1, "at_ms": at(132.0) }),
+        );
+        self.dump
+            .push(json!({ "kind": "pending", "seat_rows": null, "effects": 0, "events": 0 }));
     }
 }
 

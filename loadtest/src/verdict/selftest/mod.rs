@@ -40,7 +40,10 @@ pub fn run(as_json: bool) -> bool {
                 })
             })
             .collect();
-        println!("{:#}", json!({ "held": right == trials.len(), "trials": rows }));
+        println!(
+            "{:#}",
+            json!({ "held": right == trials.len(), "trials": rows })
+        );
     } else {
         for trial in &trials {
             let word = if trial.right() { "right" } else { "WRONG" };
@@ -56,13 +59,21 @@ pub fn run(as_json: bool) -> bool {
 }
 
 fn names(invariants: &[Invariant]) -> Vec<&'static str> {
-    invariants.iter().map(|invariant| invariant.name()).collect()
+    invariants
+        .iter()
+        .map(|invariant| invariant.name())
+        .collect()
 }
 
 fn trials() -> Vec<Trial> {
     let clean = Run::new();
     let mut trials = vec![judged("a clean run", None, &clean)];
-    for Plant { invariant, what, plant } in PLANTS {
+    for Plant {
+        invariant,
+        what,
+        plant,
+    } in PLANTS
+    {
         let mut run = clean.clone();
         plant(&mut run);
         trials.push(judged(what, *invariant, &run));
@@ -72,17 +83,28 @@ fn trials() -> Vec<Trial> {
 
 fn judged(what: &'static str, planted: Option<Invariant>, run: &Run) -> Trial {
     let (history, dump) = run.texts();
-    let judged = super::texts(("history", history.as_bytes()), ("dump", dump.as_bytes()), None);
+    let judged = super::texts(
+        ("history", history.as_bytes()),
+        ("dump", dump.as_bytes()),
+        None,
+    );
     let (found, evidence) = match judged {
         Ok(report) => {
             let found = report.findings.broken();
-            let evidence = found.iter().filter_map(|invariant| report.findings.of(*invariant).first.first().cloned());
+            let evidence = found
+                .iter()
+                .filter_map(|invariant| report.findings.of(*invariant).first.first().cloned());
             let evidence: Vec<_> = evidence.collect();
             (found, evidence.join("; "))
         }
         Err(error) => (Invariant::ALL.to_vec(), format!("{error:#}")),
     };
-    Trial { what, planted, found, evidence }
+    Trial {
+        what,
+        planted,
+        found,
+        evidence,
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +116,15 @@ mod tests {
         let wrong: Vec<_> = trials()
             .into_iter()
             .filter(|trial| !trial.right())
-            .map(|trial| format!("{} ({:?}): {:?} {}", trial.what, trial.planted, names(&trial.found), trial.evidence))
+            .map(|trial| {
+                format!(
+                    "{} ({:?}): {:?} {}",
+                    trial.what,
+                    trial.planted,
+                    names(&trial.found),
+                    trial.evidence
+                )
+            })
             .collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
@@ -102,7 +132,9 @@ mod tests {
     #[test]
     fn every_invariant_has_a_violation_planted_against_it() {
         for invariant in Invariant::ALL {
-            let planted = PLANTS.iter().any(|plant| plant.invariant == Some(*invariant));
+            let planted = PLANTS
+                .iter()
+                .any(|plant| plant.invariant == Some(*invariant));
             assert!(planted, "{}", invariant.name());
         }
     }

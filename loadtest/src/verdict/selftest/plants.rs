@@ -288,6 +288,8 @@ plants! {
     };
     Nothing "odd, but right: an observer goes before the end" |run| {
         run.history.retain(|record| !(record["observer"] == "o1" && record["at_ms"].as_f64() > Some(at(87.9))));
-        run.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(87.95), "what": "close", "close_code": 1000 }));
+        let close = json!({ "kind": "socket", "observer": "o1", "at_ms": at(87.95), "what": "close", "close_code": 1000 });
+        let last = run.history.iter().position(|record| record["kind"] == "final_seats");
+        run.history.insert(last.expect("such a record"), close);
     };
 }

@@ -30,7 +30,7 @@ impl Run {
             );
             self.frame(1.2, json!({ "visitor": who, "type": "place", "number": number, "rank": null, "ahead": null }));
         }
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(1.5), "what": "open", "close_code": null }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(1.5), "what": "open", "close_code": null }));
         self.snapshot(2.0);
         self.call(LEAVER, "leave", 5.0, 204, json!({}));
     }
@@ -97,18 +97,18 @@ impl Run {
     pub(super) fn line(&mut self) {
         self.frame(
             10.0,
-            json!({ "observer": "o1", "type": "draw", "frozen": true, "drawn": true }),
+            json!({ "observer": 0, "type": "draw", "frozen": true, "drawn": true }),
         );
         for s in 10..=129_u32 {
             let released = s - 10;
             self.frame(s.into(), json!({
-                "observer": "o1", "type": "line", "released": released.min(11), "per_s": 1.0, "waiting": 11 - released.min(11),
+                "observer": 0, "type": "line", "released": released.min(11), "per_s": 1.0, "waiting": 11 - released.min(11),
                 "seats": { "free": 11, "held": 0, "sold": 0, "lapsing_5m": 0 },
             }));
         }
         for (s, paused) in [(24.0, true), (28.0, false)] {
             self.frame(s, json!({
-                "observer": "o1", "type": "room", "phase": "selling", "paused": paused, "joined": 11, "released": 11,
+                "observer": 0, "type": "room", "phase": "selling", "paused": paused, "joined": 11, "released": 11,
                 "per_s": 1.0, "message": "",
             }));
         }
@@ -235,6 +235,9 @@ impl Run {
         self.call(3, "order_read", 63.0, 200, json!({
             "order": "order_3", "state": "expired", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
+        // A visitor with the observer's number goes: sockets of the two are not the same.
+        let close = json!({ "kind": "socket", "visitor": 0, "at_ms": at(62.5), "what": "close", "close_code": 1000 });
+        self.history.push(close);
         // Others take what came free.
         self.hold(6, 64.0, &[4], "hold_6");
         self.delta(64.1, &[(4, 1)]);
@@ -250,8 +253,8 @@ impl Run {
         self.history.push(json!({
             "kind": "fault", "at_ms": at(84.0), "what": "kill gateway", "until_ms": at(84.5), "ready_ms": at(86.0),
         }));
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(86.5), "what": "open", "close_code": null }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(86.5), "what": "open", "close_code": null }));
         // The basket is forgotten, and somebody else is quicker.
         self.version = 2 << 40;
         self.packed[7] = 0;

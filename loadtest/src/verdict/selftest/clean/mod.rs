@@ -137,14 +137,14 @@ impl Run {
         let (from, to) = (self.version, self.version + 1);
         self.version = to;
         self.history.push(json!({
-            "kind": "delta", "observer": "o1", "at_ms": at(s), "show": SHOW,
+            "kind": "delta", "observer": 0, "at_ms": at(s), "show": SHOW,
             "from": from.to_string(), "to": to.to_string(), "cells": cells,
         }));
     }
 
     fn snapshot(&mut self, s: f64) {
         self.history.push(json!({
-            "kind": "snapshot", "observer": "o1", "at_ms": at(s), "show": SHOW, "version": self.version.to_string(),
+            "kind": "snapshot", "observer": 0, "at_ms": at(s), "show": SHOW, "version": self.version.to_string(),
             "cells": SEATS, "packed": packed(&self.packed),
         }));
     }

@@ -1,10 +1,11 @@
-//! The command line: reads it, runs one bench, turns the verdict into the exit code.
+//! The command line: reads it, runs one bench or judges one run, turns the verdict into the exit code.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod verdict;
 
 /// Measures Fairgate from outside.
 #[derive(Parser)]
@@ -19,10 +20,15 @@ enum What {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Whether a run kept its promises, by its history and the ledger's dump alone.
+    Verdict(verdict::Options),
 }
 
 fn main() -> ExitCode {
-    let What::Bench(bench) = Command::parse().what;
+    let bench = match Command::parse().what {
+        What::Bench(bench) => bench,
+        What::Verdict(options) => return options.run(),
+    };
     match bench.run() {
         Ok(verdict) => verdict.into(),
         Err(error) => {

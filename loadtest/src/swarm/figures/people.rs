@@ -81,6 +81,7 @@ pub fn figures(people: &[Person], into: &mut BTreeMap<String, f64>) {
     into.insert("entries".into(), float(entries.len() as u64));
     into.insert("purchases".into(), float(tickets.len() as u64));
     into.insert("purchases_per_s".into(), busiest(&tickets, 10_000.0) / 10.0);
+    into.insert("purchases_per_3s".into(), busiest(&tickets, 3_000.0) / 3.0);
     for (name, rate) in [
         ("joins_per_s", middle_rate(&joins)),
         ("entries_per_s", middle_rate(&entries)),
@@ -98,6 +99,13 @@ pub fn figures(people: &[Person], into: &mut BTreeMap<String, f64>) {
         "failed".into(),
         count(&|person| person.outcome.is_none_or(|outcome| outcome == "failed")),
     );
+    if !entries.is_empty() {
+        let in_vain = count(&|person| person.entered_ms.is_some() && !person.held);
+        into.insert(
+            "entered_no_seats".into(),
+            in_vain / float(entries.len() as u64),
+        );
+    }
     let approved = count(&|person| person.approved);
     if approved > 0.0 {
         let ticketed = count(&|person| person.approved && person.ticketed_ms.is_some());

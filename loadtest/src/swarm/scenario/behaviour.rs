@@ -22,8 +22,10 @@ pub struct Behaviour {
     pub party: Vec<f64>,
     /// The share that picks seats by label; the others take the best.
     pub by_seat: f64,
-    /// These labels, where somebody picks: everybody wants the same.
+    /// Everybody wants these labels and nothing else.
     pub wanted: Vec<String>,
+    /// When everybody first asks for seats, together, seconds after the draw; 0 is whenever they have chosen.
+    pub together_s: f64,
     /// The share that looks around first: the show, the seats, the picture on the socket.
     pub browse: f64,
     /// The share that changes a basket: half swap a seat, half give it back and choose again.
@@ -68,6 +70,7 @@ impl Default for Behaviour {
             party: vec![1.0],
             by_seat: 0.0,
             wanted: Vec::new(),
+            together_s: 0.0,
             browse: 0.0,
             change: 0.0,
             decline: 0.0,

@@ -43,7 +43,9 @@ impl Visitor {
         let behaviour = self.stage.scenario.behaviour.clone();
         let by_seat = !behaviour.wanted.is_empty() || self.rolls(behaviour.by_seat);
         for round in 0..=behaviour.tries {
-            let mut think_s = if round == 0 {
+            let mut think_s = if round == 0 && behaviour.together_s > 0.0 {
+                self.until_after_draw_s(behaviour.together_s)
+            } else if round == 0 {
                 behaviour.choose_s.draw(&mut self.plan.rng)
             } else {
                 behaviour.retry_s.draw(&mut self.plan.rng)
@@ -59,7 +61,10 @@ impl Visitor {
                 };
                 match self.hold(show, asked, think_s).await? {
                     Asked::Held(basket) => return Ok(basket),
-                    Asked::Refused { suggestion } => body = suggestion,
+                    // Who wants one seat only takes no other.
+                    Asked::Refused { suggestion } => {
+                        body = suggestion.filter(|_| behaviour.wanted.is_empty());
+                    }
                     Asked::PassOver => {
                         self.claim().await?;
                         body = best(party);

@@ -217,9 +217,8 @@ impl Visitor {
         let (number, rank) = (said["number"].as_u64(), said["rank"].as_u64());
         self.note(|person| person.reread(number, rank));
         if let Some(rank) = rank {
-            let first = self.rank.is_none();
             self.ranked(rank);
-            self.told(&said, first);
+            self.told(&said);
         }
         Ok(match said["state"].as_str() {
             Some("waiting") => Look::Waiting {
@@ -233,7 +232,7 @@ impl Visitor {
         })
     }
 
-    fn told(&self, said: &Value, _first: bool) {
+    fn told(&self, said: &Value) {
         if said["state"] != "waiting" {
             return;
         }
@@ -280,18 +279,19 @@ impl Visitor {
         Err(End::Left)
     }
 
+    /// Seconds from the last step until so long after the draw; below 0 where that is over.
+    pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
+        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
+        (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
+    }
+
     /// Claims the pass, again after the time told where the line says "not yet".
     pub(super) async fn claim(&mut self) -> Way<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
-        if self.plan.late {
-            let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
-            let together_ms =
-                self.stage.clock.start_ms() + (draw_s + behaviour.late_at_s) * 1e3;
-            think_s = think_s.max((together_ms - self.at_ms) / 1e3);
-            if together_ms > self.at_ms {
-                think_s = (together_ms - self.at_ms) / 1e3;
-            }
+        let late_s = self.until_after_draw_s(behaviour.late_at_s);
+        if self.plan.late && late_s > 0.0 {
+            think_s = late_s;
         }
         let call = Call::new(Method::POST, self.stage.room_path("pass")).bearer(&self.place);
         loop {

@@ -9,7 +9,7 @@ use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::http::{Answer, Call};
 
 /// An order is looked at again after this long at first, then ever less often, seconds.
-const FIRST_LOOK_S: f64 = 0.05;
+const FIRST_LOOK_S: f64 = 0.2;
 const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;

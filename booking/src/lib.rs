@@ -4,6 +4,7 @@ pub mod app;
 pub mod catalogue;
 pub mod clock;
 pub mod door;
+pub mod dump;
 pub mod holds;
 pub mod http;
 pub mod idempotency;

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod rig;
 mod swarm;
+mod verdict;
 
 /// Measures Fairgate from outside.
 #[derive(Parser)]
@@ -23,12 +24,15 @@ enum What {
     Bench(bench::Bench),
     /// A crowd of visitors, from join to ticket.
     Swarm(swarm::Options),
+    /// Whether a run kept its promises, by its history and the ledger's dump alone.
+    Verdict(verdict::Options),
 }
 
 fn main() -> ExitCode {
     let ended = match Command::parse().what {
         What::Bench(bench) => bench.run().map(ExitCode::from),
         What::Swarm(options) => swarm::run(&options).map(ExitCode::from),
+        What::Verdict(options) => return options.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("The run is invalid, and says nothing about what was measured: {error:#}");

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod choosing;
+mod dumping;
 mod ends;
 mod harness;
 mod promoting;

@@ -45,7 +45,9 @@ impl Rig {
     /// # Errors
     /// Where there is no binary, or it does not become ready.
     pub async fn start() -> anyhow::Result<Self> {
-        let binary = process::find_or_build()?;
+        let binary = process::find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
+        // Found before the run rather than after it: a run without its verdict is worth nothing.
+        judge::booking_binary()?;
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
         let gateway = Process::new(binary, folder.path())?;
         gateway.start().await?;

@@ -36,34 +36,34 @@ pub struct Process {
     pid: Arc<Mutex<Option<u32>>>,
 }
 
-/// The gateway's binary: named by `FAIRGATE_GATEWAY_BIN`, beside this one, or built now.
+/// A program of the system under test: named by a variable, beside this one, or built now.
 ///
 /// # Errors
 /// Where it cannot be built.
-pub fn find_or_build() -> anyhow::Result<PathBuf> {
-    if let Some(named) = std::env::var_os("FAIRGATE_GATEWAY_BIN") {
+pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
+    if let Some(named) = std::env::var_os(variable) {
         let named = PathBuf::from(named);
         ensure!(
             named.is_file(),
-            "FAIRGATE_GATEWAY_BIN names {}, where no program is",
+            "{variable} names {}, where no program is",
             named.display()
         );
         return Ok(named);
     }
     let own = std::env::current_exe().context("this program does not know where it is")?;
-    let beside = own.with_file_name("gateway");
+    let beside = own.with_file_name(name);
     if beside.is_file() {
         return Ok(beside);
     }
-    eprintln!("there is no gateway beside this program: building it");
+    eprintln!("there is no {name} beside this program: building it");
     let built = std::process::Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", "gateway"])
+        .args(["build", "--release", "--locked", "-p", name])
         .stdout(Stdio::null())
         .status()
         .context("cargo could not be started")?;
     ensure!(
         built.success() && beside.is_file(),
-        "the gateway could not be built to {}; build it, or name it in FAIRGATE_GATEWAY_BIN",
+        "{name} could not be built to {}; build it, or name it in {variable}",
         beside.display()
     );
     Ok(beside)

@@ -135,9 +135,7 @@ impl Outcome {
         document["seed"] = json!(seed);
         document["baseline"] = json!(self.baseline.as_ref().map(Report::document));
         document["thresholds"] = thresholds.collect();
-        document["verdict"] = json!(self.judged.as_ref().map(|judged| json!({
-            "held": judged.held, "told": judged.told,
-        })));
+        document["verdict"] = json!(self.judged.as_ref().map(|judged| judged.document.clone()));
         document["valid"] = json!(self.ended() != Ended::Invalid);
         document
     }

@@ -1,6 +1,7 @@
 //! The ledger in one SQLite file: one writer groups what waits into one commit, readers see every commit.
 
 mod catalogue;
+pub mod dump;
 mod orders;
 mod payments;
 mod rows;

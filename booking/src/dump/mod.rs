@@ -1,0 +1,174 @@
+//! The dump: ledger and payments as an outside judge reads them, one record a line. What the records are is decided
+//! here; `ledger/sqlite/dump` reads them, and `file` writes them whole or not at all.
+
+pub mod file;
+
+use serde::Serialize;
+
+/// The version of this form; additions do not change it.
+pub const VERSION: u32 = 1;
+
+/// One line of a dump. Times are milliseconds since the epoch, amounts minor units, holders hex.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    /// The first line.
+    Dump {
+        /// [`VERSION`].
+        version: u32,
+        /// When the ledger was read.
+        at_ms: i64,
+    },
+    /// A show, with the rules a judge needs.
+    Show(ShowRecord),
+    /// An order, with its whole life.
+    Order(OrderRecord),
+    /// A cell that an order has.
+    Claim {
+        /// The show.
+        show: String,
+        /// `leg × seats + seat`.
+        cell: u32,
+        /// The seat's index in the plan.
+        seat: u32,
+        /// The leg.
+        leg: u16,
+        /// Whose it is.
+        order: String,
+    },
+    /// A payment, as the ledger knows it and as the provider does.
+    Payment(PaymentRecord),
+    /// A ticket that was issued.
+    Ticket {
+        /// Its id.
+        ticket: String,
+        /// Its order.
+        order: String,
+        /// The show.
+        show: String,
+        /// The seat's label.
+        label: String,
+        /// The legs it is good for.
+        legs: Vec<u16>,
+        /// When it was issued.
+        issued_ms: i64,
+    },
+    /// What is or was owed to the provider.
+    Effect {
+        /// For which order.
+        order: String,
+        /// `capture` or `void`.
+        what: String,
+        /// When it is tried next.
+        due_ms: i64,
+        /// When it was done; null while it is owed.
+        done_ms: Option<i64>,
+    },
+    /// The last line: what was still on its way at `at_ms`.
+    Pending {
+        /// Seat rows the store has not had; null where only the store knows, as the one in process does.
+        seat_rows: Option<u64>,
+        /// Effects not done.
+        effects: u64,
+        /// Provider events not settled.
+        events: u64,
+    },
+}
+
+/// A show as it is sold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShowRecord {
+    /// The slug.
+    pub show: String,
+    /// How many seats the pinned plan has.
+    pub seats: u32,
+    /// How many legs.
+    pub legs: u16,
+    /// ISO 4217.
+    pub currency: String,
+    /// Minor units by category key or label, as the promoter wrote them.
+    pub prices: std::collections::BTreeMap<String, i64>,
+    /// Seconds a hold lasts.
+    pub hold_s: u32,
+    /// Seconds the lock outlives that.
+    pub grace_s: u32,
+    /// Seconds the claim outlives the time to pay.
+    pub claim_grace_s: u32,
+    /// Seconds an order has to pay, at least.
+    pub pay_s: u32,
+    /// Seats one visitor may have.
+    pub seats_per_visitor: u32,
+    /// The plan's labels; the index is the position.
+    pub labels: Vec<String>,
+}
+
+/// An order as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OrderRecord {
+    /// Its id.
+    pub order: String,
+    /// The show.
+    pub show: String,
+    /// The hold it was made of.
+    pub hold: String,
+    /// Its visitor's holder.
+    pub visitor: String,
+    /// The room of the pass.
+    pub room: String,
+    /// The state.
+    pub state: String,
+    /// Why it stands there.
+    pub reason: String,
+    /// What it costs.
+    pub amount: i64,
+    /// ISO 4217.
+    pub currency: String,
+    /// The cells it is, or was, for.
+    pub cells: Vec<u32>,
+    /// The labels of its seats.
+    pub labels: Vec<String>,
+    /// When it was made.
+    pub created_ms: i64,
+    /// Until when the buyer is asked to pay.
+    pub pay_until_ms: i64,
+    /// Until when a payment is accepted.
+    pub claim_until_ms: i64,
+    /// Its steps, in order.
+    pub history: Vec<StepRecord>,
+}
+
+/// One step of an order's life.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepRecord {
+    /// When.
+    pub at_ms: i64,
+    /// The state after it.
+    pub state: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A payment as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PaymentRecord {
+    /// Its id.
+    pub payment: String,
+    /// Its order.
+    pub order: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The state in the ledger.
+    pub state: String,
+    /// What is asked for.
+    pub amount: i64,
+    /// ISO 4217.
+    pub currency: String,
+    /// What was taken.
+    pub captured: i64,
+    /// What was given back.
+    pub refunded: i64,
+    /// When it last changed.
+    pub updated_ms: i64,
+    /// The state in the sandbox's own records; null where the buyer never went there, or with another provider.
+    pub provider_state: Option<String>,
+}

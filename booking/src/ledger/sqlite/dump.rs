@@ -1,0 +1,245 @@
+//! Reads the whole ledger for a dump: one read-only connection, one read transaction, so that all records are of the
+//! same moment even while a gateway writes on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::{Connection, OpenFlags};
+
+use super::MIGRATIONS;
+use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
+use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::show::ShowDocument;
+use crate::dump::{OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
+use crate::holds::cells_of;
+use crate::ids::ShowId;
+use crate::inventory::Grid;
+use crate::payments::{Payment, PaymentState};
+
+/// Takes one record; an error ends the reading.
+type Sink<'a> = dyn FnMut(&Record) -> Result<()> + 'a;
+
+/// Hands every record of the ledger file at `path` to `sink`, the first and the last line included.
+///
+/// # Errors
+/// Where the file is no ledger of this version, or cannot be read; whatever `sink` returns.
+pub fn read(path: &Path, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    let snapshot = connection.unchecked_transaction()?;
+    check_version(&snapshot)?;
+    sink(&Record::Dump {
+        version: VERSION,
+        at_ms: now_ms,
+    })?;
+    let shows = shows(&snapshot, sink)?;
+    orders(&snapshot, &shows, sink)?;
+    claims(&snapshot, &shows, sink)?;
+    payments(&snapshot, sink)?;
+    tickets(&snapshot, sink)?;
+    effects(&snapshot, sink)?;
+    sink(&pending(&snapshot)?)
+}
+
+fn check_version(connection: &Connection) -> Result<()> {
+    let have: Option<i64> = first(
+        connection,
+        "SELECT MAX(version) FROM migrations WHERE owner = 'booking'",
+        [],
+    )
+    .map_err(|_| corrupt("this file is not a ledger, or holds nothing of booking yet"))?
+    .flatten();
+    let newest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    match have {
+        Some(have) if have == newest => Ok(()),
+        Some(have) => Err(corrupt(&format!(
+            "its tables are of version {have}, and this program knows version {newest}: use the one that belongs to the gateway"
+        ))),
+        None => Err(corrupt("it holds nothing of booking yet")),
+    }
+}
+
+fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Vec<(ShowId, Grid)>> {
+    let mut grids = Vec::new();
+    let sql = "SELECT s.show, s.document, v.plan FROM shows s LEFT JOIN venues v \
+         ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version ORDER BY s.show";
+    each(connection, sql, |row| {
+        let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
+        let unreadable = |error: serde_json::Error| corrupt(&format!("show {show}: {error}"));
+        let document: ShowDocument =
+            serde_json::from_str(&row.get::<_, String>(1)?).map_err(unreadable)?;
+        let plan: Option<String> = row.get(2)?;
+        let plan = plan.ok_or_else(|| corrupt(&format!("show {show} lacks its plan")))?;
+        let map: SeatMap = serde_json::from_str(&plan).map_err(unreadable)?;
+        let grid = Grid {
+            seats: map.cell_count(),
+            legs: 1,
+        };
+        sink(&Record::Show(ShowRecord {
+            show: show.to_string(),
+            seats: grid.seats,
+            legs: grid.legs,
+            currency: document.currency.as_str().to_owned(),
+            prices: document.prices,
+            hold_s: document.hold_s,
+            grace_s: document.grace_s,
+            claim_grace_s: document.claim_grace_s,
+            pay_s: document.pay_s,
+            seats_per_visitor: document.seats_per_visitor,
+            labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
+        }))?;
+        grids.push((show, grid));
+        Ok(())
+    })?;
+    Ok(grids)
+}
+
+fn grid_of(shows: &[(ShowId, Grid)], show: &ShowId) -> Result<Grid> {
+    // The list is read in the order of the slugs.
+    let at = shows.binary_search_by(|(known, _)| known.cmp(show));
+    at.map(|at| shows[at].1)
+        .map_err(|_| corrupt(&format!("an order for show {show}, which is not there")))
+}
+
+fn orders(connection: &Connection, shows: &[(ShowId, Grid)], sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!("SELECT {ORDER_COLUMNS} FROM orders ORDER BY created_at, order_id");
+    each(connection, &sql, |row| {
+        let order = rows::order(row)?;
+        let grid = grid_of(shows, &order.show)?;
+        let mut history = Vec::new();
+        let mut steps = connection.prepare_cached(
+            "SELECT at, state, reason FROM order_history WHERE order_id = ?1 ORDER BY step",
+        )?;
+        let mut steps = steps.query([order.id.as_str()])?;
+        while let Some(step) = steps.next()? {
+            history.push(StepRecord {
+                at_ms: step.get(0)?,
+                state: step.get(1)?,
+                reason: step.get(2)?,
+            });
+        }
+        sink(&Record::Order(OrderRecord {
+            order: order.id.to_string(),
+            show: order.show.to_string(),
+            hold: order.hold.to_string(),
+            visitor: order.visitor.to_string(),
+            room: order.room.clone(),
+            state: order.state.word().to_owned(),
+            reason: order.reason.clone(),
+            amount: order.total,
+            currency: order.currency.as_str().to_owned(),
+            cells: cells_of(&order.held(), grid),
+            labels: order.items.iter().map(|item| item.label.clone()).collect(),
+            created_ms: order.created_at_ms,
+            pay_until_ms: order.pay_until_ms,
+            claim_until_ms: order.claim_until_ms,
+            history,
+        }))
+    })
+}
+
+fn claims(connection: &Connection, shows: &[(ShowId, Grid)], sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT show, seat, leg, order_id FROM claims ORDER BY show, leg, seat";
+    each(connection, sql, |row| {
+        let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
+        let (seat, leg) = (row.get(1)?, row.get(2)?);
+        let grid = grid_of(shows, &show)?;
+        sink(&Record::Claim {
+            show: show.to_string(),
+            cell: u32::from(leg) * grid.seats + seat,
+            seat,
+            leg,
+            order: row.get(3)?,
+        })
+    })
+}
+
+fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!(
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+         LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
+    );
+    each(connection, &sql, |row| {
+        let Payment {
+            id,
+            order,
+            provider,
+            amount,
+            state,
+        } = rows::payment(row, 0)?;
+        sink(&Record::Payment(PaymentRecord {
+            payment: id.to_string(),
+            order: order.to_string(),
+            provider,
+            state: state.word().to_owned(),
+            amount: amount.amount,
+            currency: amount.currency.as_str().to_owned(),
+            // A payment is captured whole, and refunds have no row of their own yet.
+            captured: if state == PaymentState::Captured {
+                amount.amount
+            } else {
+                0
+            },
+            refunded: 0,
+            updated_ms: row.get(6)?,
+            provider_state: row.get(7)?,
+        }))
+    })
+}
+
+fn tickets(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT ticket, order_id, show, label, legs, issued_at FROM tickets ORDER BY rowid";
+    each(connection, sql, |row| {
+        let legs: String = row.get(4)?;
+        sink(&Record::Ticket {
+            ticket: row.get(0)?,
+            order: row.get(1)?,
+            show: row.get(2)?,
+            label: row.get(3)?,
+            legs: serde_json::from_str(&legs).map_err(|error| corrupt(&error.to_string()))?,
+            issued_ms: row.get(5)?,
+        })
+    })
+}
+
+fn effects(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT order_id, kind, due_at, done_at FROM effects ORDER BY effect";
+    each(connection, sql, |row| {
+        sink(&Record::Effect {
+            order: row.get(0)?,
+            what: row.get(1)?,
+            due_ms: row.get(2)?,
+            done_ms: row.get(3)?,
+        })
+    })
+}
+
+fn pending(connection: &Connection) -> Result<Record> {
+    let count = |sql| -> Result<u64> {
+        let found: Option<i64> = first(connection, sql, [])?;
+        Ok(found.unwrap_or(0).unsigned_abs())
+    };
+    Ok(Record::Pending {
+        seat_rows: None,
+        effects: count("SELECT COUNT(*) FROM effects WHERE done_at IS NULL")?,
+        events: count("SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL")?,
+    })
+}
+
+/// Walks a query row by row, so that no table is ever held in memory.
+fn each(
+    connection: &Connection,
+    sql: &str,
+    mut see: impl FnMut(&fairgate_writer::rusqlite::Row<'_>) -> Result<()>,
+) -> std::result::Result<(), LedgerError> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        see(row)?;
+    }
+    Ok(())
+}

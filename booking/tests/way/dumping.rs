@@ -1,0 +1,149 @@
+//! What an outside judge reads: the whole ledger beside a live booking, or an error and an untouched file.
+
+use std::path::Path;
+use std::process::Command;
+
+use booking::dump::file::{DumpError, write};
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("a dump");
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().expect("JSON lines")
+}
+
+fn of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+fn folder(app: &App) -> &Path {
+    app.writer.path().parent().expect("a folder")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
+    let (app, ana, ben) = opened().await;
+    let paid = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&paid, "approve").await.is(200);
+    app.order_in(&paid, "ticketed").await;
+    let open = app.order(&ben, &["B-3"]).await;
+
+    let out = folder(&app).join("dump.jsonl");
+    let records = write(folder(&app), &out, 1_234).expect("a dump");
+    let lines = lines(&out);
+    assert_eq!(records, lines.len() as u64);
+    assert_eq!(
+        lines[0],
+        json!({"kind": "dump", "version": 1, "at_ms": 1_234})
+    );
+    let show = of(&lines, "show")[0];
+    assert_eq!((&show["seats"], &show["legs"]), (&json!(40), &json!(1)));
+    assert_eq!(show["labels"][1], "A-2");
+    assert_eq!(show["seats_per_visitor"], 4);
+
+    let orders = of(&lines, "order");
+    assert_eq!(orders.len(), 2);
+    let first = orders
+        .iter()
+        .find(|order| order["order"] == paid["order"])
+        .expect("the paid order");
+    assert_eq!(
+        (&first["state"], &first["amount"], &first["cells"]),
+        (&json!("ticketed"), &json!(19_800), &json!([0, 1]))
+    );
+    let steps = first["history"].as_array().expect("a list");
+    let states: Vec<_> = steps.iter().map(|step| text(step, "state")).collect();
+    assert_eq!(states, ["pending", "confirmed", "ticketed"]);
+    assert_eq!(first["visitor"], "01".repeat(32));
+
+    let cells: Vec<_> = of(&lines, "claim")
+        .iter()
+        .map(|claim| &claim["cell"])
+        .cloned()
+        .collect();
+    assert_eq!(cells, [json!(0), json!(1), json!(12)]);
+    let payments = of(&lines, "payment").into_iter().map(|payment| {
+        let captured = payment["captured"].as_i64();
+        (
+            payment["order"] == paid["order"],
+            captured,
+            payment["provider_state"].clone(),
+        )
+    });
+    let money: Vec<_> = payments.collect();
+    assert!(
+        money.contains(&(true, Some(19_800), json!("captured"))),
+        "{money:?}"
+    );
+    assert!(money.contains(&(false, Some(0), Value::Null)), "{money:?}");
+    assert_eq!(of(&lines, "ticket").len(), 2);
+    let effect = of(&lines, "effect")[0];
+    assert_eq!(effect["what"], "capture");
+    assert!(effect["done_ms"].is_i64());
+    assert_eq!(
+        lines.last(),
+        Some(&json!({"kind": "pending", "seat_rows": null, "effects": 0, "events": 0}))
+    );
+    assert!(open["order"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_ran_out_keeps_its_cells_in_the_dump_and_has_no_claims() {
+    let (app, ana, _) = opened_with(json!({"hold_s": 60, "pay_s": 60, "claim_grace_s": 1})).await;
+    let order = app.order(&ana, &["A-1"]).await;
+    app.clock.advance_ms(120_000);
+    app.order_in(&order, "expired").await;
+    let out = folder(&app).join("dump.jsonl");
+    write(folder(&app), &out, 0).expect("a dump");
+    let lines = lines(&out);
+    assert_eq!(of(&lines, "order")[0]["cells"], json!([0]));
+    assert!(of(&lines, "claim").is_empty());
+}
+
+#[test]
+fn without_a_ledger_the_file_stays_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("dump.jsonl");
+    std::fs::write(&out, "before").expect("written");
+    let nowhere = write(&folder.path().join("nowhere"), &out, 0);
+    assert!(
+        matches!(nowhere, Err(DumpError::NoFolder(_))),
+        "{nowhere:?}"
+    );
+    let empty = write(folder.path(), &out, 0);
+    assert!(matches!(empty, Err(DumpError::NoLedger(_))), "{empty:?}");
+    std::fs::write(
+        folder.path().join("ledger.db"),
+        "no database at all, not even nearly",
+    )
+    .expect("written");
+    let rubbish = write(folder.path(), &out, 0);
+    assert!(matches!(rubbish, Err(DumpError::Ledger(..))), "{rubbish:?}");
+    assert_eq!(std::fs::read_to_string(&out).expect("there"), "before");
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("a folder")
+        .collect();
+    assert_eq!(left.len(), 2, "no half a dump is left behind: {left:?}");
+    let nowhere = write(folder.path(), &folder.path().join("no/dump"), 0);
+    assert!(matches!(nowhere, Err(DumpError::File(..))), "{nowhere:?}");
+}
+
+#[test]
+fn the_command_says_what_is_wrong_and_exits_with_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = Command::new(env!("CARGO_BIN_EXE_booking"))
+        .args(["dump", "--data"])
+        .arg(folder.path())
+        .arg("--out")
+        .arg(folder.path().join("dump.jsonl"))
+        .output()
+        .expect("the program");
+    assert_eq!(run.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        told.contains("ledger.db") && told.contains("--data"),
+        "{told}"
+    );
+}

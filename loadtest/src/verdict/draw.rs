@@ -1,0 +1,270 @@
+//! The line: numbers are given once, ranks are those of the published draw, and nobody's ever changes.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::history::{Op, Seen};
+use super::oracle::{self, Bytes32, VOID};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// A draw as it was published.
+pub struct Published<'a> {
+    /// The answer of `GET …/draw`.
+    pub record: &'a Value,
+    /// All holders, 32 bytes each, where they were fetched.
+    pub leaves: Option<&'a [u8]>,
+}
+
+/// What a visitor was told of its place.
+struct Told {
+    line: u32,
+    visitor: u64,
+    number: Option<u64>,
+    rank: Option<u64>,
+}
+
+/// Checks numbers, ranks and, where there is one, the draw.
+pub fn judge(story: &Story<'_>, published: Option<&Published<'_>>, findings: &mut Findings) {
+    let told = told(story);
+    let left: HashSet<u64> = (story.history.calls.iter())
+        .filter(|call| matches!(call.op, Op::Leave) && call.perhaps())
+        .map(|call| call.visitor)
+        .collect();
+    numbers(&told, &left, findings);
+    let by_draw = story
+        .history
+        .run
+        .as_ref()
+        .is_none_or(|run| run.method() == "draw");
+    let ranks = match (by_draw, published) {
+        (true, Some(published)) => check(published, findings),
+        (true, None) => None,
+        (false, _) => Some(Vec::new()),
+    };
+    if ranks.is_none() && told.iter().any(|told| told.rank.is_some()) {
+        findings.add(Invariant::Draw, || {
+            "ranks were told, and no draw that holds was published".to_owned()
+        });
+    }
+    check_ranks(&told, &left, ranks.as_deref(), findings);
+    if let Some(leaves) = published.and_then(|published| published.leaves) {
+        check_leaves(story, &told, &left, leaves, findings);
+    }
+}
+
+fn told(story: &Story<'_>) -> Vec<Told> {
+    let calls = story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.done())
+        .filter_map(|call| {
+            let (number, rank) = match call.op {
+                Op::Join { number, .. } => (number, None),
+                Op::Place { number, rank } => (number, rank),
+                Op::Claim { rank, .. } => (None, rank),
+                _ => return None,
+            };
+            Some(Told {
+                line: call.line,
+                visitor: call.visitor,
+                number,
+                rank,
+            })
+        });
+    let frames =
+        story
+            .history
+            .frames
+            .iter()
+            .filter_map(|frame| match (&frame.seen, frame.visitor) {
+                (Seen::Place { number, rank }, Some(visitor)) => Some(Told {
+                    line: frame.line,
+                    visitor,
+                    number: *number,
+                    rank: *rank,
+                }),
+                _ => None,
+            });
+    let mut told: Vec<Told> = calls.chain(frames).collect();
+    told.sort_by_key(|told| told.line);
+    told
+}
+
+fn numbers(told: &[Told], left: &HashSet<u64>, findings: &mut Findings) {
+    let mut own: HashMap<u64, u64> = HashMap::new();
+    let mut holders: HashMap<u64, u64> = HashMap::new();
+    for told in told {
+        let Some(number) = told.number else { continue };
+        let first = *own.entry(told.visitor).or_insert(number);
+        if first != number && !left.contains(&told.visitor) {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: visitor {} had number {first} and now has {number}",
+                    told.line, told.visitor
+                )
+            });
+        }
+        let holder = *holders.entry(number).or_insert(told.visitor);
+        if holder != told.visitor {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: number {number} is visitor {holder}'s and visitor {}'s",
+                    told.line, told.visitor
+                )
+            });
+        }
+    }
+}
+
+/// The ranks by number, where the record holds.
+fn check(published: &Published<'_>, findings: &mut Findings) -> Option<Vec<u64>> {
+    let record = published.record;
+    let mut wrong =
+        |what: &str| findings.add(Invariant::Draw, || format!("the published draw: {what}"));
+    let bytes = |field: &str| -> Option<Bytes32> {
+        hex::decode(record[field].as_str()?).ok()?.try_into().ok()
+    };
+    let (Some(commitment), Some(secret), Some(root), Some(seed), Some(n)) = (
+        bytes("commitment"),
+        bytes("secret"),
+        bytes("root"),
+        bytes("seed"),
+        record["n"].as_u64(),
+    ) else {
+        wrong("commitment, secret, root, seed or n is missing or unreadable");
+        return None;
+    };
+    let Ok(beacon) = hex::decode(record["beacon"].as_str().unwrap_or("")) else {
+        wrong("the beacon is no hex");
+        return None;
+    };
+    if oracle::commitment(&secret) != commitment {
+        wrong("the secret is not the one that was announced");
+    }
+    let follows = oracle::seed(&secret, n, &root, &beacon);
+    if follows != seed {
+        wrong("the seed does not follow from secret, n, root and beacon");
+    }
+    if let Some(leaves) = published.leaves {
+        let holders = holders(leaves);
+        if holders.len() as u64 != n {
+            wrong(&format!("{} leaves, and n is {n}", holders.len()));
+        }
+        if oracle::root(&holders) != root {
+            wrong("the root does not follow from the leaves");
+        }
+        let voids = holders.iter().filter(|holder| **holder == VOID).count();
+        if record["voids"].as_u64() != Some(voids as u64) {
+            wrong(&format!(
+                "{voids} leaves are void, the record says {}",
+                record["voids"]
+            ));
+        }
+        let held: HashSet<&Bytes32> = holders.iter().filter(|holder| **holder != VOID).collect();
+        if held.len() + voids != holders.len() {
+            wrong("a holder has two numbers");
+        }
+    }
+    let line = oracle::line(&follows, n);
+    let mut ranks = vec![0; line.len()];
+    for (rank, number) in (0..).zip(&line) {
+        ranks[usize::try_from(*number).expect("below a length")] = rank;
+    }
+    Some(ranks)
+}
+
+fn holders(leaves: &[u8]) -> Vec<Bytes32> {
+    leaves
+        .chunks_exact(32)
+        .map(|leaf| leaf.try_into().expect("chunks of 32"))
+        .collect()
+}
+
+fn check_ranks(told: &[Told], left: &HashSet<u64>, ranks: Option<&[u64]>, findings: &mut Findings) {
+    let mut own: HashMap<u64, u64> = HashMap::new();
+    let mut by_number: HashMap<u64, u64> = HashMap::new();
+    let mut by_rank: HashMap<u64, u64> = HashMap::new();
+    for told in told {
+        if let Some(number) = told.number {
+            own.insert(told.visitor, number);
+        }
+        let Some(rank) = told.rank else { continue };
+        // A pass tells no number; whoever may have had two of them is not held to either.
+        let number = told.number.or_else(|| {
+            own.get(&told.visitor)
+                .copied()
+                .filter(|_| !left.contains(&told.visitor))
+        });
+        let Some(number) = number else { continue };
+        let mut wrong = |what: String| {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: visitor {}: number {number} {what}",
+                    told.line, told.visitor
+                )
+            });
+        };
+        let first = *by_number.entry(number).or_insert(rank);
+        let at_rank = *by_rank.entry(rank).or_insert(number);
+        let position = usize::try_from(number).unwrap_or(usize::MAX);
+        let expected = ranks.map(|ranks| ranks.get(position).copied().unwrap_or(number));
+        if first != rank {
+            wrong(format!("had rank {first} and now has {rank}"));
+        } else if at_rank != number {
+            wrong(format!("has rank {rank}, and so has number {at_rank}"));
+        } else if let Some(expected) = expected.filter(|expected| *expected != rank) {
+            wrong(format!("has rank {rank}, the draw gives {expected}"));
+        }
+    }
+}
+
+/// Every visitor's own leaf is under the root.
+fn check_leaves(
+    story: &Story<'_>,
+    told: &[Told],
+    left: &HashSet<u64>,
+    leaves: &[u8],
+    findings: &mut Findings,
+) {
+    let holders = holders(leaves);
+    let leaf = |number: u64| holders.get(usize::try_from(number).ok()?);
+    let mut seen = HashSet::new();
+    for told in told {
+        let Some(number) = told
+            .number
+            .filter(|number| !left.contains(&told.visitor) && seen.insert(*number))
+        else {
+            continue;
+        };
+        if leaf(number) == Some(&VOID) {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: number {number} of visitor {} was drawn as nobody's",
+                    told.line, told.visitor
+                )
+            });
+        }
+    }
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        let Op::Join {
+            number: Some(number),
+            holder: Some(holder),
+        } = &call.op
+        else {
+            continue;
+        };
+        let Some(leaf) = leaf(*number) else { continue };
+        if *leaf != VOID && hex::encode(leaf) != **holder {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: number {number} belongs to {holder}, its leaf is {}",
+                    call.line,
+                    hex::encode(leaf)
+                )
+            });
+        }
+    }
+}

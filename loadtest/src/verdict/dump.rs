@@ -1,0 +1,252 @@
+//! The ledger's dump as `booking dump` wrote it.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use anyhow::{bail, ensure};
+use serde::Deserialize;
+
+use super::lines::{each_line, kind_of};
+
+/// The version of the form that is read.
+const VERSION: u32 = 1;
+
+/// The whole ledger.
+#[derive(Default)]
+pub struct Dump {
+    /// When it was read.
+    pub at_ms: f64,
+    /// By slug.
+    pub shows: HashMap<String, Show>,
+    /// In the order of the file.
+    pub orders: Vec<Order>,
+    /// Positions in `orders`.
+    by_id: HashMap<String, usize>,
+    /// Cells that orders have.
+    pub claims: Vec<Claim>,
+    /// One an order.
+    pub payments: Vec<Payment>,
+    /// All that were issued.
+    pub tickets: Vec<Ticket>,
+    /// What is or was owed to the provider.
+    pub effects: Vec<Effect>,
+    /// What was still on its way.
+    pub pending: Pending,
+}
+
+/// A show and its rules.
+#[derive(Debug, Deserialize)]
+pub struct Show {
+    show: String,
+    pub grace_s: f64,
+    pub seats_per_visitor: u64,
+    pub labels: Vec<String>,
+    #[serde(skip)]
+    seats: HashMap<String, u32>,
+}
+
+impl Show {
+    /// The index of a seat.
+    pub fn seat(&self, label: &str) -> Option<u32> {
+        self.seats.get(label).copied()
+    }
+
+    /// The label of a cell: cells are leg-major.
+    pub fn label(&self, cell: u32) -> &str {
+        let seats = self.labels.len().max(1);
+        self.labels
+            .get(cell as usize % seats)
+            .map_or("?", String::as_str)
+    }
+}
+
+/// An order.
+#[derive(Debug, Deserialize)]
+pub struct Order {
+    pub order: String,
+    pub show: String,
+    pub hold: String,
+    pub visitor: String,
+    pub room: String,
+    pub state: String,
+    pub amount: i64,
+    pub currency: String,
+    pub cells: Vec<u32>,
+    pub labels: Vec<String>,
+    pub created_ms: f64,
+    pub pay_until_ms: f64,
+    pub claim_until_ms: f64,
+    pub history: Vec<Step>,
+}
+
+/// One step of an order's life.
+#[derive(Debug, Deserialize)]
+pub struct Step {
+    pub at_ms: f64,
+    pub state: String,
+}
+
+impl Order {
+    /// Whether it has its cells now.
+    pub fn lives(&self) -> bool {
+        matches!(
+            self.state.as_str(),
+            "pending" | "confirmed" | "ticketed" | "awaiting_consent" | "partly_refunded"
+        )
+    }
+
+    /// Whether its seats are sold.
+    pub fn sold(&self) -> bool {
+        matches!(
+            self.state.as_str(),
+            "confirmed" | "ticketed" | "partly_refunded"
+        )
+    }
+
+    /// When it first came into a state.
+    pub fn first(&self, state: &str) -> Option<f64> {
+        self.history
+            .iter()
+            .find(|step| step.state == state)
+            .map(|step| step.at_ms)
+    }
+
+    /// Until when it had its cells; for ever, where it has them still.
+    pub fn until_ms(&self) -> f64 {
+        match self.history.last() {
+            Some(last) if !self.lives() => last.at_ms.min(self.ended_ms().unwrap_or(last.at_ms)),
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn ended_ms(&self) -> Option<f64> {
+        ["expired", "cancelled", "capture_failed", "refunded"]
+            .into_iter()
+            .filter_map(|state| self.first(state))
+            .min_by(f64::total_cmp)
+    }
+}
+
+/// A cell that an order has.
+#[derive(Debug, Deserialize)]
+pub struct Claim {
+    pub show: String,
+    pub cell: u32,
+    pub order: String,
+}
+
+/// A payment.
+#[derive(Debug, Deserialize)]
+pub struct Payment {
+    pub payment: String,
+    pub order: String,
+    pub state: String,
+    pub amount: i64,
+    pub currency: String,
+    pub captured: i64,
+    pub refunded: i64,
+    #[serde(default)]
+    pub provider_state: Option<String>,
+}
+
+/// A ticket.
+#[derive(Debug, Deserialize)]
+pub struct Ticket {
+    pub ticket: String,
+    pub order: String,
+    pub show: String,
+    pub label: String,
+    pub legs: Vec<u16>,
+    pub issued_ms: f64,
+}
+
+/// Something owed to the provider.
+#[derive(Debug, Deserialize)]
+pub struct Effect {
+    pub order: String,
+    pub what: String,
+    pub done_ms: Option<f64>,
+}
+
+/// What was still on its way.
+#[derive(Debug, Default, Deserialize)]
+pub struct Pending {
+    pub seat_rows: Option<u64>,
+    pub effects: u64,
+    pub events: u64,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+    at_ms: f64,
+}
+
+/// Reads a dump.
+///
+/// # Errors
+/// The first line that is not as the form wants it; a dump without its first or last record.
+pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
+    let mut dump = Dump::default();
+    let (mut begun, mut ended) = (false, false);
+    each_line(name, text, |_, line| {
+        let kind = kind_of(line)?.kind;
+        ensure!(
+            begun || kind == "dump",
+            "the first record must be \"dump\", and is \"{kind}\""
+        );
+        ensure!(
+            !ended,
+            "a record behind \"pending\", which must be the last"
+        );
+        match kind.as_str() {
+            "dump" => {
+                ensure!(!begun, "a second \"dump\"");
+                let head: Head = serde_json::from_str(line)?;
+                ensure!(
+                    head.version == VERSION,
+                    "version {} is not known, {VERSION} is",
+                    head.version
+                );
+                dump.at_ms = head.at_ms;
+                begun = true;
+            }
+            "show" => {
+                let mut show: Show = serde_json::from_str(line)?;
+                show.seats = (0..)
+                    .zip(&show.labels)
+                    .map(|(seat, label)| (label.clone(), seat))
+                    .collect();
+                dump.shows.insert(show.show.clone(), show);
+            }
+            "order" => {
+                let order: Order = serde_json::from_str(line)?;
+                let again = dump.by_id.insert(order.order.clone(), dump.orders.len());
+                ensure!(again.is_none(), "order {} stands twice", order.order);
+                dump.orders.push(order);
+            }
+            "claim" => dump.claims.push(serde_json::from_str(line)?),
+            "payment" => dump.payments.push(serde_json::from_str(line)?),
+            "ticket" => dump.tickets.push(serde_json::from_str(line)?),
+            "effect" => dump.effects.push(serde_json::from_str(line)?),
+            "pending" => {
+                dump.pending = serde_json::from_str(line)?;
+                ended = true;
+            }
+            other => bail!("no record is of kind {other:?}"),
+        }
+        Ok(())
+    })?;
+    ensure!(
+        begun && ended,
+        "{name}: the dump is cut off: it begins with \"dump\" and ends with \"pending\""
+    );
+    Ok(dump)
+}
+
+impl Dump {
+    /// An order by its id.
+    pub fn order(&self, id: &str) -> Option<&Order> {
+        self.by_id.get(id).map(|at| &self.orders[*at])
+    }
+}

@@ -1,0 +1,98 @@
+//! The end: nothing is on its way any more, and the run was whole.
+
+use std::collections::HashMap;
+
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// An order may be expired so much later than its deadline, milliseconds.
+const EXPIRY_LATE_MS: f64 = 2_000.0;
+
+/// Per cent of the planned visitors who must be accounted for.
+const ACCOUNTED_PCT: u64 = 95;
+
+/// Checks both.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    nothing_pending(story, findings);
+    accounted(story, findings);
+}
+
+fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
+    let dump = story.dump;
+    let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
+    let pending = &dump.pending;
+    for (count, what) in [
+        (
+            pending.seat_rows.unwrap_or(0),
+            "seat rows are not delivered",
+        ),
+        (pending.effects, "effects are not done"),
+        (pending.events, "provider events are not settled"),
+    ] {
+        if count > 0 {
+            on_the_way(format!("{count} {what}"));
+        }
+    }
+    for effect in dump
+        .effects
+        .iter()
+        .filter(|effect| effect.done_ms.is_none())
+    {
+        on_the_way(format!(
+            "the {} of {} is not done",
+            effect.what, effect.order
+        ));
+    }
+    for order in &dump.orders {
+        match order.state.as_str() {
+            "pending" if order.claim_until_ms + EXPIRY_LATE_MS < dump.at_ms => on_the_way(format!(
+                "{} is pending, {:.1} s after its deadline",
+                order.order,
+                (dump.at_ms - order.claim_until_ms) / 1_000.0
+            )),
+            "confirmed" => on_the_way(format!(
+                "{} is confirmed, and its money is not captured",
+                order.order
+            )),
+            _ => {}
+        }
+    }
+    for payment in dump
+        .payments
+        .iter()
+        .filter(|payment| payment.state == "authorised")
+    {
+        on_the_way(format!(
+            "{} of {} is authorised, neither captured nor let go",
+            payment.payment, payment.order
+        ));
+    }
+}
+
+fn accounted(story: &Story<'_>, findings: &mut Findings) {
+    let mut missing = |what: String| findings.add(Invariant::Accounted, || what);
+    let Some(run) = &story.history.run else {
+        return missing("the history is empty".to_owned());
+    };
+    if run.planned == 0 {
+        missing("nobody was planned".to_owned());
+    }
+    if story.history.finished_ms.is_none() {
+        missing("the run did not finish".to_owned());
+    }
+    let ends: HashMap<u64, &str> = (story.history.ends.iter())
+        .filter(|(visitor, _)| *visitor < run.planned)
+        .map(|(visitor, outcome)| (*visitor, outcome.as_str()))
+        .collect();
+    let well = ends
+        .values()
+        .filter(|outcome| **outcome != "failed")
+        .count() as u64;
+    if well * 100 < run.planned * ACCOUNTED_PCT {
+        missing(format!(
+            "{well} of {} visitors are accounted for ({} failed), {ACCOUNTED_PCT} % must be",
+            run.planned,
+            ends.len() as u64 - well
+        ));
+    }
+}

@@ -1,0 +1,355 @@
+//! Seats as observers saw them: versions without a gap, and pictures that end as the seats and the ledger do.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::dump::Show;
+use super::history::{Feed, Shown};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Behind a gap a snapshot is there within this, milliseconds, or the socket is gone.
+const HEALED_WITHIN_MS: f64 = 3_000.0;
+
+const FREE: u8 = 0;
+const HELD: u8 = 1;
+const SOLD: u8 = 2;
+
+/// What one observer saw of one show.
+pub struct Picture<'a> {
+    /// The observer.
+    pub observer: &'a str,
+    /// The show.
+    pub show: &'a str,
+    version: u64,
+    cells: Vec<u8>,
+    /// When each cell came into a state, where it ever changed before the observer's eyes.
+    changes: HashMap<u32, Vec<(f64, u8)>>,
+    /// The first picture.
+    base: Vec<u8>,
+    first_ms: f64,
+    last_ms: f64,
+    /// When it could not see: from the closing of its socket to the next snapshot.
+    blind: Vec<(f64, f64)>,
+    broken: bool,
+}
+
+/// Checks the versions, and returns what everybody saw.
+pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>> {
+    let mut pictures: BTreeMap<(&str, &str), Picture<'a>> = BTreeMap::new();
+    let mut lost: BTreeMap<(&str, &str), &Feed> = BTreeMap::new();
+    for feed in &story.history.feed {
+        let key = (feed.observer.as_str(), &*feed.show);
+        match (&feed.shown, pictures.get_mut(&key)) {
+            (
+                Shown::Snapshot {
+                    version,
+                    cells,
+                    packed,
+                },
+                known,
+            ) => {
+                if let Some(gap) = lost
+                    .remove(&key)
+                    .filter(|gap| !healed(story, gap, feed.at_ms))
+                {
+                    gone_on(gap, findings);
+                }
+                let cells = unpacked(packed, *cells as usize);
+                match known {
+                    Some(picture) => picture.renew(story, feed, *version, cells, findings),
+                    None => {
+                        pictures.insert(key, Picture::new(feed, *version, cells));
+                    }
+                }
+            }
+            (Shown::Delta { .. }, None) => {
+                lost.entry(key).or_insert(feed);
+            }
+            (Shown::Delta { from, to, cells }, Some(picture)) => {
+                // Behind a gap only a snapshot helps; one finding says so, whatever follows.
+                if !lost.contains_key(&key) && !picture.follow(feed, (*from, *to), cells, findings)
+                {
+                    lost.insert(key, feed);
+                }
+            }
+        }
+    }
+    for ((observer, show), feed) in lost {
+        if !healed(story, feed, f64::INFINITY) {
+            gone_on(feed, findings);
+        }
+        if let Some(picture) = pictures.get_mut(&(observer, show)) {
+            picture.broken = true;
+        }
+    }
+    let mut pictures: Vec<_> = pictures.into_values().collect();
+    for frame in &story.history.frames {
+        for picture in pictures
+            .iter_mut()
+            .filter(|picture| picture.observer == frame.who)
+        {
+            picture.last_ms = picture.last_ms.max(frame.at_ms);
+        }
+    }
+    ends(story, &pictures, findings);
+    pictures
+}
+
+/// Whether a gap ended in time: with a snapshot that came at that moment, or with the socket.
+fn healed(story: &Story<'_>, gap: &Feed, snapshot_ms: f64) -> bool {
+    let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
+    let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
+    in_time.contains(&snapshot_ms) || story.history.closes.iter().any(closed)
+}
+
+fn gone_on(gap: &Feed, findings: &mut Findings) {
+    findings.add(Invariant::Feed, || {
+        format!(
+            "line {}: {} was sent a delta of {} that does not follow, and no snapshot after it",
+            gap.line, gap.observer, gap.show
+        )
+    });
+}
+
+fn unpacked(packed: &[u8], cells: usize) -> Vec<u8> {
+    let four = |byte: &u8| [byte & 3, byte >> 2 & 3, byte >> 4 & 3, byte >> 6 & 3];
+    packed.iter().flat_map(four).take(cells).collect()
+}
+
+impl<'a> Picture<'a> {
+    fn new(feed: &'a Feed, version: u64, cells: Vec<u8>) -> Self {
+        Self {
+            observer: &feed.observer,
+            show: &feed.show,
+            version,
+            base: cells.clone(),
+            cells,
+            changes: HashMap::new(),
+            first_ms: feed.at_ms,
+            last_ms: feed.at_ms,
+            blind: Vec::new(),
+            broken: false,
+        }
+    }
+
+    fn renew(
+        &mut self,
+        story: &Story<'_>,
+        feed: &Feed,
+        version: u64,
+        cells: Vec<u8>,
+        findings: &mut Findings,
+    ) {
+        if version < self.version {
+            findings.add(Invariant::Feed, || {
+                format!(
+                    "line {}: {} was sent version {version} of {} after {}",
+                    feed.line, self.observer, self.show, self.version
+                )
+            });
+        }
+        let closes = story
+            .history
+            .closes
+            .iter()
+            .filter(|(who, at)| who == self.observer && *at < feed.at_ms);
+        let closed = closes.map(|(_, at)| *at).fold(self.last_ms, f64::max);
+        self.blind.push((self.last_ms.min(closed), feed.at_ms));
+        for (index, state) in (0..).zip(&cells) {
+            if self.cells.get(index as usize) != Some(state) {
+                self.changes
+                    .entry(index)
+                    .or_default()
+                    .push((feed.at_ms, *state));
+            }
+        }
+        (self.version, self.cells, self.last_ms) = (version, cells, feed.at_ms);
+    }
+
+    /// Takes a delta; false where it does not follow.
+    fn follow(
+        &mut self,
+        feed: &Feed,
+        (from, to): (u64, u64),
+        cells: &[(u32, u8)],
+        findings: &mut Findings,
+    ) -> bool {
+        if to < from {
+            findings.add(Invariant::Feed, || {
+                format!(
+                    "line {}: a delta of {} from version {from} back to {to}",
+                    feed.line, self.show
+                )
+            });
+            return true;
+        }
+        if from != self.version {
+            return false;
+        }
+        for &(index, state) in cells {
+            let known = self.cells.get_mut(index as usize).filter(|_| state <= 3);
+            let Some(cell) = known else {
+                findings.add(Invariant::Feed, || {
+                    format!(
+                        "line {}: cell {index} of {} in state {state}, which it cannot have",
+                        feed.line, self.show
+                    )
+                });
+                continue;
+            };
+            *cell = state;
+            self.changes
+                .entry(index)
+                .or_default()
+                .push((feed.at_ms, state));
+        }
+        (self.version, self.last_ms) = (to, feed.at_ms);
+        true
+    }
+
+    /// Whether it saw everything in a stretch of time.
+    pub fn saw(&self, from_ms: f64, to_ms: f64) -> bool {
+        let blind = self
+            .blind
+            .iter()
+            .any(|(from, to)| *from <= to_ms && from_ms <= *to);
+        !self.broken && !blind && self.first_ms <= from_ms && to_ms <= self.last_ms
+    }
+
+    /// The state of a cell at a moment within sight.
+    pub fn at(&self, cell: u32, at_ms: f64) -> Option<u8> {
+        let changes = self.changes.get(&cell).map_or(&[][..], Vec::as_slice);
+        let before = changes.partition_point(|(at, _)| *at <= at_ms);
+        match before.checked_sub(1) {
+            Some(last) => Some(changes[last].1),
+            None => self.base.get(cell as usize).copied(),
+        }
+    }
+
+    /// When a cell came into a state within a stretch of time.
+    pub fn came_to(
+        &self,
+        cell: u32,
+        is: impl Fn(u8) -> bool,
+        from_ms: f64,
+        to_ms: f64,
+    ) -> Option<f64> {
+        let changes = self.changes.get(&cell)?;
+        let found = changes
+            .iter()
+            .find(|(at, state)| *at > from_ms && *at <= to_ms && is(*state));
+        found.map(|(at, _)| *at)
+    }
+}
+
+/// Whether a state is that of a cell in a basket.
+pub fn is_held(state: u8) -> bool {
+    state == HELD
+}
+
+/// Whether a state is that of a cell that anybody may take.
+pub fn is_free(state: u8) -> bool {
+    state == FREE
+}
+
+fn ends(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
+    for (show, last) in &story.history.finals {
+        let Some(known) = story.dump.shows.get(show) else {
+            findings.add(Invariant::Feed, || {
+                format!("line {}: {show} is no show of the ledger", last.line)
+            });
+            continue;
+        };
+        let cells = unpacked(&last.packed, last.packed.len() * 4);
+        for picture in pictures
+            .iter()
+            .filter(|picture| picture.show == show && !picture.broken)
+        {
+            let gone = story
+                .history
+                .closes
+                .iter()
+                .any(|(who, at)| who == picture.observer && *at >= picture.last_ms);
+            // Who went before the end is only held to the version it saw.
+            if gone && picture.version != last.version {
+                continue;
+            }
+            let differs = (0..)
+                .zip(&picture.cells)
+                .find(|(index, state)| cells.get(*index) != Some(state));
+            if let Some((index, state)) = differs {
+                findings.add(Invariant::Feed, || format!(
+                    "line {}: {} ends with cell {index} of {show} as {state} at version {}, the seats say {:?} at version {}",
+                    last.line, picture.observer, picture.version, cells.get(index), last.version
+                ));
+            }
+        }
+        against_ledger(story, show, known, &cells, findings);
+    }
+    let watched: Vec<&str> = pictures.iter().map(|picture| picture.show).collect();
+    for show in watched
+        .into_iter()
+        .filter(|show| !story.history.finals.contains_key(*show))
+    {
+        if story.history.finished_ms.is_some() {
+            findings.add(Invariant::Feed, || {
+                format!("{show} was watched, and nobody read its seats in the end")
+            });
+        }
+    }
+}
+
+fn against_ledger(
+    story: &Story<'_>,
+    show: &str,
+    known: &Show,
+    cells: &[u8],
+    findings: &mut Findings,
+) {
+    let mut expected: HashMap<u32, u8> = HashMap::new();
+    for claim in story.dump.claims.iter().filter(|claim| claim.show == show) {
+        let sold = story
+            .dump
+            .order(&claim.order)
+            .is_some_and(|order| order.sold());
+        expected.insert(claim.cell, if sold { SOLD } else { HELD });
+    }
+    for (index, state) in (0..).zip(cells) {
+        let right = match (state, expected.get(&index)) {
+            (&FREE | 3, None) => true,
+            (&HELD, None) => basket_lives(story, show, known.label(index)),
+            (state, Some(expected)) => state == expected,
+            _ => false,
+        };
+        if !right {
+            findings.add(Invariant::Feed, || {
+                let claim = expected.get(&index);
+                format!("cell {index} ({}) of {show} ends as {state}, and the ledger's claims say {claim:?}", known.label(index))
+            });
+        }
+    }
+}
+
+/// Whether a basket that had not run out may still have a seat in the end.
+fn basket_lives(story: &Story<'_>, show: &str, label: &str) -> bool {
+    let end = story
+        .history
+        .settled_ms
+        .or(story.history.finished_ms)
+        .unwrap_or(0.0);
+    let grace_ms = story
+        .dump
+        .shows
+        .get(show)
+        .map_or(0.0, |show| show.grace_s * 1_000.0 + 2_000.0);
+    story.holds.values().any(|hold| {
+        let seats = hold
+            .seats
+            .as_ref()
+            .is_none_or(|seats| seats.contains(&label));
+        *hold.asked.show == *show
+            && seats
+            && !hold.dropped
+            && hold.asked.expires_ms + grace_ms > end
+    })
+}

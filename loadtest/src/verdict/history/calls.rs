@@ -1,0 +1,292 @@
+//! What visitors asked and were answered.
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+/// One call, from sending to its answer or to giving up on one.
+pub struct Call {
+    /// Where it stands.
+    pub line: u32,
+    /// Who called.
+    pub visitor: u64,
+    /// When it was sent.
+    pub sent_ms: f64,
+    /// When the answer was there, or the visitor gave up on one.
+    pub done_ms: f64,
+    /// What the answer was.
+    pub outcome: Outcome,
+    /// Its `Idempotency-Key`.
+    pub key: Option<Box<str>>,
+    /// What was asked.
+    pub op: Op,
+}
+
+/// What is known of a call's effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was refused, and nothing was changed.
+    Refused,
+    /// No answer, or one that leaves open what was done.
+    Unknown,
+}
+
+/// What was asked. What an answer brings is there where the outcome is [`Outcome::Done`].
+pub enum Op {
+    /// `POST …/places`.
+    Join {
+        number: Option<u64>,
+        holder: Option<Box<str>>,
+    },
+    /// `GET …/place`.
+    Place {
+        number: Option<u64>,
+        rank: Option<u64>,
+    },
+    /// `DELETE …/place`.
+    Leave,
+    /// `POST …/pass`.
+    Claim { exp_ms: f64, rank: Option<u64> },
+    /// Reads that change and prove nothing.
+    Read,
+    /// `POST …/holds`.
+    Hold(Box<HoldCall>),
+    /// `PATCH /v1/holds/{hold}`.
+    Change(Box<ChangeCall>),
+    /// `DELETE /v1/holds/{hold}`.
+    Drop { hold: Box<str> },
+    /// `POST …/order`.
+    Order(Box<OrderCall>),
+    /// The sandbox's button.
+    Pay(Box<PayCall>),
+    /// `GET /v1/orders/{order}`.
+    OrderRead(Box<OrderRead>),
+    /// `POST …/cancel`.
+    Cancel { order: Box<str> },
+}
+
+/// A hold that was asked for.
+pub struct HoldCall {
+    pub show: Box<str>,
+    pub wanted: Option<Vec<Box<str>>>,
+    pub quantity: Option<u64>,
+    /// Empty where there is no answer.
+    pub hold: Box<str>,
+    pub seats: Vec<Box<str>>,
+    pub expires_ms: f64,
+}
+
+/// A change of a hold.
+pub struct ChangeCall {
+    pub hold: Box<str>,
+    pub add: Vec<Box<str>>,
+    pub remove: Vec<Box<str>>,
+    pub seats: Vec<Box<str>>,
+}
+
+/// An order that was asked for.
+pub struct OrderCall {
+    pub hold: Box<str>,
+    /// Empty where there is no answer.
+    pub order: Box<str>,
+    pub amount: i64,
+    pub currency: Option<Box<str>>,
+    pub state: Option<Box<str>>,
+}
+
+/// The sandbox's button.
+pub struct PayCall {
+    pub order: Box<str>,
+    pub approve: bool,
+}
+
+/// An order as it was read.
+pub struct OrderRead {
+    pub order: Box<str>,
+    /// Empty where there is no answer.
+    pub state: Box<str>,
+    pub tickets: Vec<Box<str>>,
+    pub seats: Option<Vec<Box<str>>>,
+    pub total: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    visitor: u64,
+    op: String,
+    sent_ms: f64,
+    done_ms: Option<f64>,
+    status: Option<u16>,
+    key: Option<Box<str>>,
+    number: Option<u64>,
+    holder: Option<Box<str>>,
+    rank: Option<u64>,
+    exp_ms: Option<f64>,
+    show: Option<Box<str>>,
+    wanted: Option<Vec<Box<str>>>,
+    quantity: Option<u64>,
+    hold: Option<Box<str>>,
+    seats: Option<Vec<Box<str>>>,
+    expires_ms: Option<f64>,
+    #[serde(default)]
+    add: Option<Vec<Box<str>>>,
+    #[serde(default)]
+    remove: Option<Vec<Box<str>>>,
+    order: Option<Box<str>>,
+    payment: Option<Box<str>>,
+    amount: Option<i64>,
+    currency: Option<Box<str>>,
+    state: Option<Box<str>>,
+    outcome: Option<Box<str>>,
+    tickets: Option<Vec<Box<str>>>,
+    total: Option<i64>,
+    ticket: Option<Box<str>>,
+}
+
+/// Reads only seats that may be written in another form than labels.
+#[derive(Deserialize)]
+struct RawRead {
+    visitor: u64,
+    sent_ms: f64,
+    done_ms: Option<f64>,
+    status: Option<u16>,
+}
+
+#[derive(Deserialize)]
+struct OpOf {
+    op: String,
+}
+
+impl Call {
+    /// Whether it was done.
+    pub fn done(&self) -> bool {
+        self.outcome == Outcome::Done
+    }
+
+    /// Whether it may have been done: it was, or nobody knows.
+    pub fn perhaps(&self) -> bool {
+        self.outcome != Outcome::Refused
+    }
+}
+
+fn outcome_of(status: Option<u16>) -> Outcome {
+    match status {
+        Some(200..300) => Outcome::Done,
+        // A fault behind the edge says nothing about what was written before it.
+        None | Some(500..) => Outcome::Unknown,
+        Some(_) => Outcome::Refused,
+    }
+}
+
+/// Reads one call.
+pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
+    let op: OpOf = serde_json::from_str(text)?;
+    if matches!(
+        op.op.as_str(),
+        "seats" | "show" | "seatmap" | "room" | "draw"
+    ) {
+        let raw: RawRead = serde_json::from_str(text)?;
+        return Ok(Call {
+            line,
+            visitor: raw.visitor,
+            sent_ms: raw.sent_ms,
+            done_ms: raw.done_ms.unwrap_or(raw.sent_ms),
+            outcome: outcome_of(raw.status),
+            key: None,
+            op: Op::Read,
+        });
+    }
+    let raw: Raw = serde_json::from_str(text)?;
+    let outcome = outcome_of(raw.status);
+    Ok(Call {
+        line,
+        visitor: raw.visitor,
+        sent_ms: raw.sent_ms,
+        done_ms: raw.done_ms.unwrap_or(raw.sent_ms),
+        outcome,
+        key: raw.key.clone(),
+        op: op_of(raw, outcome == Outcome::Done)?,
+    })
+}
+
+/// What every such call has to say, and what an answer has to bring where it was done.
+fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
+    fn asked<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
+        value.with_context(|| format!("such a call needs \"{field}\""))
+    }
+    fn answered<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
+        match value {
+            None if done => bail!("an answered call of this kind needs \"{field}\""),
+            value => Ok(value.unwrap_or_default()),
+        }
+    }
+    Ok(match raw.op.as_str() {
+        "join" => {
+            answered(done, "number", raw.number)?;
+            Op::Join {
+                number: raw.number,
+                holder: raw.holder,
+            }
+        }
+        "place" => Op::Place {
+            number: raw.number,
+            rank: raw.rank,
+        },
+        "leave" => Op::Leave,
+        "claim" => Op::Claim {
+            exp_ms: answered(done, "exp_ms", raw.exp_ms)?,
+            rank: raw.rank,
+        },
+        "hold" => Op::Hold(Box::new(HoldCall {
+            show: asked("show", raw.show)?,
+            wanted: raw.wanted,
+            quantity: raw.quantity,
+            hold: answered(done, "hold", raw.hold)?,
+            seats: answered(done, "seats", raw.seats)?,
+            expires_ms: answered(done, "expires_ms", raw.expires_ms)?,
+        })),
+        "change" => Op::Change(Box::new(ChangeCall {
+            hold: asked("hold", raw.hold)?,
+            add: raw.add.unwrap_or_default(),
+            remove: raw.remove.unwrap_or_default(),
+            seats: answered(done, "seats", raw.seats)?,
+        })),
+        "drop" => Op::Drop {
+            hold: asked("hold", raw.hold)?,
+        },
+        "order" => Op::Order(Box::new(OrderCall {
+            hold: asked("hold", raw.hold)?,
+            order: answered(done, "order", raw.order)?,
+            amount: answered(done, "amount", raw.amount)?,
+            currency: raw.currency,
+            state: raw.state,
+        })),
+        "pay" => {
+            asked("payment", raw.payment)?;
+            Op::Pay(Box::new(PayCall {
+                order: asked("order", raw.order)?,
+                approve: match asked("outcome", raw.outcome)?.as_ref() {
+                    "approve" => true,
+                    "decline" => false,
+                    other => bail!("no payment ends with {other:?}"),
+                },
+            }))
+        }
+        "order_read" => Op::OrderRead(Box::new(OrderRead {
+            order: asked("order", raw.order)?,
+            state: answered(done, "state", raw.state)?,
+            tickets: raw.tickets.unwrap_or_default(),
+            seats: raw.seats,
+            total: raw.total,
+        })),
+        "cancel" => Op::Cancel {
+            order: asked("order", raw.order)?,
+        },
+        "ticket" => {
+            answered(done, "ticket", raw.ticket)?;
+            Op::Read
+        }
+        other => bail!("no call is named {other:?}"),
+    })
+}

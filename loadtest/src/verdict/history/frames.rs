@@ -1,0 +1,204 @@
+//! What sockets were told: a visitor's own frames, the line as observers saw it, and the seats.
+
+use anyhow::{bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::hex_bytes;
+
+/// A text frame that an invariant asks for.
+pub struct Frame {
+    /// Where it stands.
+    pub line: u32,
+    /// The visitor's number or the observer's name.
+    pub who: String,
+    /// The visitor, where it is one.
+    pub visitor: Option<u64>,
+    /// When it was there.
+    pub at_ms: f64,
+    /// What it says.
+    pub seen: Seen,
+}
+
+/// What a frame says.
+pub enum Seen {
+    /// One's own place.
+    Place {
+        number: Option<u64>,
+        rank: Option<u64>,
+    },
+    /// One's own hold.
+    Hold { hold: Box<str>, state: Box<str> },
+    /// The room.
+    Room {
+        released: Option<u64>,
+        paused: Option<bool>,
+    },
+    /// The line.
+    Line { released: u64 },
+}
+
+/// One binary frame.
+pub struct Feed {
+    /// Where it stands.
+    pub line: u32,
+    /// The observer.
+    pub observer: String,
+    /// When it was there.
+    pub at_ms: f64,
+    /// Of which show.
+    pub show: Box<str>,
+    /// What it shows.
+    pub shown: Shown,
+}
+
+/// What a binary frame shows.
+pub enum Shown {
+    /// All cells.
+    Snapshot {
+        version: u64,
+        cells: u32,
+        packed: Vec<u8>,
+    },
+    /// Changes.
+    Delta {
+        from: u64,
+        to: u64,
+        cells: Vec<(u32, u8)>,
+    },
+}
+
+#[derive(Deserialize)]
+struct RawFrame {
+    visitor: Option<u64>,
+    observer: Option<Value>,
+    at_ms: f64,
+    #[serde(rename = "type")]
+    what: String,
+    number: Option<u64>,
+    rank: Option<u64>,
+    hold: Option<Box<str>>,
+    state: Option<Box<str>>,
+    released: Option<u64>,
+    paused: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct RawSnapshot {
+    observer: Value,
+    at_ms: f64,
+    show: Box<str>,
+    version: String,
+    cells: u32,
+    packed: String,
+}
+
+#[derive(Deserialize)]
+struct RawDelta {
+    observer: Value,
+    at_ms: f64,
+    show: Box<str>,
+    from: String,
+    to: String,
+    cells: Vec<(u32, u8)>,
+}
+
+#[derive(Deserialize)]
+struct RawSocket {
+    visitor: Option<u64>,
+    observer: Option<Value>,
+    at_ms: f64,
+    what: String,
+}
+
+fn named(value: &Value) -> anyhow::Result<String> {
+    match value {
+        Value::String(name) => Ok(name.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => bail!("an observer is a name or a number, not {other}"),
+    }
+}
+
+fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String> {
+    match (observer, visitor) {
+        (Some(observer), _) => named(observer),
+        (None, Some(visitor)) => Ok(visitor.to_string()),
+        (None, None) => bail!("neither \"visitor\" nor \"observer\""),
+    }
+}
+
+/// Reads one text frame; `None` where no invariant asks for it.
+pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<Frame>> {
+    let raw: RawFrame = serde_json::from_str(text)?;
+    let seen = match raw.what.as_str() {
+        "place" => Seen::Place {
+            number: raw.number,
+            rank: raw.rank,
+        },
+        "hold" => match (raw.hold, raw.state) {
+            (Some(hold), Some(state)) => Seen::Hold { hold, state },
+            _ => bail!("a hold's frame needs \"hold\" and \"state\""),
+        },
+        "room" => Seen::Room {
+            released: raw.released,
+            paused: raw.paused,
+        },
+        "line" => match raw.released {
+            Some(released) => Seen::Line { released },
+            None => bail!("the line's frame needs \"released\""),
+        },
+        "turn" | "closed" | "draw" | "offer" => return Ok(None),
+        other => bail!("no frame is of type {other:?}"),
+    };
+    Ok(Some(Frame {
+        line,
+        who: who(raw.observer.as_ref(), raw.visitor)?,
+        visitor: raw.visitor,
+        at_ms: raw.at_ms,
+        seen,
+    }))
+}
+
+pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<Feed> {
+    let raw: RawSnapshot = serde_json::from_str(text)?;
+    let packed = hex_bytes("packed", &raw.packed)?;
+    ensure!(
+        packed.len() == (raw.cells as usize).div_ceil(4),
+        "{} cells do not stand in {} bytes",
+        raw.cells,
+        packed.len()
+    );
+    Ok(Feed {
+        line,
+        observer: named(&raw.observer)?,
+        at_ms: raw.at_ms,
+        show: raw.show,
+        shown: Shown::Snapshot {
+            version: raw.version.parse()?,
+            cells: raw.cells,
+            packed,
+        },
+    })
+}
+
+pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<Feed> {
+    let raw: RawDelta = serde_json::from_str(text)?;
+    Ok(Feed {
+        line,
+        observer: named(&raw.observer)?,
+        at_ms: raw.at_ms,
+        show: raw.show,
+        shown: Shown::Delta {
+            from: raw.from.parse()?,
+            to: raw.to.parse()?,
+            cells: raw.cells,
+        },
+    })
+}
+
+/// Who closed and when; `None` where a socket opened.
+pub(super) fn close(text: &str) -> anyhow::Result<Option<(String, f64)>> {
+    let raw: RawSocket = serde_json::from_str(text)?;
+    let who = who(raw.observer.as_ref(), raw.visitor)?;
+    Ok((raw.what == "close").then_some((who, raw.at_ms)))
+}

@@ -1,0 +1,252 @@
+//! The history of a run as the swarm wrote it: what every visitor asked and was told, and what observers saw. Reading
+//! is strict about what an invariant needs; further fields are nobody's concern here.
+
+mod calls;
+mod frames;
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use anyhow::{bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall};
+pub use frames::{Feed, Frame, Seen, Shown};
+
+use super::lines::{each_line, hex_bytes, kind_of};
+
+/// The version of the form that is read.
+const VERSION: u32 = 1;
+
+/// How long a fault without an end may have its effects, milliseconds.
+const FAULT_WITHOUT_END_MS: f64 = 15_000.0;
+
+/// Everything in a history that an invariant asks for.
+#[derive(Default)]
+pub struct History {
+    /// Records read.
+    pub records: usize,
+    /// The first record.
+    pub run: Option<Run>,
+    /// What was asked, in the order of the file.
+    pub calls: Vec<Call>,
+    /// What sockets were told, in the order of the file.
+    pub frames: Vec<Frame>,
+    /// Seats as observers saw them, in the order of the file.
+    pub feed: Vec<Feed>,
+    /// When an observer's or visitor's socket closed.
+    pub closes: Vec<(String, f64)>,
+    /// What was done to the system.
+    pub faults: Vec<Fault>,
+    /// How visitors ended: visitor and outcome.
+    pub ends: Vec<(u64, String)>,
+    /// Published draws.
+    pub draws: Vec<Draw>,
+    /// Seats after everything was settled, by show.
+    pub finals: HashMap<String, FinalSeats>,
+    /// When the swarm saw nothing left to wait for.
+    pub settled_ms: Option<f64>,
+    /// When the run ended by itself.
+    pub finished_ms: Option<f64>,
+}
+
+/// What was to be run.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    version: u32,
+    /// When it began.
+    pub started_ms: f64,
+    /// How many visitors were planned.
+    pub planned: u64,
+    /// The room.
+    pub room: String,
+    /// The room's on-sale document.
+    #[serde(default)]
+    room_doc: Value,
+}
+
+impl Run {
+    /// How the room makes its line.
+    pub fn method(&self) -> &str {
+        self.room_doc["method"].as_str().unwrap_or("draw")
+    }
+
+    /// The most that may be inside at once.
+    pub fn max_inside(&self) -> u64 {
+        self.room_doc["max_inside"].as_u64().unwrap_or(5_000)
+    }
+}
+
+/// A fault and how long it may have its effects.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Whether baskets may be forgotten.
+    pub kill: bool,
+    /// From when.
+    pub at_ms: f64,
+    /// Until when.
+    pub until_ms: f64,
+}
+
+impl Fault {
+    /// Whether it bears on a stretch of time.
+    pub fn touches(&self, from_ms: f64, to_ms: f64) -> bool {
+        self.at_ms <= to_ms && from_ms <= self.until_ms
+    }
+}
+
+/// A published draw.
+pub struct Draw {
+    /// The answer of `GET …/draw`.
+    pub record: Value,
+    /// All holders, 32 bytes each.
+    pub leaves: Option<Vec<u8>>,
+}
+
+/// `GET …/seats` at the end.
+pub struct FinalSeats {
+    /// Where it stands.
+    pub line: u32,
+    /// The version.
+    pub version: u64,
+    /// Two bits a cell.
+    pub packed: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct RawFault {
+    what: String,
+    at_ms: f64,
+    until_ms: Option<f64>,
+    ready_ms: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct RawEnd {
+    visitor: u64,
+    outcome: String,
+}
+
+#[derive(Deserialize)]
+struct RawDraw {
+    record: Value,
+    leaves: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawFinal {
+    show: String,
+    version: String,
+    packed: String,
+}
+
+#[derive(Deserialize)]
+struct At {
+    at_ms: f64,
+}
+
+const OUTCOMES: [&str; 10] = [
+    "ticketed", "declined", "no_seats", "gave_up", "left", "sold_out", "closed", "waiting",
+    "no_show", "failed",
+];
+
+/// Reads a history. An empty one is read too: that it proves nothing is for the verdict to say.
+///
+/// # Errors
+/// The first line that is not as the form wants it.
+pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<History> {
+    let mut history = History::default();
+    each_line(name, text, |number, line| history.take(number, line))?;
+    Ok(history)
+}
+
+impl History {
+    fn take(&mut self, number: u32, line: &str) -> anyhow::Result<()> {
+        let kind = kind_of(line)?.kind;
+        ensure!(
+            self.run.is_some() || kind == "run",
+            "the first record must be \"run\", and is \"{kind}\""
+        );
+        self.records += 1;
+        match kind.as_str() {
+            "run" => {
+                ensure!(self.run.is_none(), "a second \"run\"");
+                let run: Run = serde_json::from_str(line)?;
+                ensure!(
+                    run.version == VERSION,
+                    "version {} is not known, {VERSION} is",
+                    run.version
+                );
+                self.run = Some(run);
+            }
+            "call" => self.calls.push(calls::read(number, line)?),
+            "frame" => self.frames.extend(frames::read(number, line)?),
+            "snapshot" => self.feed.push(frames::snapshot(number, line)?),
+            "delta" => self.feed.push(frames::delta(number, line)?),
+            "socket" => self.closes.extend(frames::close(line)?),
+            "fault" => {
+                let raw: RawFault = serde_json::from_str(line)?;
+                let until = raw.ready_ms.or(raw.until_ms);
+                self.faults.push(Fault {
+                    kill: raw.what.starts_with("kill"),
+                    at_ms: raw.at_ms,
+                    until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
+                });
+            }
+            "end" => {
+                let raw: RawEnd = serde_json::from_str(line)?;
+                ensure!(
+                    OUTCOMES.contains(&raw.outcome.as_str()),
+                    "no outcome is called {:?}",
+                    raw.outcome
+                );
+                self.ends.push((raw.visitor, raw.outcome));
+            }
+            "draw_record" => {
+                let raw: RawDraw = serde_json::from_str(line)?;
+                let leaves = raw
+                    .leaves
+                    .map(|leaves| hex_bytes("leaves", &leaves))
+                    .transpose()?;
+                ensure!(
+                    leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0),
+                    "a leaf is cut off"
+                );
+                self.draws.push(Draw {
+                    record: raw.record,
+                    leaves,
+                });
+            }
+            "final_seats" => {
+                let raw: RawFinal = serde_json::from_str(line)?;
+                let seats = FinalSeats {
+                    line: number,
+                    version: raw.version.parse()?,
+                    packed: hex_bytes("packed", &raw.packed)?,
+                };
+                self.finals.insert(raw.show, seats);
+            }
+            "settled" => self.settled_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
+            "finished" => self.finished_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
+            // The labels that count are the ledger's.
+            "seatmap" => {}
+            other => bail!("no record is of kind {other:?}"),
+        }
+        Ok(())
+    }
+
+    /// Whether a gateway may have been restarted in a stretch of time, and with it baskets forgotten.
+    pub fn killed_within(&self, from_ms: f64, to_ms: f64) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.kill && fault.touches(from_ms, to_ms))
+    }
+
+    /// Whether any fault bears on a stretch of time.
+    pub fn disturbed_within(&self, from_ms: f64, to_ms: f64) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.touches(from_ms, to_ms))
+    }
+}

@@ -1,0 +1,244 @@
+//! Holds in time: they stand until their deadline and are gone soon after it. A restart may forget baskets, so nothing
+//! is asked of those that lived through one.
+
+use std::collections::HashMap;
+
+use super::feed::{Picture, is_free, is_held};
+use super::history::Seen;
+use super::report::{Findings, Invariant};
+use super::story::{HoldStory, Story};
+
+/// So long after deadline and grace a hold may still be seen, milliseconds.
+const GONE_WITHIN_MS: f64 = 2_000.0;
+
+/// A frame may be so long on its way, milliseconds: what it shows may be older than its arrival.
+const FRAME_LATE_MS: f64 = 1_500.0;
+
+/// After a fault things may lag for so long, milliseconds.
+const RECOVERY_MS: f64 = 5_000.0;
+
+/// Who was given a seat, and when that was asked and answered.
+type Takers<'a> = HashMap<(&'a str, &'a str), Vec<(&'a str, f64, f64)>>;
+
+fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
+    let mut takers: Takers<'a> = HashMap::new();
+    for (id, hold) in &story.holds {
+        let taken = hold.asked.seats.iter().map(|seat| (hold.call, seat));
+        let changed = hold
+            .changes
+            .iter()
+            .flat_map(|(call, change)| change.add.iter().map(|seat| (*call, seat)));
+        for (call, seat) in taken.chain(changed) {
+            takers.entry((&hold.asked.show, seat)).or_default().push((
+                id,
+                call.sent_ms,
+                call.done_ms,
+            ));
+        }
+    }
+    takers
+}
+
+/// Checks all holds.
+pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
+    taken_early(story, findings);
+    told_early(story, findings);
+    let takers = takers(story);
+    for (id, hold) in &story.holds {
+        let grace_ms = story
+            .dump
+            .shows
+            .get(&*hold.asked.show)
+            .map_or(0.0, |show| show.grace_s * 1_000.0);
+        let gone_ms = hold.asked.expires_ms + grace_ms + GONE_WITHIN_MS;
+        honoured_late(id, hold, gone_ms, findings);
+        if !hold.dropped && !hold.ordered() {
+            held_late(story, pictures, &takers, (id, hold), gone_ms, findings);
+        }
+        freed_early(story, pictures, (id, hold), findings);
+    }
+}
+
+/// Nothing is done with a hold that is over.
+fn honoured_late(id: &str, hold: &HoldStory<'_>, gone_ms: f64, findings: &mut Findings) {
+    let changes = hold.changes.iter().map(|(call, _)| (*call, "changed"));
+    let drops = hold.drops.iter().map(|call| (*call, "given back"));
+    // An order that was made before is answered again at any time.
+    let first_order = hold
+        .orders
+        .iter()
+        .map(|(call, _)| *call)
+        .find(|call| call.perhaps());
+    let orders = first_order.into_iter().map(|call| (call, "made an order"));
+    let ordered_ms = first_order.map_or(f64::INFINITY, |call| call.sent_ms);
+    for (call, what) in changes.chain(drops).chain(orders) {
+        let again = hold
+            .drops
+            .iter()
+            .any(|drop| drop.perhaps() && drop.sent_ms < call.sent_ms);
+        if call.done() && call.sent_ms > gone_ms && call.sent_ms <= ordered_ms && !again {
+            findings.add(Invariant::Lapse, || {
+                format!(
+                    "line {}: {id} was {what} {:.1} s after it was over",
+                    call.line,
+                    (call.sent_ms - gone_ms) / 1_000.0
+                )
+            });
+        }
+    }
+}
+
+/// The cells of a hold that ran out are seen free, or another's.
+fn held_late(
+    story: &Story<'_>,
+    pictures: &[Picture<'_>],
+    takers: &Takers<'_>,
+    (id, hold): (&str, &HoldStory<'_>),
+    gone_ms: f64,
+    findings: &mut Findings,
+) {
+    let (Some(seats), Some(show)) = (&hold.seats, story.dump.shows.get(&*hold.asked.show)) else {
+        return;
+    };
+    let deadline = hold.asked.expires_ms;
+    let seen_ms = gone_ms + FRAME_LATE_MS;
+    // A kill forgets the basket; a fault shortly before the deadline may delay what follows it.
+    if story.history.killed_within(hold.call.done_ms, seen_ms)
+        || story
+            .history
+            .disturbed_within(deadline - RECOVERY_MS, seen_ms)
+    {
+        return;
+    }
+    let lost = story
+        .lost_holds
+        .iter()
+        .any(|(of, sent)| *of == &*hold.asked.show && *sent <= seen_ms);
+    for seat in seats {
+        let Some(cell) = show.seat(seat) else {
+            continue;
+        };
+        let others = takers
+            .get(&(&*hold.asked.show, *seat))
+            .into_iter()
+            .flatten();
+        let anothers = lost
+            || others.clone().any(|(by, sent_ms, done_ms)| {
+                *by != id && *done_ms > deadline && *sent_ms <= seen_ms
+            });
+        let mut watching = pictures
+            .iter()
+            .filter(|picture| picture.show == &*hold.asked.show && picture.saw(deadline, seen_ms))
+            .peekable();
+        if anothers || watching.peek().is_none() {
+            continue;
+        }
+        let still = watching.all(|picture| {
+            let held = picture.at(cell, deadline).is_some_and(is_held);
+            held && picture
+                .came_to(cell, |state| !is_held(state), deadline, seen_ms)
+                .is_none()
+        });
+        if still {
+            findings.add(Invariant::Lapse, || {
+                format!(
+                    "{id} ran out at {deadline:.0}, and seat {seat} was still held at {seen_ms:.0}"
+                )
+            });
+        }
+    }
+}
+
+/// The cells of a hold that stands are never seen free, but by its owner's doing.
+fn freed_early(
+    story: &Story<'_>,
+    pictures: &[Picture<'_>],
+    (id, hold): (&str, &HoldStory<'_>),
+    findings: &mut Findings,
+) {
+    let Some(show) = story.dump.shows.get(&*hold.asked.show) else {
+        return;
+    };
+    let from = hold.call.done_ms + FRAME_LATE_MS;
+    let until = hold.asked.expires_ms.min(hold.touched_ms);
+    if until <= from
+        || story
+            .history
+            .disturbed_within(hold.call.sent_ms - RECOVERY_MS, until)
+    {
+        return;
+    }
+    for seat in &hold.asked.seats {
+        let Some(cell) = show.seat(seat) else {
+            continue;
+        };
+        for picture in pictures
+            .iter()
+            .filter(|picture| picture.show == &*hold.asked.show && picture.saw(from, until))
+        {
+            if let Some(at) = picture.came_to(cell, is_free, from, until) {
+                findings.add(Invariant::Lapse, || {
+                    format!(
+                        "{id} has seat {seat} until {until:.0}, and {} saw it freed at {at:.0}",
+                        picture.observer
+                    )
+                });
+                break;
+            }
+        }
+    }
+}
+
+/// Nobody is given a seat that stands in somebody's basket.
+fn taken_early(story: &Story<'_>, findings: &mut Findings) {
+    if story.has_legs() {
+        return;
+    }
+    let mut by_seat: HashMap<(&str, &str), Vec<(f64, f64, &str)>> = HashMap::new();
+    for (id, hold) in &story.holds {
+        for stretch in &hold.stretches {
+            let until = stretch.until_ms.min(hold.ended_ms());
+            for seat in stretch.seats.iter().filter(|_| until > stretch.from_ms) {
+                by_seat.entry((&hold.asked.show, seat)).or_default().push((
+                    stretch.from_ms,
+                    until,
+                    id,
+                ));
+            }
+        }
+    }
+    for ((show, seat), mut taken) in by_seat {
+        taken.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for pair in taken.windows(2) {
+            let ((from, until, former), (next_from, _, next)) = (pair[0], pair[1]);
+            if former != next && next_from < until && !story.history.killed_within(from, next_from)
+            {
+                findings.add(Invariant::Lapse, || {
+                    format!("seat {seat} of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
+                });
+            }
+        }
+    }
+}
+
+/// Nobody is told that a hold lapsed before its deadline.
+fn told_early(story: &Story<'_>, findings: &mut Findings) {
+    for frame in &story.history.frames {
+        let Seen::Hold { hold, state } = &frame.seen else {
+            continue;
+        };
+        if let Some(known) = story.holds.get(&**hold)
+            && &**state == "lapsed"
+            && frame.at_ms < known.asked.expires_ms
+            && !story.history.killed_within(known.call.sent_ms, frame.at_ms)
+        {
+            findings.add(Invariant::Lapse, || {
+                format!(
+                    "line {}: {hold} was told to have lapsed {:.1} s early",
+                    frame.line,
+                    (known.asked.expires_ms - frame.at_ms) / 1_000.0
+                )
+            });
+        }
+    }
+}

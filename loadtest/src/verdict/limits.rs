@@ -1,0 +1,153 @@
+//! Limits: seats a visitor, and people inside. Whatever is not certain is counted in the visitors' favour.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::history::Op;
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks both.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    seats_in_the_end(story, findings);
+    seats_at_any_time(story, findings);
+    inside(story, findings);
+}
+
+fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
+    let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for order in story.dump.orders.iter().filter(|order| order.lives()) {
+        let seats = has.entry((&order.show, &order.visitor)).or_default();
+        seats.extend(order.labels.iter().map(String::as_str));
+    }
+    for ((show, visitor), seats) in has {
+        let limit = limit(story, show);
+        if seats.len() as u64 > limit {
+            findings.add(Invariant::Limits, || {
+                format!("holder {visitor} has {} seats of {show} in the end and may have {limit}: {seats:?}", seats.len())
+            });
+        }
+    }
+}
+
+fn limit(story: &Story<'_>, show: &str) -> u64 {
+    story
+        .dump
+        .shows
+        .get(show)
+        .map_or(u64::MAX, |show| show.seats_per_visitor)
+}
+
+fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
+    let mut had: BTreeMap<(&str, u64), Vec<(f64, f64, Vec<&str>)>> = BTreeMap::new();
+    for hold in story.holds.values() {
+        let had = had
+            .entry((&hold.asked.show, hold.call.visitor))
+            .or_default();
+        for stretch in &hold.stretches {
+            // What is done to a hold may end it; a restart may forget it.
+            let kills = story
+                .history
+                .faults
+                .iter()
+                .filter(|fault| fault.kill && fault.until_ms >= stretch.from_ms);
+            let until = kills
+                .map(|fault| fault.at_ms)
+                .fold(stretch.until_ms.min(hold.ended_ms()), f64::min);
+            if until > stretch.from_ms {
+                had.push((stretch.from_ms, until, stretch.seats.clone()));
+            }
+        }
+    }
+    for (id, told) in &story.orders {
+        let (Some(order), Some((call, _))) = (story.dump.order(id), told.made.first()) else {
+            continue;
+        };
+        let until = told
+            .cancels
+            .iter()
+            .map(|cancel| cancel.sent_ms)
+            .fold(order.until_ms(), f64::min);
+        let labels = order.labels.iter().map(String::as_str).collect();
+        had.entry((&order.show, told.visitor))
+            .or_default()
+            .push((call.done_ms, until, labels));
+    }
+    for ((show, visitor), had) in had {
+        let limit = limit(story, show);
+        for (at, _, _) in &had {
+            let then = had
+                .iter()
+                .filter(|(from, until, _)| from <= at && at < until);
+            let seats: BTreeSet<&str> = then
+                .flat_map(|(_, _, seats)| seats.iter().copied())
+                .collect();
+            if seats.len() as u64 > limit {
+                findings.add(Invariant::Limits, || {
+                    format!("visitor {visitor} had {} seats of {show} at {at:.0} and may have {limit}: {seats:?}", seats.len())
+                });
+                break;
+            }
+        }
+    }
+}
+
+/// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or left.
+fn inside(story: &Story<'_>, findings: &mut Findings) {
+    let Some(run) = &story.history.run else {
+        return;
+    };
+    let limit = run.max_inside();
+    let mut done: HashMap<u64, f64> = HashMap::new();
+    for order in &story.dump.orders {
+        if let (Some(visitor), Some(at)) = (story.visitor_of(order), order.first("ticketed")) {
+            let first = done.entry(visitor).or_insert(at);
+            *first = first.min(at);
+        }
+    }
+    for call in story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.perhaps() && matches!(call.op, Op::Leave))
+    {
+        let first = done.entry(call.visitor).or_insert(call.sent_ms);
+        *first = first.min(call.sent_ms);
+    }
+    // The same pass given again is the same person inside.
+    let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        if let Op::Claim { exp_ms, .. } = call.op {
+            let until = done
+                .get(&call.visitor)
+                .copied()
+                .unwrap_or(f64::INFINITY)
+                .min(exp_ms);
+            let own = passes.entry(call.visitor).or_default();
+            match own.iter_mut().find(|(_, end)| *end == until) {
+                Some(known) => known.0 = known.0.min(call.done_ms),
+                None => own.push((call.done_ms, until)),
+            }
+        }
+    }
+    let mut moves: Vec<(f64, i64)> = Vec::new();
+    for (from, until) in passes
+        .into_values()
+        .flatten()
+        .filter(|(from, until)| from < until)
+    {
+        moves.extend([(from, 1), (until, -1)]);
+    }
+    moves.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut now, mut most, mut when) = (0, 0, 0.0);
+    for (at, step) in moves {
+        now += step;
+        if now > most {
+            (most, when) = (now, at);
+        }
+    }
+    if most.unsigned_abs() > limit {
+        findings.add(Invariant::Limits, || {
+            format!("{most} were inside at {when:.0}, and {limit} may be")
+        });
+    }
+}

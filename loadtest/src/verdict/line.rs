@@ -1,0 +1,176 @@
+//! Letting in: only below the release counter, not while paused, and the counter never falls.
+
+use std::collections::HashMap;
+
+use super::history::{Frame, Op, Seen};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the claim.
+const FRAME_LATE_MS: f64 = 1_500.0;
+
+/// Checks all three.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    never_falls(story, findings);
+    let released = told(story);
+    let paused = paused(story);
+    let mut passes: HashMap<u64, Vec<f64>> = HashMap::new();
+    let mut own_rank: HashMap<u64, u64> = HashMap::new();
+    for frame in &story.history.frames {
+        if let (
+            Seen::Place {
+                rank: Some(rank), ..
+            },
+            Some(visitor),
+        ) = (&frame.seen, frame.visitor)
+        {
+            own_rank.insert(visitor, *rank);
+        }
+    }
+    let mut calls: Vec<_> = story
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.perhaps())
+        .collect();
+    calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
+    for call in calls {
+        match call.op {
+            Op::Place {
+                rank: Some(rank), ..
+            } if call.done() => {
+                own_rank.insert(call.visitor, rank);
+            }
+            Op::Claim { exp_ms, rank } => {
+                let before = passes.entry(call.visitor).or_default();
+                // A pass that lives, or one that nobody heard of, is given again at any time.
+                let lives = before.iter().any(|exp| *exp > call.sent_ms);
+                if !call.done() {
+                    before.push(f64::INFINITY);
+                    continue;
+                }
+                before.push(exp_ms);
+                if lives {
+                    continue;
+                }
+                let rank = rank.or_else(|| own_rank.get(&call.visitor).copied());
+                if let Some(rank) = rank
+                    && let Some((at, least)) = bound(&released, call.done_ms)
+                    && rank >= least
+                {
+                    findings.add(Invariant::Released, || format!(
+                        "line {}: visitor {} at rank {rank} got a pass at {:.0}, and at {at:.0} only ranks below {least} were released",
+                        call.line, call.visitor, call.done_ms
+                    ));
+                }
+                if let Some((from, to)) = paused
+                    .iter()
+                    .find(|(from, to)| call.sent_ms >= *from && call.done_ms <= *to)
+                {
+                    findings.add(Invariant::Released, || {
+                        format!("line {}: visitor {} got a pass while the room was paused ({from:.0} to {to:.0})", call.line, call.visitor)
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The most that anybody had been told of the counter, in the order of time.
+fn told(story: &Story<'_>) -> Vec<(f64, u64)> {
+    let mut told: Vec<(f64, u64)> = story
+        .history
+        .frames
+        .iter()
+        .filter_map(|frame| Some((frame.at_ms, counter(frame)?)))
+        .collect();
+    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // An earlier frame may have told more than one that was late.
+    let mut most = 0;
+    for (_, released) in &mut told {
+        most = most.max(*released);
+        *released = most;
+    }
+    told
+}
+
+fn counter(frame: &Frame) -> Option<u64> {
+    match frame.seen {
+        Seen::Line { released } => Some(released),
+        Seen::Room { released, .. } => released,
+        _ => None,
+    }
+}
+
+/// The counter as it was told by a frame that was surely made after a moment; with none, nothing is certain. Frames
+/// may be a minute apart, so what was told before that moment proves nothing either.
+fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
+    let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
+    told.get(after).copied()
+}
+
+fn never_falls(story: &Story<'_>, findings: &mut Findings) {
+    // Frames of the line and of the room come from two sources of one socket, each in its own order.
+    let mut last: HashMap<(&str, bool), (u64, u32)> = HashMap::new();
+    for frame in &story.history.frames {
+        let Some(released) = counter(frame) else {
+            continue;
+        };
+        let of_line = matches!(frame.seen, Seen::Line { .. });
+        let (before, line) = last
+            .insert((&frame.who, of_line), (released, frame.line))
+            .unwrap_or_default();
+        if released < before {
+            findings.add(Invariant::Released, || {
+                format!(
+                    "line {}: {} was told {released} released, and {before} on line {line}",
+                    frame.line, frame.who
+                )
+            });
+        }
+    }
+}
+
+/// When the room was paused for certain: from when an observer knew it until its socket closed, a gateway was stopped,
+/// or shortly before it heard otherwise.
+fn paused(story: &Story<'_>) -> Vec<(f64, f64)> {
+    let mut open: HashMap<&str, f64> = HashMap::new();
+    let mut paused = Vec::new();
+    for frame in &story.history.frames {
+        let Seen::Room {
+            paused: Some(now), ..
+        } = frame.seen
+        else {
+            continue;
+        };
+        if now {
+            open.entry(&frame.who).or_insert(frame.at_ms);
+        } else if let Some(from) = open.remove(frame.who.as_str()) {
+            paused.push((
+                from,
+                certain_until(story, &frame.who, from, frame.at_ms - FRAME_LATE_MS),
+            ));
+        }
+    }
+    let end = story.history.finished_ms.unwrap_or(0.0);
+    paused.extend(
+        open.into_iter()
+            .map(|(who, from)| (from, certain_until(story, who, from, end))),
+    );
+    paused
+}
+
+fn certain_until(story: &Story<'_>, who: &str, from: f64, to: f64) -> f64 {
+    let closes = story
+        .history
+        .closes
+        .iter()
+        .filter(|(closed, _)| closed == who)
+        .map(|(_, at)| *at);
+    let faults = story.history.faults.iter().map(|fault| fault.at_ms);
+    closes
+        .chain(faults)
+        .filter(|at| *at >= from)
+        .fold(to, f64::min)
+}

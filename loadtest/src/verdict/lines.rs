@@ -1,0 +1,65 @@
+//! Reads files of one JSON record a line: what cannot be read is named with its file and line, and nothing is guessed.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use serde::Deserialize;
+
+/// Hands each line and its number (from 1) to `see`. Blank lines are passed over.
+///
+/// # Errors
+/// Where the text cannot be read, or where `see` does not take a line: the message begins with `name` and the line.
+pub fn each_line(
+    name: &str,
+    mut text: impl BufRead,
+    mut see: impl FnMut(u32, &str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut line = String::new();
+    let mut number = 0;
+    loop {
+        line.clear();
+        number += 1;
+        let read = text.read_line(&mut line);
+        if read.with_context(|| format!("{name}: line {number} cannot be read"))? == 0 {
+            return Ok(());
+        }
+        if !line.trim().is_empty() {
+            see(number, line.trim_end())
+                .map_err(|error| anyhow!("{name}: line {number}: {error:#}"))?;
+        }
+    }
+}
+
+/// Opens a file for [`each_line`].
+///
+/// # Errors
+/// Where it cannot be opened; the message names it.
+pub fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
+    let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(BufReader::with_capacity(1 << 20, file))
+}
+
+/// The `kind` of a line.
+///
+/// # Errors
+/// Where the line is no record.
+pub fn kind_of(line: &str) -> anyhow::Result<Kind> {
+    serde_json::from_str(line).context("this is no record with a \"kind\"")
+}
+
+/// What every record begins with.
+#[derive(Deserialize)]
+pub struct Kind {
+    /// Its kind.
+    pub kind: String,
+}
+
+/// Whole bytes of a hex text.
+///
+/// # Errors
+/// Where the text is no hex.
+pub fn hex_bytes(what: &str, text: &str) -> anyhow::Result<Vec<u8>> {
+    hex::decode(text).with_context(|| format!("{what} is not hex"))
+}

@@ -1,0 +1,151 @@
+//! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It shares no code with the
+//! gateway or with booking, so a mistake in those is not repeated here.
+
+mod draw;
+mod dump;
+mod ending;
+mod feed;
+mod history;
+mod lapse;
+mod limits;
+mod line;
+mod lines;
+mod money;
+mod oracle;
+mod orders;
+mod report;
+mod seats;
+mod selftest;
+mod story;
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use dump::Dump;
+use history::History;
+use report::{Findings, Report};
+use story::Story;
+
+/// What `loadtest verdict` is asked.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The history that the swarm wrote.
+    #[arg(required_unless_present = "self_test")]
+    history: Option<PathBuf>,
+    /// The ledger's dump, from `booking dump`.
+    #[arg(long, required_unless_present = "self_test")]
+    ledger: Option<PathBuf>,
+    /// The published draw, where it is not the one in the history: the answer of GET /v1/rooms/{room}/draw.
+    #[arg(long)]
+    draw: Option<PathBuf>,
+    /// Prints the findings as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Plants one violation after another in a clean run, and requires that each is found and nothing else is.
+    #[arg(long, conflicts_with_all = ["history", "ledger", "draw"])]
+    self_test: bool,
+}
+
+impl Options {
+    /// Judges, prints, and turns the outcome into the exit code: 0 held, 99 failed, 2 unreadable.
+    pub fn run(&self) -> ExitCode {
+        let judged = match (&self.history, &self.ledger) {
+            (Some(history), Some(ledger)) if !self.self_test => self.judge(history, ledger),
+            _ => Ok(selftest::run(self.json)),
+        };
+        match judged {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(99),
+            Err(error) => {
+                eprintln!("Nothing was judged: {error:#}");
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    #[expect(
+        clippy::print_stdout,
+        reason = "the findings are what the command is for"
+    )]
+    fn judge(&self, history: &Path, ledger: &Path) -> anyhow::Result<bool> {
+        let report = files(history, ledger, self.draw.as_deref())?;
+        if self.json {
+            println!("{:#}", report.json());
+        } else {
+            print!("{}", report.text());
+        }
+        Ok(report.held())
+    }
+}
+
+/// Judges files.
+///
+/// # Errors
+/// Where one cannot be read; the message names file and line.
+pub fn files(history: &Path, ledger: &Path, draw: Option<&Path>) -> anyhow::Result<Report> {
+    let record = draw.map(|path| -> anyhow::Result<Value> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no draw record", path.display()))
+    });
+    let record = record.transpose()?;
+    texts(
+        (&history.display().to_string(), lines::open(history)?),
+        (&ledger.display().to_string(), lines::open(ledger)?),
+        record.as_ref(),
+    )
+}
+
+/// Judges a run as text, each part with the name that its faults are told by.
+fn texts(
+    (history_name, history): (&str, impl BufRead),
+    (dump_name, dump): (&str, impl BufRead),
+    record: Option<&Value>,
+) -> anyhow::Result<Report> {
+    let history = history::read(history_name, history)?;
+    let dump = dump::read(dump_name, dump)?;
+    ensure!(
+        history.records == 0 || !dump.shows.is_empty(),
+        "{dump_name}: there is no show in it"
+    );
+    Ok(judge(&history, &dump, record))
+}
+
+fn judge(history: &History, dump: &Dump, record: Option<&Value>) -> Report {
+    let mut findings = Findings::default();
+    let story = Story::new(history, dump);
+    let room = history.run.as_ref().map_or("", |run| run.room.as_str());
+    let drawn = history
+        .draws
+        .iter()
+        .rev()
+        .find(|drawn| drawn.record["room"] == room)
+        .or(history.draws.last());
+    let published = record
+        .or(drawn.map(|drawn| &drawn.record))
+        .map(|record| draw::Published {
+            record,
+            leaves: drawn.and_then(|drawn| drawn.leaves.as_deref()),
+        });
+    seats::judge(&story, &mut findings);
+    orders::judge(&story, &mut findings);
+    money::judge(&story, &mut findings);
+    draw::judge(&story, published.as_ref(), &mut findings);
+    line::judge(&story, &mut findings);
+    limits::judge(&story, &mut findings);
+    let pictures = feed::judge(&story, &mut findings);
+    lapse::judge(&story, &pictures, &mut findings);
+    ending::judge(&story, &mut findings);
+    let figures = vec![
+        ("records", history.records as u64),
+        ("visitors", history.ends.len() as u64),
+        ("holds", story.holds.len() as u64),
+        ("orders", dump.orders.len() as u64),
+        ("tickets", dump.tickets.len() as u64),
+    ];
+    Report { findings, figures }
+}

@@ -1,0 +1,388 @@
+//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets, who bought was let in.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::dump::Order;
+use super::history::{Op, OrderRead};
+use super::report::{Findings, Invariant};
+use super::story::{OrderStory, Story};
+
+/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+const ROUNDING_MS: f64 = 5.0;
+
+/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second of rounding.
+const PASS_LEEWAY_MS: f64 = 6_000.0;
+
+/// Checks all four.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    let tickets = story
+        .dump
+        .tickets
+        .iter()
+        .map(|ticket| (ticket.ticket.as_str(), ticket.order.as_str()))
+        .collect();
+    for (id, told) in &story.orders {
+        match story.dump.order(id) {
+            Some(order) => {
+                kept(story, &tickets, told, order, findings);
+                reads_agree(told, order, findings);
+                paid_has_tickets(told, order, findings);
+            }
+            None if !told.made.is_empty() || !told.reads.is_empty() => {
+                let line = told.made.first().map(|(call, _)| call.line);
+                let line = line
+                    .or_else(|| told.reads.first().map(|(call, _)| call.line))
+                    .unwrap_or(0);
+                findings.add(Invariant::AckKept, || {
+                    format!("line {line}: {id} is not in the ledger")
+                });
+            }
+            None => {}
+        }
+    }
+    one_visitor(story, findings);
+    one_outcome(story, findings);
+    told_tickets(story, findings);
+    admitted(story, findings);
+}
+
+fn kept(
+    story: &Story<'_>,
+    tickets: &HashMap<&str, &str>,
+    told: &OrderStory<'_>,
+    order: &Order,
+    findings: &mut Findings,
+) {
+    let id = &order.order;
+    let mut wrong = |line: u32, what: String| {
+        findings.add(Invariant::AckKept, || format!("line {line}: {id}: {what}"))
+    };
+    for (call, made) in &told.made {
+        if *made.hold != *order.hold {
+            wrong(
+                call.line,
+                format!("made of {}, the ledger says {}", made.hold, order.hold),
+            );
+        }
+        let currency = made
+            .currency
+            .as_deref()
+            .is_none_or(|currency| currency == order.currency);
+        if made.amount != order.amount || !currency {
+            wrong(
+                call.line,
+                format!(
+                    "told to cost {} {}, the ledger says {} {}",
+                    made.amount,
+                    made.currency.as_deref().unwrap_or(""),
+                    order.amount,
+                    order.currency
+                ),
+            );
+        }
+        if let Some(state) = &made.state {
+            state_kept(state, call.line, order, &mut wrong);
+        }
+        let by_holder = story.visitor_of_holder.get(order.visitor.as_str());
+        if by_holder.is_some_and(|visitor| *visitor != call.visitor) {
+            wrong(
+                call.line,
+                format!(
+                    "answered to visitor {}, the ledger has it for holder {}",
+                    call.visitor, order.visitor
+                ),
+            );
+        }
+    }
+    for (call, read) in &told.reads {
+        state_kept(&read.state, call.line, order, &mut wrong);
+        if let Some(lost) = read
+            .tickets
+            .iter()
+            .find(|ticket| tickets.get(&***ticket) != Some(&id.as_str()))
+        {
+            wrong(
+                call.line,
+                format!("ticket {lost} was shown and is not in the ledger"),
+            );
+        }
+        let labels: BTreeSet<&str> = order.labels.iter().map(String::as_str).collect();
+        if let Some(seats) = seats_of(read).filter(|seats| *seats != labels) {
+            wrong(
+                call.line,
+                format!("was shown with {seats:?}, the ledger says {labels:?}"),
+            );
+        }
+        if read.total.is_some_and(|total| total != order.amount) {
+            wrong(
+                call.line,
+                format!(
+                    "was shown to cost {:?}, the ledger says {}",
+                    read.total, order.amount
+                ),
+            );
+        }
+    }
+}
+
+/// A state that was told stands in the order's history, and the ledger has not gone back behind it.
+fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32, String)) {
+    let stood = order.history.iter().any(|step| step.state == state);
+    let later: &[&str] = match state {
+        "confirmed" => &[
+            "confirmed",
+            "ticketed",
+            "capture_failed",
+            "partly_refunded",
+            "refunded",
+        ],
+        "ticketed" => &["ticketed", "partly_refunded", "refunded"],
+        _ => {
+            return if !stood {
+                wrong(
+                    line,
+                    format!("was told as {state}, which the ledger never had"),
+                )
+            };
+        }
+    };
+    if !stood || !later.contains(&order.state.as_str()) {
+        wrong(
+            line,
+            format!("was told as {state}, the ledger says {}", order.state),
+        );
+    }
+}
+
+fn seats_of<'a>(read: &'a OrderRead) -> Option<BTreeSet<&'a str>> {
+    read.seats
+        .as_ref()
+        .map(|seats| seats.iter().map(|seat| &**seat).collect())
+}
+
+/// One holder in the ledger is one visitor of the run, and the other way round.
+fn one_visitor(story: &Story<'_>, findings: &mut Findings) {
+    let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
+    let mut visitor_of: HashMap<&str, u64> = HashMap::new();
+    let calls = story.history.calls.iter();
+    let left: HashSet<u64> = calls
+        .filter(|call| matches!(call.op, Op::Leave))
+        .map(|call| call.visitor)
+        .collect();
+    for (id, told) in &story.orders {
+        let Some(order) = story.dump.order(id).filter(|_| !told.made.is_empty()) else {
+            continue;
+        };
+        let visitor = *visitor_of.entry(&order.visitor).or_insert(told.visitor);
+        let holder = *holder_of
+            .entry((told.visitor, &order.room))
+            .or_insert(&order.visitor);
+        // Who left and joined again may have done so with a new secret.
+        let other_holder = holder != order.visitor && !left.contains(&told.visitor);
+        if visitor != told.visitor || other_holder {
+            findings.add(Invariant::AckKept, || {
+                format!("{id} was answered to visitor {}, the ledger has it for the holder of visitor {visitor}", told.visitor)
+            });
+        }
+    }
+}
+
+/// A key has one hold, a hold one order, whatever was heard of the calls.
+fn one_outcome(story: &Story<'_>, findings: &mut Findings) {
+    let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        let (op, made) = match &call.op {
+            Op::Hold(hold) => ("hold", &*hold.hold),
+            Op::Order(order) => ("order", &*order.order),
+            _ => continue,
+        };
+        let Some(key) = &call.key else { continue };
+        let (first, line) = *by_key
+            .entry((call.visitor, op, key))
+            .or_insert((made, call.line));
+        if first != made {
+            findings.add(Invariant::OneOutcome, || {
+                format!(
+                    "lines {line} and {}: one key of visitor {} made {first} and {made}",
+                    call.line, call.visitor
+                )
+            });
+        }
+    }
+    let mut by_hold: HashMap<&str, &str> = HashMap::new();
+    for order in &story.dump.orders {
+        if let Some(first) = by_hold.insert(&order.hold, &order.order) {
+            findings.add(Invariant::OneOutcome, || {
+                format!("{} became {first} and {}", order.hold, order.order)
+            });
+        }
+    }
+    for (id, hold) in &story.holds {
+        let made: BTreeSet<&str> = hold
+            .orders
+            .iter()
+            .filter(|(call, _)| call.done())
+            .map(|(_, order)| &*order.order)
+            .collect();
+        if made.len() > 1 {
+            findings.add(Invariant::OneOutcome, || {
+                format!("{id} was answered with {made:?}")
+            });
+        }
+    }
+}
+
+/// A read that was sent after another was answered never shows an earlier state, nor other seats.
+fn reads_agree(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
+    let steps = &order.history;
+    let first = |state: &str| steps.iter().position(|step| step.state == state);
+    let last = |state: &str| steps.iter().rposition(|step| step.state == state);
+    let mut reads: Vec<_> = told.reads.iter().collect();
+    reads.sort_by(|(a, _), (b, _)| a.done_ms.total_cmp(&b.done_ms));
+    for pair in reads.windows(2) {
+        let ((one, before), (two, after)) = (pair[0], pair[1]);
+        if two.sent_ms < one.done_ms {
+            continue;
+        }
+        if let (Some(was), Some(is)) = (first(&before.state), last(&after.state))
+            && is < was
+        {
+            findings.add(Invariant::OneOutcome, || {
+                format!(
+                    "{}: line {} read {}, and line {} after it {}",
+                    order.order, one.line, before.state, two.line, after.state
+                )
+            });
+        }
+    }
+    if let (Some((call, read)), Some(step)) = (reads.last(), steps.last())
+        && call.sent_ms > step.at_ms + 1_000.0
+        && *read.state != order.state
+        && last(&read.state).is_some()
+    {
+        findings.add(Invariant::OneOutcome, || {
+            format!(
+                "line {}: {} was read as {} after the ledger had it as {}",
+                call.line, order.order, read.state, order.state
+            )
+        });
+    }
+}
+
+fn paid_has_tickets(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
+    let in_time = told
+        .pays
+        .iter()
+        .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
+    let Some((call, _)) = in_time else { return };
+    let given_up = told.cancels.iter().any(|cancel| cancel.perhaps());
+    let has = matches!(
+        order.state.as_str(),
+        "ticketed" | "partly_refunded" | "refunded"
+    );
+    if !has && !given_up {
+        findings.add(Invariant::PaidHas, || {
+            format!(
+                "line {}: visitor {} paid for {} {:.1} s before the deadline, and it is {}",
+                call.line,
+                told.visitor,
+                order.order,
+                (order.pay_until_ms - call.done_ms) / 1_000.0,
+                order.state
+            )
+        });
+    }
+}
+
+/// Whoever ended with tickets has them.
+fn told_tickets(story: &Story<'_>, findings: &mut Findings) {
+    let mut has: HashSet<u64> = HashSet::new();
+    for order in story
+        .dump
+        .orders
+        .iter()
+        .filter(|order| order.state == "ticketed")
+    {
+        has.extend(story.visitor_of(order));
+    }
+    for (visitor, outcome) in &story.history.ends {
+        if outcome == "ticketed" && !has.contains(visitor) {
+            findings.add(Invariant::PaidHas, || {
+                format!("visitor {visitor} ended with tickets, and the ledger has none")
+            });
+        }
+    }
+}
+
+/// Orders of nobody who was let in; holds taken without a pass that lives.
+fn admitted(story: &Story<'_>, findings: &mut Findings) {
+    // When each visitor's passes were there, and when they ran out.
+    let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        if let Op::Claim { exp_ms, .. } = call.op {
+            passes
+                .entry(call.visitor)
+                .or_default()
+                .push((call.done_ms, exp_ms));
+        }
+    }
+    let none = Vec::new();
+    for order in story
+        .dump
+        .orders
+        .iter()
+        .filter(|order| story.of_this_run(order))
+    {
+        let visitor = story.visitor_of(order);
+        let let_in = visitor
+            .and_then(|visitor| passes.get(&visitor))
+            .unwrap_or(&none);
+        if !let_in
+            .iter()
+            .any(|(from, _)| *from <= order.created_ms + ROUNDING_MS)
+        {
+            findings.add(Invariant::Admitted, || match visitor {
+                Some(visitor) => format!(
+                    "{} of visitor {visitor}, who had no pass by {:.0}",
+                    order.order, order.created_ms
+                ),
+                None => format!("{} belongs to nobody of this run", order.order),
+            });
+        }
+    }
+    let mut first_tries: HashMap<(u64, &str), f64> = HashMap::new();
+    for call in story
+        .history
+        .calls
+        .iter()
+        .filter(|call| matches!(call.op, Op::Hold(_)))
+    {
+        if let Some(key) = &call.key {
+            let first = first_tries
+                .entry((call.visitor, key))
+                .or_insert(call.sent_ms);
+            *first = first.min(call.sent_ms);
+        }
+    }
+    for (id, hold) in &story.holds {
+        let (call, visitor) = (hold.call, hold.call.visitor);
+        let let_in = passes.get(&visitor).unwrap_or(&none);
+        let lives = let_in
+            .iter()
+            .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
+        // The answer may repeat one that was given while the pass lived.
+        let first = call
+            .key
+            .as_deref()
+            .and_then(|key| first_tries.get(&(visitor, key)));
+        let repeats = first.is_some_and(|sent_ms| *sent_ms < call.sent_ms);
+        if !lives && !repeats {
+            findings.add(Invariant::Admitted, || {
+                format!(
+                    "line {}: visitor {visitor} was given {id} without a pass that lives",
+                    call.line
+                )
+            });
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The invariants by name, what was found against each, and how that is printed.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// So many findings of one invariant are kept with their evidence; all are counted.
+const KEPT_MAX: usize = 10;
+
+macro_rules! invariants {
+    ($($variant:ident $name:literal $sentence:literal,)*) => {
+        /// What a run is held to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Invariant {
+            $(#[doc = $sentence] $variant,)*
+        }
+
+        impl Invariant {
+            /// All of them, in the order of the report.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// A short name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it says.
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => $sentence,)* }
+            }
+        }
+    };
+}
+
+invariants! {
+    OneOwner "one_owner" "A cell has one owner: one claim, one ticket, one living order at a time.",
+    AckKept "acknowledged_kept" "What was acknowledged is in the ledger: order, visitor, seats, amount, and every state that was told.",
+    OneOutcome "one_outcome" "A call without an answer settles to one outcome, and all later reads agree.",
+    AllOrNone "all_or_none" "Holds, orders, claims and tickets have all of their seats, or none.",
+    Money "money" "Captured less refunded is what confirmed orders cost, per order and in total.",
+    MoneyOrder "order_of_money" "No confirmation before an approval, no capture before confirmation, no ticket before capture.",
+    Draw "draw" "Ranks are those of the published draw, numbers are given once, and neither ever changes.",
+    Released "released_first" "A pass is given only below the release counter and not while paused; the counter never falls.",
+    Limits "limits" "Nobody has more seats than allowed, and no more are inside than allowed.",
+    Feed "feed" "Versions have no gap and never fall; snapshot and deltas end as the seats and the ledger do.",
+    Lapse "lapse" "Holds stand until their deadline and are gone soon after it.",
+    Settled "nothing_pending" "In the end nothing is on its way: no seat row, effect, event, overdue order or payment.",
+    Accounted "accounted" "The run is whole: at least 95 % of the planned visitors are accounted for, and it finished.",
+    PaidHas "paid_has_tickets" "Whoever's payment was approved in time has tickets.",
+    Admitted "admitted_first" "Orders belong to visitors who were let in, and holds are taken with a pass that lives.",
+}
+
+/// What was found, by invariant.
+#[derive(Default)]
+pub struct Findings {
+    by: Vec<Found>,
+}
+
+/// What was found against one invariant.
+#[derive(Default, Clone)]
+pub struct Found {
+    /// How often.
+    pub count: u64,
+    /// The first ones.
+    pub first: Vec<String>,
+}
+
+impl Findings {
+    /// Notes one finding.
+    pub fn add(&mut self, invariant: Invariant, evidence: impl FnOnce() -> String) {
+        self.by.resize(Invariant::ALL.len(), Found::default());
+        let found = &mut self.by[invariant as usize];
+        found.count += 1;
+        if found.first.len() < KEPT_MAX {
+            found.first.push(evidence());
+        }
+    }
+
+    /// What was found against one invariant.
+    pub fn of(&self, invariant: Invariant) -> Found {
+        self.by.get(invariant as usize).cloned().unwrap_or_default()
+    }
+
+    /// Which invariants were broken.
+    pub fn broken(&self) -> Vec<Invariant> {
+        let all = Invariant::ALL.iter().copied();
+        all.filter(|invariant| self.of(*invariant).count > 0)
+            .collect()
+    }
+}
+
+/// A judged run.
+pub struct Report {
+    /// What was found.
+    pub findings: Findings,
+    /// What was judged: names and counts.
+    pub figures: Vec<(&'static str, u64)>,
+}
+
+impl Report {
+    /// Whether everything held.
+    pub fn held(&self) -> bool {
+        self.findings.broken().is_empty()
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for &invariant in Invariant::ALL {
+            let found = self.findings.of(invariant);
+            let word = if found.count == 0 { "held  " } else { "FAILED" };
+            let _ = writeln!(
+                text,
+                "{word} {:<18} {}",
+                invariant.name(),
+                invariant.sentence()
+            );
+            for evidence in &found.first {
+                let _ = writeln!(text, "         - {evidence}");
+            }
+            let more = found.count - found.first.len() as u64;
+            if more > 0 {
+                let _ = writeln!(text, "         and {more} more");
+            }
+        }
+        let figures: Vec<_> = self
+            .figures
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let verdict = match self.findings.broken().len() {
+            0 => "the verdict holds".to_owned(),
+            broken => format!(
+                "the verdict FAILS: {broken} of {} invariants",
+                Invariant::ALL.len()
+            ),
+        };
+        let _ = writeln!(text, "{verdict} ({})", figures.join(", "));
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let invariants: Vec<_> = Invariant::ALL
+            .iter()
+            .map(|&invariant| {
+                let found = self.findings.of(invariant);
+                json!({
+                    "invariant": invariant.name(), "sentence": invariant.sentence(), "held": found.count == 0,
+                    "findings": found.count, "first": found.first,
+                })
+            })
+            .collect();
+        let figures: serde_json::Map<_, _> = self
+            .figures
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), json!(count)))
+            .collect();
+        json!({ "held": self.held(), "invariants": invariants, "judged": figures })
+    }
+}

@@ -1,0 +1,271 @@
+//! Seats: one owner a cell, and all of them or none.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::dump::Order;
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks both.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    one_claim(story, findings);
+    one_ticket(story, findings);
+    one_order(story, findings);
+    no_basket_over_an_order(story, findings);
+    whole_holds(story, findings);
+    whole_orders(story, findings);
+}
+
+/// A cell by name.
+fn named(story: &Story<'_>, show: &str, cell: u32) -> String {
+    let label = story
+        .dump
+        .shows
+        .get(show)
+        .map_or("?", |known| known.label(cell));
+    format!("cell {cell} ({label}) of {show}")
+}
+
+fn one_claim(story: &Story<'_>, findings: &mut Findings) {
+    let mut owners: HashMap<(&str, u32), &str> = HashMap::new();
+    for claim in &story.dump.claims {
+        if let Some(other) = owners.insert((&claim.show, claim.cell), &claim.order) {
+            findings.add(Invariant::OneOwner, || {
+                format!(
+                    "{}: claimed by {other} and by {}",
+                    named(story, &claim.show, claim.cell),
+                    claim.order
+                )
+            });
+        }
+    }
+}
+
+fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
+    let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
+    for ticket in &story.dump.tickets {
+        // Tickets of refunded orders are void; their seats may be sold again.
+        if story
+            .dump
+            .order(&ticket.order)
+            .is_some_and(|order| !order.lives())
+        {
+            continue;
+        }
+        for leg in &ticket.legs {
+            if let Some(other) = owners.insert((&ticket.show, &ticket.label, *leg), &ticket.ticket)
+            {
+                findings.add(Invariant::OneOwner, || {
+                    format!(
+                        "seat {} of {}, leg {leg}: tickets {other} and {}",
+                        ticket.label, ticket.show, ticket.ticket
+                    )
+                });
+            }
+        }
+    }
+}
+
+/// From when an order surely had its cells: from its answer, or, where nobody heard one, from when it was written.
+fn since_ms(story: &Story<'_>, order: &Order) -> f64 {
+    let told = story
+        .orders
+        .get(order.order.as_str())
+        .and_then(|known| known.made.first());
+    told.map_or(order.created_ms, |(call, _)| {
+        call.done_ms.max(order.created_ms)
+    })
+}
+
+fn one_order(story: &Story<'_>, findings: &mut Findings) {
+    let mut by_cell: BTreeMap<(&str, u32), Vec<&Order>> = BTreeMap::new();
+    for order in &story.dump.orders {
+        for cell in &order.cells {
+            by_cell.entry((&order.show, *cell)).or_default().push(order);
+        }
+    }
+    for ((show, cell), mut orders) in by_cell {
+        orders.sort_by(|a, b| since_ms(story, a).total_cmp(&since_ms(story, b)));
+        for pair in orders.windows(2) {
+            let (former, next) = (pair[0], pair[1]);
+            if since_ms(story, next) < former.until_ms() {
+                findings.add(Invariant::OneOwner, || {
+                    format!(
+                        "{}: {} has had it since {:.0}, while {} had it until {:.0}",
+                        named(story, show, cell),
+                        next.order,
+                        since_ms(story, next),
+                        former.order,
+                        former.until_ms()
+                    )
+                });
+            }
+        }
+    }
+}
+
+/// No basket is handed out over a living order, not even after a restart.
+fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
+    if story.has_legs() {
+        return;
+    }
+    let mut by_seat: HashMap<(&str, &str), Vec<&Order>> = HashMap::new();
+    for order in &story.dump.orders {
+        for label in &order.labels {
+            by_seat.entry((&order.show, label)).or_default().push(order);
+        }
+    }
+    for (id, hold) in &story.holds {
+        let show = &*hold.asked.show;
+        for seat in &hold.asked.seats {
+            for order in by_seat.get(&(show, &**seat)).into_iter().flatten() {
+                let first_asked = hold.call.sent_ms;
+                let under_it = order.hold != **id
+                    && since_ms(story, order) < first_asked
+                    && hold.call.done_ms < order.until_ms();
+                if under_it {
+                    findings.add(Invariant::OneOwner, || {
+                        format!(
+                            "line {}: {id} was given seat {seat}, which {} had since {:.0}",
+                            hold.call.line,
+                            order.order,
+                            since_ms(story, order)
+                        )
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn set<'a>(labels: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    labels.into_iter().collect()
+}
+
+fn whole_holds(story: &Story<'_>, findings: &mut Findings) {
+    for (id, hold) in &story.holds {
+        let got = set(hold.asked.seats.iter().map(|seat| &**seat));
+        let line = hold.call.line;
+        if got.len() != hold.asked.seats.len() || got.is_empty() {
+            findings.add(Invariant::AllOrNone, || {
+                format!("line {line}: {id} has no seat, or one twice: {got:?}")
+            });
+        }
+        if let Some(wanted) = &hold.asked.wanted {
+            let wanted = set(wanted.iter().map(|seat| &**seat));
+            if wanted != got {
+                findings.add(Invariant::AllOrNone, || {
+                    format!("line {line}: {id} was asked for {wanted:?} and has {got:?}")
+                });
+            }
+        } else if let Some(quantity) = hold.asked.quantity
+            && got.len() as u64 != quantity
+        {
+            findings.add(Invariant::AllOrNone, || {
+                format!("line {line}: {id} was asked for {quantity} seats and has {got:?}")
+            });
+        }
+        whole_changes(id, hold, got, findings);
+    }
+}
+
+fn whole_changes(
+    id: &str,
+    hold: &super::story::HoldStory<'_>,
+    got: BTreeSet<&str>,
+    findings: &mut Findings,
+) {
+    let mut before = Some(got);
+    for (call, change) in &hold.changes {
+        if !call.done() {
+            if call.perhaps() {
+                before = None;
+            }
+            continue;
+        }
+        let after = set(change.seats.iter().map(|seat| &**seat));
+        if let Some(mut expected) = before {
+            expected.retain(|seat| !change.remove.iter().any(|gone| **gone == **seat));
+            expected.extend(change.add.iter().map(|seat| &**seat));
+            if expected != after {
+                findings.add(Invariant::AllOrNone, || {
+                    format!(
+                        "line {}: {id} was to become {expected:?} and became {after:?}",
+                        call.line
+                    )
+                });
+            }
+        }
+        before = Some(after);
+    }
+}
+
+fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
+    let mut claims: HashMap<&str, BTreeSet<u32>> = HashMap::new();
+    for claim in &story.dump.claims {
+        claims.entry(&claim.order).or_default().insert(claim.cell);
+    }
+    let mut tickets: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for ticket in &story.dump.tickets {
+        tickets
+            .entry(&ticket.order)
+            .or_default()
+            .insert(&ticket.label);
+    }
+    for order in &story.dump.orders {
+        let id = order.order.as_str();
+        let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
+        let labels = set(order.labels.iter().map(String::as_str));
+        let mut wrong = |what: String| {
+            findings.add(Invariant::AllOrNone, || {
+                format!("{id} ({}): {what}", order.state)
+            })
+        };
+        if cells.is_empty() || cells.len() != order.cells.len() {
+            wrong(format!("its cells are {:?}", order.cells));
+        }
+        if let Some(hold) = story.holds.get(order.hold.as_str()) {
+            let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
+            if let Some(held) = at_order.filter(|held| *held != labels) {
+                wrong(format!(
+                    "{} held {held:?}, the order is for {labels:?}",
+                    order.hold
+                ));
+            }
+        }
+        let claimed = claims.remove(id).unwrap_or_default();
+        let expected = if order.lives() {
+            cells
+        } else {
+            BTreeSet::new()
+        };
+        if order.state == "partly_refunded" {
+            if !claimed.is_subset(&expected) {
+                wrong(format!("it claims {claimed:?} and was for {expected:?}"));
+            }
+        } else if claimed != expected {
+            wrong(format!(
+                "it should claim cells {expected:?} and claims {claimed:?}"
+            ));
+        }
+        let issued = tickets.remove(id).unwrap_or_default();
+        let whole = match order.state.as_str() {
+            "ticketed" => issued == labels,
+            "partly_refunded" | "refunded" => issued.is_subset(&labels),
+            _ => issued.is_empty(),
+        };
+        if !whole {
+            wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
+        }
+    }
+    for (order, cells) in claims {
+        findings.add(Invariant::AllOrNone, || {
+            format!("cells {cells:?} are claimed by {order}, which is no order")
+        });
+    }
+    for (order, labels) in tickets {
+        findings.add(Invariant::AllOrNone, || {
+            format!("tickets for {labels:?} are of {order}, which is no order")
+        });
+    }
+}

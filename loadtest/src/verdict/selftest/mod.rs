@@ -1,0 +1,141 @@
+//! The judge judged: a clean run must be called clean, and of each run with one violation planted exactly the one
+//! invariant must be called broken. A judge that finds nothing, or too much, proves nothing.
+
+mod clean;
+mod plants;
+
+use serde_json::json;
+
+use clean::Run;
+use plants::{PLANTS, Plant};
+
+use super::report::Invariant;
+
+/// What became of one trial.
+struct Trial {
+    what: &'static str,
+    planted: Option<Invariant>,
+    found: Vec<Invariant>,
+    evidence: String,
+}
+
+impl Trial {
+    fn right(&self) -> bool {
+        self.found.iter().copied().eq(self.planted)
+    }
+}
+
+/// Tries everything, prints a table, and says whether all of it was right.
+#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
+pub fn run(as_json: bool) -> bool {
+    let trials = trials();
+    let right = trials.iter().filter(|trial| trial.right()).count();
+    if as_json {
+        let rows: Vec<_> = trials
+            .iter()
+            .map(|trial| {
+                json!({
+                    "planted": trial.what, "breaks": trial.planted.map(Invariant::name), "right": trial.right(),
+                    "found": names(&trial.found), "evidence": trial.evidence,
+                })
+            })
+            .collect();
+        println!(
+            "{:#}",
+            json!({ "held": right == trials.len(), "trials": rows })
+        );
+    } else {
+        for trial in &trials {
+            let word = if trial.right() { "right" } else { "WRONG" };
+            let planted = trial.planted.map_or("nothing", Invariant::name);
+            println!("{word}  {planted:<18} {}", trial.what);
+            if !trial.right() {
+                println!("       found: {:?} {}", names(&trial.found), trial.evidence);
+            }
+        }
+        println!("{right} of {} trials came out right", trials.len());
+    }
+    right == trials.len()
+}
+
+fn names(invariants: &[Invariant]) -> Vec<&'static str> {
+    invariants
+        .iter()
+        .map(|invariant| invariant.name())
+        .collect()
+}
+
+fn trials() -> Vec<Trial> {
+    let clean = Run::new();
+    let mut trials = vec![judged("a clean run", None, &clean)];
+    for Plant {
+        invariant,
+        what,
+        plant,
+    } in PLANTS
+    {
+        let mut run = clean.clone();
+        plant(&mut run);
+        trials.push(judged(what, *invariant, &run));
+    }
+    trials
+}
+
+fn judged(what: &'static str, planted: Option<Invariant>, run: &Run) -> Trial {
+    let (history, dump) = run.texts();
+    let judged = super::texts(
+        ("history", history.as_bytes()),
+        ("dump", dump.as_bytes()),
+        None,
+    );
+    let (found, evidence) = match judged {
+        Ok(report) => {
+            let found = report.findings.broken();
+            let evidence = found
+                .iter()
+                .filter_map(|invariant| report.findings.of(*invariant).first.first().cloned());
+            let evidence: Vec<_> = evidence.collect();
+            (found, evidence.join("; "))
+        }
+        Err(error) => (Invariant::ALL.to_vec(), format!("{error:#}")),
+    };
+    Trial {
+        what,
+        planted,
+        found,
+        evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clean_run_is_called_clean_and_every_planted_violation_is_found_alone() {
+        let wrong: Vec<_> = trials()
+            .into_iter()
+            .filter(|trial| !trial.right())
+            .map(|trial| {
+                format!(
+                    "{} ({:?}): {:?} {}",
+                    trial.what,
+                    trial.planted,
+                    names(&trial.found),
+                    trial.evidence
+                )
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn every_invariant_has_a_violation_planted_against_it() {
+        for invariant in Invariant::ALL {
+            let planted = PLANTS
+                .iter()
+                .any(|plant| plant.invariant == Some(*invariant));
+            assert!(planted, "{}", invariant.name());
+        }
+    }
+}

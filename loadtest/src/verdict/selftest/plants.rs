@@ -1,0 +1,293 @@
+//! What is planted: one violation at a time, each the smallest change that makes it, and a few oddities that break
+//! nothing.
+
+use serde_json::{Value, json};
+
+use super::clean::{Run, at, holder};
+use crate::verdict::report::Invariant;
+
+/// One change to the clean run.
+pub struct Plant {
+    /// What it breaks; none where it only looks odd.
+    pub invariant: Option<Invariant>,
+    /// In words.
+    pub what: &'static str,
+    /// The change.
+    pub plant: fn(&mut Run),
+}
+
+macro_rules! plants {
+    ($($invariant:ident $what:literal $plant:expr;)*) => {
+        /// All of them, by invariant.
+        pub const PLANTS: &[Plant] = &[$(Plant { invariant: plants!(@ $invariant), what: $what, plant: $plant },)*];
+    };
+    (@ Nothing) => { None };
+    (@ $invariant:ident) => { Some(Invariant::$invariant) };
+}
+
+plants! {
+    OneOwner "a cell is claimed twice" |run| {
+        let again = run.row("claim", "order", "order_1").clone();
+        run.dump.insert(3, again);
+    };
+    OneOwner "a seat has two tickets" |run| {
+        let mut again = run.row("ticket", "order", "order_1").clone();
+        again["ticket"] = json!("ticket_again");
+        run.dump.insert(3, again);
+    };
+    OneOwner "a seat is sold before its former order had ended" |run| {
+        run.row("order", "order", "order_3")["history"][2]["at_ms"] = json!(at(90.0));
+    };
+    OneOwner "a basket is handed out over an order that lives" |run| run.hold(4, 110.0, &[0], "hold_over");
+
+    AckKept "an acknowledged order is lost" |run| run.forget_rows(|row| row["order"] == "order_3");
+    AckKept "an order costs another amount than was told" |run| {
+        run.row("order", "order", "order_0")["amount"] = json!(1_900);
+        let payment = run.row("payment", "order", "order_0");
+        payment["amount"] = json!(1_900);
+        payment["captured"] = json!(1_900);
+    };
+    AckKept "an order belongs to another visitor" |run| run.row("order", "order", "order_7")["visitor"] = json!(holder(8));
+    AckKept "an order was told as confirmed and never was" |run| {
+        run.call(3, "order_read", 52.0, 200, json!({ "order": "order_3", "state": "confirmed" }));
+    };
+    AckKept "a ticket was shown and is not there" |run| run.call_of(0, "order_read")["tickets"][0] = json!("ticket_lost");
+
+    OneOutcome "one key made two holds" |run| {
+        run.hold(1, 45.0, &[8], "hold_again");
+        run.record("call", |call| call["hold"] == "hold_again")["key"] = json!("key-hold_1");
+    };
+    OneOutcome "one hold became two orders" |run| {
+        let steps = [(32.5, "pending"), (32.9, "expired")];
+        let end = run.dump.pop();
+        run.ledger_order((3, "order_3b", "hold_3"), 32.5, &[5], &steps);
+        run.dump.extend(end);
+    };
+    OneOutcome "a later read shows an earlier state" |run| {
+        run.call(0, "order_read", 60.0, 200, json!({ "order": "order_0", "state": "pending" }));
+    };
+
+    AllOrNone "a hold has fewer seats than were asked for" |run| run.call_of(4, "hold")["wanted"] = json!(["A-7", "A-9"]);
+    AllOrNone "the best two are one" |run| {
+        run.call_of(0, "hold")["seats"] = json!(["A-1"]);
+        run.call_of(0, "change")["remove"] = json!([]);
+    };
+    AllOrNone "a change was made by half" |run| {
+        run.call_of(4, "drop")["sent_ms"] = json!(at(39.6));
+        run.call(4, "change", 36.0, 200, json!({ "hold": "hold_4", "add": ["A-9"], "remove": ["A-7"], "seats": ["A-7", "A-9"] }));
+    };
+    AllOrNone "an order claims one of its two seats" |run| {
+        run.forget_rows(|row| row["kind"] == "claim" && row["cell"] == 2);
+        run.ends_as(2, 0);
+    };
+    AllOrNone "an order that expired still has its claim" |run| {
+        run.row("order", "order", "order_3")["cells"] = json!([8]);
+        run.row("order", "order", "order_3")["labels"] = json!(["A-9"]);
+        for call in run.history.iter_mut().filter(|call| call["visitor"] == 3) {
+            for member in ["wanted", "seats"] {
+                if call[member] == json!(["A-6"]) {
+                    call[member] = json!(["A-9"]);
+                }
+            }
+        }
+        run.dump.insert(3, json!({ "kind": "claim", "show": "night", "cell": 8, "seat": 8, "leg": 0, "order": "order_3" }));
+        run.ends_as(8, 1);
+    };
+    AllOrNone "one of two tickets is missing" |run| {
+        run.forget_rows(|row| row["ticket"] == "ticket_0_2");
+        run.call_of(0, "order_read")["tickets"] = json!(["ticket_0_0"]);
+    };
+
+    Money "less was captured than the order costs" |run| run.row("payment", "order", "order_0")["captured"] = json!(1_000);
+    Money "a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);
+    Money "a declined payment was captured" |run| {
+        let payment = run.row("payment", "order", "order_3");
+        payment["captured"] = json!(1_000);
+        payment["state"] = json!("captured");
+        payment["provider_state"] = json!("captured");
+    };
+    Money "the provider captured, and the ledger does not know" |run| {
+        run.row("payment", "order", "order_3")["provider_state"] = json!("captured");
+    };
+    Money "an order has two payments" |run| {
+        let mut again = run.row("payment", "order", "order_3").clone();
+        again["payment"] = json!("payment_again");
+        run.dump.insert(3, again);
+    };
+
+    MoneyOrder "captured before it was confirmed" |run| run.row("effect", "order", "order_0")["done_ms"] = json!(at(34.05));
+    MoneyOrder "a ticket before the capture" |run| run.row("ticket", "order", "order_0")["issued_ms"] = json!(at(34.15));
+    MoneyOrder "ticketed without a confirmation" |run| {
+        run.row("order", "order", "order_0")["history"].as_array_mut().expect("a list").remove(1);
+    };
+    MoneyOrder "confirmed, and nobody approved" |run| {
+        run.history.retain(|call| !(call["op"] == "pay" && call["visitor"] == 6));
+    };
+    MoneyOrder "confirmed before anybody approved" |run| {
+        let pay = run.call_of(6, "pay");
+        pay["sent_ms"] = json!(at(66.8));
+        pay["done_ms"] = json!(at(66.9));
+    };
+
+    Draw "the seed does not follow" |run| run.record("draw_record", |_| true)["record"]["seed"] = json!("00".repeat(32));
+    Draw "the secret is another one" |run| {
+        run.record("draw_record", |_| true)["record"]["commitment"] = json!("00".repeat(32));
+    };
+    Draw "a leaf was changed after the freeze" |run| {
+        let leaves = &mut run.record("draw_record", |_| true)["leaves"];
+        let changed = leaves.as_str().expect("hex").replacen(&holder(1000)[..8], "00000000", 1);
+        *leaves = json!(changed);
+    };
+    Draw "there is no record of the draw" |run| run.history.retain(|record| record["kind"] != "draw_record");
+    Draw "somebody has a rank that the draw gives to another" |run| {
+        let others = run.rank(5);
+        for told in run.history.iter_mut().filter(|told| told["visitor"] == 1000 && told["rank"].is_u64()) {
+            told["rank"] = json!(others);
+        }
+    };
+    Draw "a rank gets worse" |run| {
+        let rank = run.rank(2);
+        run.call(2, "place", 99.0, 200, json!({ "number": 2, "rank": rank + 1, "ahead": 1 }));
+    };
+    Draw "a number changes" |run| run.call(4, "place", 99.0, 200, json!({ "number": 77, "rank": null }));
+    Draw "two visitors have one number" |run| {
+        for told in run.history.iter_mut().filter(|told| told["visitor"] == 8 && told["number"].is_u64()) {
+            told["number"] = json!(3);
+            told["rank"] = Value::Null;
+        }
+    };
+    Draw "a number belongs to another holder" |run| run.call_of(4, "join")["holder"] = json!("ff".repeat(32));
+
+    Released "a pass below nobody's release" |run| {
+        let last = (0..9).filter(|visitor| *visitor != 5).max_by_key(|visitor| run.rank(*visitor)).expect("visitors");
+        let claim = run.call_of(last, "claim");
+        claim["sent_ms"] = json!(at(11.0));
+        claim["done_ms"] = json!(at(11.1));
+    };
+    Released "the counter falls" |run| {
+        run.record("frame", |frame| frame["type"] == "line" && frame["at_ms"] == at(110.0))["released"] = json!(5);
+    };
+    Released "a pass while the room was paused" |run| {
+        let claim = run.call_of(9, "claim");
+        claim["sent_ms"] = json!(at(25.0));
+        claim["done_ms"] = json!(at(25.1));
+    };
+
+    Limits "a visitor bought more seats than allowed" |run| run.row("show", "show", "night")["seats_per_visitor"] = json!(1);
+    Limits "a visitor held more seats than allowed" |run| {
+        let hold = run.call_of(4, "hold");
+        hold["wanted"] = json!(["A-7", "A-9", "A-10"]);
+        hold["seats"] = json!(["A-7", "A-9", "A-10"]);
+        hold["quantity"] = json!(3);
+    };
+    Limits "two baskets are more than allowed together" |run| {
+        run.hold(4, 33.0, &[8, 9], "hold_4b");
+        run.call(4, "drop", 45.0, 204, json!({ "hold": "hold_4b" }));
+    };
+    Limits "more are inside than allowed" |run| run.record("run", |_| true)["room_doc"]["max_inside"] = json!(8);
+
+    Feed "a delta is missing" |run| run.history.retain(|record| !(record["kind"] == "delta" && record["at_ms"] == at(53.3)));
+    Feed "a version falls" |run| {
+        run.record("snapshot", |snapshot| snapshot["at_ms"] == at(86.6))["version"] = json!("7");
+    };
+    Feed "the last picture is not what the seats say" |run| {
+        run.delta(120.0, &[(9, 1)]);
+    };
+    Feed "a seat is shown as sold that nobody claimed" |run| run.ends_as(9, 2);
+    Feed "a sold seat is shown as free" |run| run.ends_as(3, 0);
+
+    Lapse "a basket that ran out is still held" |run| {
+        run.record("delta", |delta| delta["at_ms"] == at(53.3))["cells"] = json!([]);
+    };
+    Lapse "a hold is changed after it was over" |run| {
+        run.call(2, "change", 57.0, 200, json!({ "hold": "hold_2", "add": [], "remove": [], "seats": ["A-5"] }));
+    };
+    Lapse "a seat in a basket is given to another" |run| {
+        let hold = run.call_of(6, "hold");
+        hold["sent_ms"] = json!(at(45.0));
+        hold["done_ms"] = json!(at(45.1));
+    };
+    Lapse "a basket is freed before its deadline" |run| {
+        let cells = &mut run.record("delta", |delta| delta["at_ms"] == at(38.4))["cells"];
+        cells.as_array_mut().expect("a list").push(json!([4, 0]));
+    };
+    Lapse "a hold is told to have lapsed early" |run| {
+        run.record("frame", |frame| frame["type"] == "hold")["at_ms"] = json!(at(40.0));
+    };
+
+    Settled "an effect is not done" |run| run.row("pending", "seat_rows", Value::Null)["effects"] = json!(1);
+    Settled "seat rows are not delivered" |run| run.row("pending", "effects", 0)["seat_rows"] = json!(2);
+    Settled "an order is pending long after its deadline" |run| {
+        run.hold(9, 95.0, &[9], "hold_9b");
+        run.call(9, "order", 96.0, None, json!({ "hold": "hold_9b" }));
+        let end = run.dump.pop();
+        run.ledger_order((9, "order_9", "hold_9b"), 96.0, &[9], &[(96.02, "pending")]);
+        run.dump.extend(end);
+        run.ends_as(9, 1);
+    };
+    Settled "money is neither captured nor let go" |run| {
+        let payment = run.row("payment", "order", "order_3");
+        payment["state"] = json!("authorised");
+        payment["provider_state"] = json!("authorised");
+    };
+
+    Accounted "the history is empty" |run| run.history.clear();
+    Accounted "a visitor of ten is not accounted for" |run| {
+        run.history.retain(|record| !(record["kind"] == "end" && record["visitor"] == 9));
+    };
+    Accounted "a visitor of ten failed" |run| run.record("end", |end| end["visitor"] == 4)["outcome"] = json!("failed");
+    Accounted "the run did not finish" |run| run.history.retain(|record| record["kind"] != "finished");
+
+    PaidHas "a payment approved in time has no tickets" |run| run.call_of(3, "pay")["outcome"] = json!("approve");
+    PaidHas "somebody ended with tickets that are not there" |run| {
+        run.record("end", |end| end["visitor"] == 2)["outcome"] = json!("ticketed");
+    };
+
+    Admitted "a buyer never had a pass" |run| {
+        run.history.retain(|call| !(call["op"] == "claim" && call["visitor"] == 6));
+    };
+    Admitted "a hold with a pass that had run out" |run| run.call_of(4, "claim")["exp_ms"] = json!(at(25.5));
+    Admitted "an order of nobody" |run| {
+        let end = run.dump.pop();
+        run.ledger_order((555, "order_x", "hold_x"), 50.0, &[9], &[(50.02, "pending"), (60.0, "expired")]);
+        run.dump.extend(end);
+    };
+
+    Nothing "odd, but right: a hold's answer repeated after it lapsed" |run| {
+        let mut again = run.call_of(2, "hold").clone();
+        again["sent_ms"] = json!(at(70.0));
+        again["done_ms"] = json!(at(70.1));
+        run.history.push(again);
+    };
+    Nothing "odd, but right: a gap with a snapshot behind it" |run| {
+        let gone = |record: &Value| record["kind"] == "delta" && record["at_ms"] == at(80.1);
+        run.history.retain(|record| !gone(record));
+    };
+    Nothing "odd, but right: a gap while slow, and a snapshot at once" |run| {
+        run.history.retain(|record| !(record["kind"] == "delta" && record["at_ms"] == at(64.1)));
+        let behind = run.history.iter().position(|record| record["kind"] == "delta" && record["at_ms"] == at(64.4));
+        let behind = behind.expect("such a delta");
+        let version = run.history[behind]["to"].clone();
+        let snapshot = json!({
+            "kind": "snapshot", "observer": "o1", "at_ms": at(64.6), "show": "night", "version": version, "cells": 12,
+            "packed": "a205c0",
+        });
+        run.history.insert(behind + 1, snapshot);
+    };
+    Nothing "odd, but right: an order nobody heard of, in time" |run| {
+        run.hold(9, 100.0, &[9], "hold_9b");
+        run.call(9, "order", 110.0, None, json!({ "hold": "hold_9b" }));
+        let end = run.dump.pop();
+        run.ledger_order((9, "order_9", "hold_9b"), 110.0, &[9], &[(110.02, "pending")]);
+        run.dump.extend(end);
+        run.ends_as(9, 1);
+    };
+    Nothing "odd, but right: who left joins again under another number" |run| {
+        run.call(5, "join", 14.0, 201, json!({ "number": 11, "holder": holder(5) }));
+        run.call(5, "place", 15.0, 200, json!({ "number": 11, "rank": 11, "ahead": 2 }));
+    };
+    Nothing "odd, but right: an observer goes before the end" |run| {
+        run.history.retain(|record| !(record["observer"] == "o1" && record["at_ms"].as_f64() > Some(at(87.9))));
+        run.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(87.95), "what": "close", "close_code": 1000 }));
+    };
+}

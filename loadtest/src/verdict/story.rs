@@ -1,0 +1,264 @@
+//! The run put in order, once for all invariants: each hold's life, and who each order belongs to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::dump::{Dump, Order};
+use super::history::{Call, ChangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall};
+
+/// The history and the ledger side by side.
+pub struct Story<'a> {
+    /// What visitors and observers saw.
+    pub history: &'a History,
+    /// What the ledger says.
+    pub dump: &'a Dump,
+    /// Holds that were answered, by id.
+    pub holds: BTreeMap<&'a str, HoldStory<'a>>,
+    /// What was done with orders, by id.
+    pub orders: BTreeMap<&'a str, OrderStory<'a>>,
+    /// The visitor of a ledger's holder, where the history tells.
+    pub visitor_of_holder: HashMap<&'a str, u64>,
+    /// Hold calls of which nobody ever learned what became of them: show, and when they were sent.
+    pub lost_holds: Vec<(&'a str, f64)>,
+}
+
+/// One hold, from its first answer on.
+pub struct HoldStory<'a> {
+    /// The first answer.
+    pub call: &'a Call,
+    /// What it said.
+    pub asked: &'a HoldCall,
+    /// What it had when, as far as that is certain.
+    pub stretches: Vec<Stretch<'a>>,
+    /// What it has now; none where a change was left open.
+    pub seats: Option<Vec<&'a str>>,
+    /// When its owner first did anything to it that may have ended or changed it.
+    pub touched_ms: f64,
+    /// Whether it was, or may have been, given back.
+    pub dropped: bool,
+    /// Changes that were asked for.
+    pub changes: Vec<(&'a Call, &'a ChangeCall)>,
+    /// When it was given back.
+    pub drops: Vec<&'a Call>,
+    /// When an order was asked for.
+    pub orders: Vec<(&'a Call, &'a OrderCall)>,
+}
+
+/// What a hold had for certain.
+pub struct Stretch<'a> {
+    /// From this answer on.
+    pub from_ms: f64,
+    /// Until this call was sent, or the deadline.
+    pub until_ms: f64,
+    /// These seats.
+    pub seats: Vec<&'a str>,
+}
+
+/// One order, as it was asked for and read.
+pub struct OrderStory<'a> {
+    /// Whose it is.
+    pub visitor: u64,
+    /// The answers that made it.
+    pub made: Vec<(&'a Call, &'a OrderCall)>,
+    /// The sandbox's button.
+    pub pays: Vec<(&'a Call, &'a PayCall)>,
+    /// Reads that were answered.
+    pub reads: Vec<(&'a Call, &'a OrderRead)>,
+    /// Cancellations that were asked for.
+    pub cancels: Vec<&'a Call>,
+}
+
+impl<'a> Story<'a> {
+    /// Puts a run in order.
+    pub fn new(history: &'a History, dump: &'a Dump) -> Self {
+        let mut calls: Vec<&Call> = history.calls.iter().collect();
+        calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
+        let mut story = Self {
+            history,
+            dump,
+            holds: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            visitor_of_holder: HashMap::new(),
+            lost_holds: Vec::new(),
+        };
+        story.begin_holds(&calls);
+        for call in calls {
+            story.tell(call);
+        }
+        for hold in story.holds.values_mut() {
+            hold.live();
+        }
+        story
+    }
+
+    /// Holds first: what is done to them may stand before a late answer.
+    fn begin_holds(&mut self, calls: &[&'a Call]) {
+        let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
+        for call in calls.iter().filter(|call| call.done()) {
+            let Op::Hold(asked) = &call.op else { continue };
+            if let Some(key) = &call.key {
+                answered.insert((call.visitor, key), ());
+            }
+            self.holds.entry(&asked.hold).or_insert_with(|| HoldStory {
+                call,
+                asked,
+                stretches: Vec::new(),
+                seats: None,
+                touched_ms: f64::INFINITY,
+                dropped: false,
+                changes: Vec::new(),
+                drops: Vec::new(),
+                orders: Vec::new(),
+            });
+        }
+        for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
+            let Op::Hold(asked) = &call.op else { continue };
+            let known = call
+                .key
+                .as_ref()
+                .is_some_and(|key| answered.contains_key(&(call.visitor, key)));
+            if !known {
+                self.lost_holds.push((&asked.show, call.sent_ms));
+            }
+        }
+    }
+
+    fn tell(&mut self, call: &'a Call) {
+        match &call.op {
+            Op::Join {
+                holder: Some(holder),
+                ..
+            } => {
+                self.visitor_of_holder.entry(holder).or_insert(call.visitor);
+            }
+            Op::Change(change) => {
+                if let Some(hold) = self.holds.get_mut(&*change.hold) {
+                    hold.changes.push((call, change));
+                    hold.touched_ms = hold.touched_ms.min(call.sent_ms);
+                }
+            }
+            Op::Drop { hold } => {
+                if let Some(hold) = self.holds.get_mut(&**hold) {
+                    hold.drops.push(call);
+                    hold.dropped |= call.perhaps();
+                    hold.touched_ms = hold.touched_ms.min(call.sent_ms);
+                }
+            }
+            Op::Order(order) => {
+                if let Some(hold) = self.holds.get_mut(&*order.hold) {
+                    hold.orders.push((call, order));
+                    hold.touched_ms = hold.touched_ms.min(call.sent_ms);
+                }
+                if call.done() {
+                    self.order(&order.order, call.visitor)
+                        .made
+                        .push((call, order));
+                }
+            }
+            Op::Pay(pay) => self.order(&pay.order, call.visitor).pays.push((call, pay)),
+            Op::OrderRead(read) => {
+                let order = self.order(&read.order, call.visitor);
+                if call.done() {
+                    order.reads.push((call, read));
+                }
+            }
+            Op::Cancel { order } => self.order(order, call.visitor).cancels.push(call),
+            _ => {}
+        }
+    }
+
+    fn order(&mut self, id: &'a str, visitor: u64) -> &mut OrderStory<'a> {
+        self.orders.entry(id).or_insert_with(|| OrderStory {
+            visitor,
+            made: Vec::new(),
+            pays: Vec::new(),
+            reads: Vec::new(),
+            cancels: Vec::new(),
+        })
+    }
+
+    /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of its holder.
+    pub fn visitor_of(&self, order: &Order) -> Option<u64> {
+        let by_order = self
+            .orders
+            .get(order.order.as_str())
+            .map(|story| story.visitor);
+        let by_hold = || {
+            self.holds
+                .get(order.hold.as_str())
+                .map(|hold| hold.call.visitor)
+        };
+        let by_holder = || self.visitor_of_holder.get(order.visitor.as_str()).copied();
+        by_order.or_else(by_hold).or_else(by_holder)
+    }
+
+    /// Whether cells are more than seats: a train's seat may be sold once for each stretch, and the history does not
+    /// tell over which stretches a basket was taken.
+    pub fn has_legs(&self) -> bool {
+        self.dump
+            .orders
+            .iter()
+            .any(|order| order.cells.len() > order.labels.len())
+    }
+
+    /// Whether an order of the ledger is this run's.
+    pub fn of_this_run(&self, order: &Order) -> bool {
+        self.history
+            .run
+            .as_ref()
+            .is_some_and(|run| order.room == run.room && order.created_ms >= run.started_ms)
+    }
+}
+
+impl<'a> HoldStory<'a> {
+    /// Whether an order was made of it, or may have been.
+    pub fn ordered(&self) -> bool {
+        self.orders.iter().any(|(call, _)| call.perhaps())
+    }
+
+    /// Walks through its life.
+    fn live(&mut self) {
+        let mut seats: Option<Vec<&'a str>> =
+            Some(self.asked.seats.iter().map(|seat| &**seat).collect());
+        let mut from_ms = self.call.done_ms;
+        let ends = self
+            .drops
+            .iter()
+            .map(|call| call.sent_ms)
+            .fold(self.asked.expires_ms, f64::min);
+        for (call, change) in &self.changes {
+            // A change that was refused changed nothing, but it may only be called certain where none was under way.
+            if let Some(seats) = &seats {
+                self.stretches.push(Stretch {
+                    from_ms,
+                    until_ms: call.sent_ms.min(ends),
+                    seats: seats.clone(),
+                });
+            }
+            if call.done() {
+                seats = Some(change.seats.iter().map(|seat| &**seat).collect());
+            } else if call.perhaps() {
+                seats = None;
+            }
+            from_ms = call.done_ms;
+        }
+        if let Some(seats) = &seats {
+            self.stretches.push(Stretch {
+                from_ms,
+                until_ms: ends,
+                seats: seats.clone(),
+            });
+        }
+        self.stretches
+            .retain(|stretch| stretch.until_ms > stretch.from_ms);
+        self.seats = seats;
+    }
+}
+
+impl HoldStory<'_> {
+    /// When it may first have ended by its owner's doing: given back, or made an order.
+    pub fn ended_ms(&self) -> f64 {
+        let orders = self.orders.iter().map(|(call, _)| call.sent_ms);
+        let drops = self.drops.iter().map(|call| call.sent_ms);
+        orders.chain(drops).fold(f64::INFINITY, f64::min)
+    }
+}

@@ -1,0 +1,145 @@
+//! The command from outside: what it exits with, and what it says of files it cannot read.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const RUN: &str = r#"{"kind":"run","version":1,"started_ms":1,"planned":1,"room":"hall","room_doc":{"method":"fifo"}}"#;
+const DUMP: &str = r#"{"kind":"dump","version":1,"at_ms":9}
+{"kind":"show","show":"night","seats":1,"legs":1,"grace_s":5,"seats_per_visitor":4,"labels":["A-1"]}
+{"kind":"pending","seat_rows":null,"effects":0,"events":0}
+"#;
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(history: &str, dump: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("history"), history).expect("written");
+        std::fs::write(folder.path().join("dump"), dump).expect("written");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn verdict(&self, more: &[&str]) -> Output {
+        verdict(&self.path("history"), &self.path("dump"), more)
+    }
+}
+
+fn verdict(history: &Path, dump: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_loadtest"))
+        .arg("verdict")
+        .arg(history)
+        .arg("--ledger")
+        .arg(dump)
+        .args(more)
+        .output()
+        .expect("the program")
+}
+
+#[track_caller]
+fn check_unreadable(history: &str, dump: &str, told: &[&str]) {
+    let output = Files::new(history, dump).verdict(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for word in told {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+fn with(record: &str) -> String {
+    format!("{RUN}\n\n{record}\n")
+}
+
+#[test]
+fn a_whole_run_holds_and_says_what_was_judged() {
+    let ends = r#"{"kind":"end","visitor":0,"at_ms":5,"outcome":"gave_up"}
+{"kind":"finished","at_ms":6}"#;
+    let files = Files::new(&with(ends), DUMP);
+    let output = files.verdict(&[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("the verdict holds") && said.contains("one_owner"),
+        "{said}"
+    );
+    let json = files.verdict(&["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(
+        (&json["held"], &json["judged"]["records"]),
+        (&true.into(), &3.into())
+    );
+}
+
+#[test]
+fn an_empty_history_fails_instead_of_holding() {
+    let output = Files::new("", DUMP).verdict(&[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(99), "{said}");
+    assert!(said.contains("the history is empty"), "{said}");
+}
+
+#[test]
+fn a_bad_line_is_named_and_nothing_is_judged() {
+    check_unreadable(&with("{\"kind\":"), DUMP, &["history: line 3", "no record"]);
+    check_unreadable(
+        &with(r#"{"kind":"surprise"}"#),
+        DUMP,
+        &["line 3", "surprise"],
+    );
+    check_unreadable(
+        r#"{"kind":"settled","at_ms":1}"#,
+        DUMP,
+        &["line 1", "\"run\""],
+    );
+    let op = r#"{"kind":"call","visitor":0,"op":"fly","sent_ms":1,"status":200}"#;
+    check_unreadable(&with(op), DUMP, &["line 3", "fly"]);
+    let hold = r#"{"kind":"call","visitor":0,"op":"hold","sent_ms":1,"status":201,"show":"night","hold":"h","seats":[]}"#;
+    check_unreadable(&with(hold), DUMP, &["line 3", "expires_ms"]);
+    let cells = r#"{"kind":"snapshot","observer":"o","at_ms":1,"show":"night","version":"1","cells":9,"packed":"00"}"#;
+    check_unreadable(&with(cells), DUMP, &["line 3", "9 cells"]);
+}
+
+#[test]
+fn a_dump_that_was_cut_off_is_not_judged() {
+    let cut: Vec<_> = DUMP.lines().take(2).collect();
+    check_unreadable(&with(""), &cut.join("\n"), &["dump", "cut off"]);
+    check_unreadable(&with(""), "", &["dump", "cut off"]);
+    check_unreadable(
+        &with(""),
+        r#"{"kind":"dump","version":2,"at_ms":1}"#,
+        &["line 1", "version 2"],
+    );
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let files = Files::new(RUN, DUMP);
+    for (history, dump) in [("nowhere", "dump"), ("history", "nowhere")] {
+        let output = verdict(&files.path(history), &files.path(dump), &[]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere cannot be read"));
+    }
+    let output = files.verdict(&["--draw", "nowhere.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let none = Command::new(env!("CARGO_BIN_EXE_loadtest"))
+        .arg("verdict")
+        .output();
+    assert_eq!(none.expect("the program").status.code(), Some(2));
+}
+
+#[test]
+fn the_self_test_finds_everything_it_plants() {
+    let output = Command::new(env!("CARGO_BIN_EXE_loadtest"))
+        .args(["verdict", "--self-test"])
+        .output();
+    let output = output.expect("the program");
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}

@@ -18,9 +18,11 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::ledger::sqlite::Sqlite;
+use crate::load::Load;
 use crate::lobby::{Guard, Lobby};
 use crate::ops::Ops;
 use crate::promoter::Promoter;
+use crate::push::limit::Limit;
 use crate::push::personal::Personal;
 use crate::push::seats::Seats;
 use crate::push::socket::Push;
@@ -28,6 +30,7 @@ use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::MemoryStore;
 use crate::upstream::Core;
+use crate::upstream::health::Health;
 use crate::web::Web;
 use crate::{config, serve};
 
@@ -137,12 +140,14 @@ impl App {
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         let store = Arc::new(MemoryStore::new(Arc::clone(&ledger)));
         let (stop, stopping) = watch::channel(false);
+        let load = Load::start(Arc::clone(&ledger), stopping.clone());
         let parts = Parts {
             ledger,
             store,
             core: Arc::clone(&core),
             keyring,
             clock,
+            health: Health::new(load.clone()),
             stopping,
         };
         let rooms = Rooms::start(parts)
@@ -152,7 +157,7 @@ impl App {
             .await
             .map_err(|problem| anyhow!("{}", problem.detail))?;
         let metrics = recorder()?;
-        let handles = handles(config, &rooms, keys, &metrics);
+        let handles = handles(config, &rooms, keys, &metrics, &load);
         start_upkeep(handles.lobby.guard.clone(), metrics);
         Ok(Self {
             listener,
@@ -247,7 +252,13 @@ fn recorder() -> anyhow::Result<PrometheusHandle> {
 }
 
 /// Puts the handles together that the routes are served with.
-fn handles(config: &Config, rooms: &Rooms, keys: RoleKeys, metrics: &PrometheusHandle) -> Handles {
+fn handles(
+    config: &Config,
+    rooms: &Rooms,
+    keys: RoleKeys,
+    metrics: &PrometheusHandle,
+    load: &Load,
+) -> Handles {
     let web = Web::new(config.web());
     let personal = Personal::default();
     tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
@@ -256,13 +267,15 @@ fn handles(config: &Config, rooms: &Rooms, keys: RoleKeys, metrics: &PrometheusH
             rooms: rooms.clone(),
             web: web.clone(),
             guard: Guard::new(config.joins_per_s, config.joins_burst),
+            load: load.clone(),
             personal: personal.clone(),
         },
         push: Push {
             rooms: rooms.clone(),
             web,
-            seats: Seats::new(Arc::clone(rooms.core())),
+            seats: Seats::new(Arc::clone(rooms.core()), load.clone()),
             personal,
+            limit: Limit::new(config.sockets),
         },
         promoter: Promoter {
             rooms: rooms.clone(),

@@ -45,6 +45,8 @@ pub struct Config {
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
     pub joins_burst: NonZeroU32,
+    /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process may open. Default 15000.
+    pub sockets: usize,
     /// `FAIRGATE_PAYMENTS`: `none` or `sandbox`. Default `none`, in the demo `sandbox`.
     pub payments: Payments,
     /// `FAIRGATE_PROMOTER_KEY`: changes everything. Default none; the demo makes one.
@@ -89,6 +91,7 @@ const KNOBS: &[&str] = &[
     "trusted_hops",
     "joins_per_s",
     "joins_burst",
+    "sockets",
     "payments",
     "promoter_key",
     "viewer_key",
@@ -260,6 +263,9 @@ impl Reader {
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
+            sockets: self.take("sockets", 15_000, "a whole number above 0", |text| {
+                text.parse().ok().filter(|sockets| *sockets > 0)
+            }),
             payments: self.take(
                 "payments",
                 Payments::None,

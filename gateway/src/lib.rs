@@ -7,6 +7,7 @@ pub mod config;
 pub mod demo;
 pub mod draw;
 pub mod ledger;
+pub mod load;
 pub mod lobby;
 pub mod onsale;
 pub mod ops;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
@@ -15,6 +15,9 @@ use crate::room::Rooms;
 
 /// Longer than this, and the ledger counts as not answering.
 const LEDGER_MAX: Duration = Duration::from_secs(2);
+
+/// Whoever found this process not ready looks again after so many seconds.
+const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 
 /// The operators' handle.
 #[derive(Clone)]
@@ -73,15 +76,16 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    (
-        status,
-        Json(Ready {
-            ready,
-            reasons,
-            warnings: ops.warnings,
-        }),
-    )
-        .into_response()
+    let told = Json(Ready {
+        ready,
+        reasons,
+        warnings: ops.warnings,
+    });
+    if ready {
+        (status, told).into_response()
+    } else {
+        (status, [(header::RETRY_AFTER, READY_AGAIN_S)], told).into_response()
+    }
 }
 
 /// Figures for Prometheus
@@ -96,8 +100,11 @@ async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
         gauge("fairgate_room_waiting", tick.waiting);
         gauge("fairgate_room_released", tick.released);
         gauge("fairgate_room_inside", tick.counts.inside);
+        gauge("fairgate_room_inside_max", tick.inside_max);
         gauge("fairgate_room_sockets", room.hub().listeners() as u64);
     }
+    let reading = ops.rooms.health().read();
+    metrics::gauge!("fairgate_booking_p99_ms").set(reading.p99_ms.unwrap_or(0) as f64);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
         ops.metrics.render(),

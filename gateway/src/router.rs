@@ -73,6 +73,7 @@ pub fn build(handles: &Handles) -> Router {
             core,
             &handles.lobby.rooms,
             &handles.lobby.web,
+            &handles.lobby.load,
         ))
         .merge(pages::router(pages))
         .fallback(async move |uri: Uri| shown(test, &uri, Problem::not_found("page", uri.path())))

@@ -20,6 +20,8 @@ const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
+/// Only the organiser sets payments up, so asking more often would help nobody.
+const NOT_CONFIGURED_RETRY_S: u64 = 600;
 
 /// Until when the lock of an ordered hold stands.
 #[must_use]
@@ -219,4 +221,5 @@ fn not_configured() -> Problem {
         "Payments are not set up here",
         "This installation has no payment provider, so no order was made. Your seats are still held. The organiser sets FAIRGATE_PAYMENTS.",
     )
+    .retry_after(NOT_CONFIGURED_RETRY_S)
 }

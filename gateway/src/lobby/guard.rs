@@ -1,39 +1,70 @@
 //! Slows down a network that joins faster than people can. governor is named only here.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use booking::http::Problem;
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::clock::{Clock, DefaultClock, Reference};
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
 
+use crate::load::Appointments;
 use crate::web::Network;
 
 /// More networks than this are not told apart: the rest share one limit, so that memory stays bounded.
 const NETWORKS_MAX: usize = 100_000;
 
+type Keyed<C> =
+    RateLimiter<Network, DefaultKeyedStateStore<Network>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+type Direct<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
+
 /// The join limit; a cheap handle.
-#[derive(Clone)]
-pub struct Guard {
-    inner: Arc<Inner>,
+pub struct Guard<C: Clock = DefaultClock> {
+    inner: Arc<Inner<C>>,
 }
 
-struct Inner {
-    networks: DefaultKeyedRateLimiter<Network>,
-    overflow: DefaultDirectRateLimiter,
-    clock: DefaultClock,
+struct Inner<C: Clock> {
+    networks: Keyed<C>,
+    overflow: Direct<C>,
+    /// When those who were refused are expected back, by network: `None` for those that are not told apart.
+    away: Mutex<HashMap<Option<Network>, Appointments>>,
+    /// So many of them can be let in within one and the same second.
+    back_per_s: u64,
+    begun: C::Instant,
+    clock: C,
+}
+
+impl<C: Clock> Clone for Guard<C> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
+    }
 }
 
 impl Guard {
     /// Lets each network join `per_s` times a second, and `burst` times at once.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32) -> Self {
+        Self::with_clock(per_s, burst, DefaultClock::default())
+    }
+}
+
+impl<C: Clock + Clone> Guard<C> {
+    fn with_clock(per_s: NonZeroU32, burst: NonZeroU32, clock: C) -> Self {
         let quota = Quota::per_second(per_s).allow_burst(burst);
         Self {
             inner: Arc::new(Inner {
-                networks: RateLimiter::keyed(quota),
-                overflow: RateLimiter::direct(quota),
-                clock: DefaultClock::default(),
+                networks: RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock.clone()),
+                overflow: RateLimiter::direct_with_clock(quota, clock.clone()),
+                away: Mutex::default(),
+                back_per_s: u64::from(per_s.min(burst).get()),
+                begun: clock.now(),
+                clock,
             }),
         }
     }
@@ -41,23 +72,30 @@ impl Guard {
     /// Counts one join.
     ///
     /// # Errors
-    /// 429 `too_many_joins` with `Retry-After`.
+    /// 429 `too_many_joins` with `Retry-After`: each who is refused gets another time to come back, so that all of
+    /// them are let in when they do.
     pub fn admit(&self, network: Network) -> Result<(), Problem> {
-        let Inner {
-            networks,
-            overflow,
-            clock,
-        } = &*self.inner;
-        let crowded = networks.len() >= NETWORKS_MAX;
+        let inner = &*self.inner;
+        let crowded = inner.networks.len() >= NETWORKS_MAX;
         let refused = if crowded {
-            overflow.check().err()
+            inner.overflow.check().err()
         } else {
-            networks.check_key(&network).err()
+            inner.networks.check_key(&network).err()
         };
         let Some(until) = refused else {
             return Ok(());
         };
-        let wait_s = until.wait_time_from(clock.now()).as_secs() + 1;
+        let now = inner.clock.now();
+        let wait = self
+            .away()
+            .entry((!crowded).then_some(network))
+            .or_default()
+            .book(
+                inner.since_begun(now),
+                until.wait_time_from(now),
+                inner.back_per_s,
+            );
+        let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
         Err(Problem::new(
             429,
@@ -68,10 +106,25 @@ impl Guard {
         .retry_after(wait_s))
     }
 
+    fn away(&self) -> std::sync::MutexGuard<'_, HashMap<Option<Network>, Appointments>> {
+        self.inner
+            .away
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Forgets networks that are back at rest.
     pub fn evict(&self) {
         self.inner.networks.retain_recent();
         self.inner.networks.shrink_to_fit();
+        let now = self.inner.since_begun(self.inner.clock.now());
+        self.away().retain(|_, book| !book.is_over(now));
+    }
+}
+
+impl<C: Clock> Inner<C> {
+    fn since_begun(&self, now: C::Instant) -> Duration {
+        now.duration_since(self.begun).into()
     }
 }
 
@@ -85,6 +138,40 @@ mod tests {
             &axum::http::HeaderMap::new(),
             address.parse().expect("an address"),
         )
+    }
+
+    #[test]
+    fn whoever_comes_back_when_told_is_not_refused_again() {
+        use governor::clock::FakeRelativeClock;
+        for (per_s, burst) in [(100, 2000), (7, 3), (1, 1)] {
+            let clock = FakeRelativeClock::default();
+            let count = |n| NonZeroU32::new(n).expect("not zero");
+            let guard = Guard::with_clock(count(per_s), count(burst), clock.clone());
+            let one = network("10.0.0.1:1");
+            let crowd = burst + 15 * per_s;
+            let mut back: Vec<u64> = (0..crowd)
+                .filter_map(|_| guard.admit(one).err())
+                .map(|refused| {
+                    refused.document()["retry_after_s"]
+                        .as_u64()
+                        .expect("a time")
+                })
+                .collect();
+            assert_eq!(back.len() as u32, crowd - burst);
+            back.sort_unstable();
+            let mut second = 0;
+            for at in back {
+                clock.advance(Duration::from_secs(at - second));
+                second = at;
+                assert!(
+                    guard.admit(one).is_ok(),
+                    "{per_s}/s, told to come after {at} s"
+                );
+            }
+            clock.advance(Duration::from_secs(3600));
+            guard.evict();
+            assert!(guard.away().is_empty());
+        }
     }
 
     #[test]

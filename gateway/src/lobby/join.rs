@@ -66,6 +66,8 @@ impl Lobby {
         let holder = Holder::of_secret(&secret);
         if !self.has_place(room, holder, now).await? {
             check_phase(room, now)?;
+            // First: who is sent away for the load's sake has not used up its network's share.
+            self.load.admit_join()?;
             self.guard.admit(network)?;
         }
         // Also where there is a place already: another call of the same visitor may still be writing it.
@@ -86,6 +88,7 @@ impl Lobby {
             .await
             .map_err(|why| refused(&why))?;
         if place.fresh {
+            self.load.joined();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
         }
         if room.row().document.method == Method::Open {

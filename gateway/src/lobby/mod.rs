@@ -13,6 +13,7 @@ pub use guard::Guard;
 pub use join::{JoinBody, Joined};
 pub use rejoin::{Shown, recognise, required, shown};
 
+use crate::load::Load;
 use crate::push::personal::Personal;
 use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
 use crate::store::Place;
@@ -30,6 +31,8 @@ pub struct Lobby {
     pub web: Web,
     /// Limits joins by network.
     pub guard: Guard,
+    /// Sheds joins while this process is overloaded.
+    pub load: Load,
     /// Tells the sockets of whoever leaves.
     pub personal: Personal,
 }

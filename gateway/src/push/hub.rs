@@ -1,33 +1,80 @@
-//! Shared frames of one room: encoded once, cloned by reference to every socket.
+//! Shared frames of one room: encoded once, cloned by reference. What everybody must hear goes to everybody at once;
+//! how far the line has come goes to each socket as often as its nearness asks, and at once to whoever was called by it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::extract::ws::Utf8Bytes;
-use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
+use super::cadence::{SLOTS, wakes};
 use super::message::{Message, encode};
 use crate::room::{Phase, Room, RoomView, Tick};
 
-/// So many frames a slow socket may fall behind before it is brought up to date instead.
-const BACKLOG: usize = 64;
+/// So much news a socket may miss before it is brought up to date instead; the news is kept once for all.
+const BACKLOG: usize = 16;
+/// Nobody waits in a slot.
+const NOBODY: u64 = u64::MAX;
 
-/// What goes to every socket of a room.
+/// What goes to every socket of a room at once.
 #[derive(Debug, Clone)]
-pub enum Shared {
+pub enum News {
     /// The `room` frame, and the phase it tells of.
     Room(Utf8Bytes, Phase),
     /// The `draw` frame; with `true` ranks are known now.
     Draw(Utf8Bytes, bool),
-    /// The `line` frame, and the tick behind it.
-    Line(Utf8Bytes, Arc<Tick>),
+}
+
+/// The `line` frame, and the tick behind it.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The frame.
+    pub text: Utf8Bytes,
+    /// What it tells of.
+    pub tick: Arc<Tick>,
 }
 
 /// The sending half.
 #[derive(Debug)]
 pub struct Hub {
-    frames: broadcast::Sender<Shared>,
+    news: broadcast::Sender<News>,
+    slots: Vec<Slot>,
+    /// When this hub began, and how many seconds of it the slots have been woken for.
+    begun: Instant,
+    woken: Mutex<u64>,
     /// The phase that was told last, whoever told it: a change by hand is not told again by the clock.
     told: Mutex<Option<Phase>>,
+}
+
+/// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has a backlog of it.
+#[derive(Debug)]
+struct Slot {
+    line: watch::Sender<Option<Line>>,
+    /// The lowest rank in here that was not called when its socket was last awake.
+    nearest: AtomicU64,
+}
+
+/// What a listener hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// For everybody.
+    News(News),
+    /// The newest line: this slot was woken.
+    Line(Line),
+    /// More news was missed than is kept.
+    Missed,
+    /// The room has gone.
+    Gone,
+}
+
+/// One socket's ear on the hub.
+#[derive(Debug)]
+pub struct Listener {
+    news: broadcast::Receiver<News>,
+    line: watch::Receiver<Option<Line>>,
+    slot: usize,
 }
 
 impl Default for Hub {
@@ -40,22 +87,45 @@ impl Hub {
     /// A hub that nobody listens to yet.
     #[must_use]
     pub fn new() -> Self {
+        let slot = |_| Slot {
+            line: watch::channel(None).0,
+            nearest: AtomicU64::new(NOBODY),
+        };
         Self {
-            frames: broadcast::channel(BACKLOG).0,
+            news: broadcast::channel(BACKLOG).0,
+            slots: (0..SLOTS).map(slot).collect(),
+            begun: Instant::now(),
+            woken: Mutex::default(),
             told: Mutex::default(),
         }
     }
 
     /// Listens from now on.
     #[must_use]
-    pub fn listen(&self) -> broadcast::Receiver<Shared> {
-        self.frames.subscribe()
+    pub fn listen(&self) -> Listener {
+        Listener {
+            news: self.news.subscribe(),
+            line: self.slots[0].line.subscribe(),
+            slot: 0,
+        }
     }
 
     /// How many sockets listen.
     #[must_use]
     pub fn listeners(&self) -> usize {
-        self.frames.receiver_count()
+        self.news.receiver_count()
+    }
+
+    /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`. Whoever calls this reads
+    /// the room's tick afterwards: a line that came to `rank` in between woke nobody.
+    pub fn wake(&self, listener: &mut Listener, slot: usize, rank: Option<u64>) {
+        let at = &self.slots[slot];
+        if listener.slot != slot {
+            (listener.line, listener.slot) = (at.line.subscribe(), slot);
+        }
+        if let Some(rank) = rank {
+            at.nearest.fetch_min(rank, Ordering::SeqCst);
+        }
     }
 
     /// Tells of phase, message or settings.
@@ -75,7 +145,7 @@ impl Hub {
         if wanted(*told, phase) {
             *told = Some(phase);
             let view = RoomView::of(room, now);
-            self.send(Shared::Room(encode(&Message::Room(&view)), phase));
+            self.send(News::Room(encode(&Message::Room(&view)), phase));
         }
     }
 
@@ -84,7 +154,7 @@ impl Hub {
         let draw = room.draw();
         // Between the freeze and its root there is nothing to publish yet.
         if draw.row.sealed.is_some() {
-            self.send(Shared::Draw(
+            self.send(News::Draw(
                 encode(&Message::Draw(&draw.record)),
                 draw.ranked.is_some(),
             ));
@@ -92,17 +162,128 @@ impl Hub {
         }
     }
 
-    /// Tells how far the line has come.
+    /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and to those it called.
     pub fn line(&self, room: &Room, now: i64) {
-        if self.listeners() > 0 {
-            let tick = room.tick();
-            let frame = encode(&Message::line(&tick, room.row().document.per_s, now));
-            self.send(Shared::Line(frame, tick));
+        let tick = room.tick();
+        let text = || encode(&Message::line(&tick, room.row().document.per_s, now));
+        self.beat(self.begun.elapsed().as_secs(), &tick, text);
+    }
+
+    fn beat(&self, second: u64, tick: &Arc<Tick>, text: impl Fn() -> Utf8Bytes) {
+        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = std::mem::replace(&mut *woken, second);
+        let mut frame: Option<Line> = None;
+        for (slot, at) in self.slots.iter().enumerate() {
+            let called = at.nearest.load(Ordering::SeqCst) < tick.released;
+            if !(called || wakes(slot, after, second)) || at.line.receiver_count() == 0 {
+                continue;
+            }
+            // Before it is sent: whoever is woken by it says anew what it waits for.
+            at.nearest.store(NOBODY, Ordering::SeqCst);
+            let line = frame.get_or_insert_with(|| Line {
+                text: text(),
+                tick: Arc::clone(tick),
+            });
+            at.line.send_replace(Some(line.clone()));
         }
     }
 
-    fn send(&self, frame: Shared) {
+    fn send(&self, news: News) {
         // Without listeners there is nobody to tell.
-        let _ = self.frames.send(frame);
+        let _ = self.news.send(news);
+    }
+}
+
+impl Listener {
+    /// The next thing to hear. News only where `with_news`: a socket that cannot pass it on leaves it where it is, once
+    /// for all.
+    pub async fn next(&mut self, with_news: bool) -> Heard {
+        loop {
+            tokio::select! {
+                news = self.news.recv(), if with_news => return match news {
+                    Ok(news) => Heard::News(news),
+                    Err(RecvError::Lagged(_)) => Heard::Missed,
+                    Err(RecvError::Closed) => Heard::Gone,
+                },
+                changed = self.line.changed() => {
+                    if changed.is_err() {
+                        return Heard::Gone;
+                    }
+                    if let Some(line) = self.line.borrow_and_update().clone() {
+                        return Heard::Line(line);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forgets the news that was not heard yet; whether there was any.
+    pub fn skip_news(&mut self) -> bool {
+        let missed = !self.news.is_empty();
+        if missed {
+            self.news = self.news.resubscribe();
+        }
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn tick(released: u64) -> Arc<Tick> {
+        Arc::new(Tick {
+            released,
+            ..Tick::default()
+        })
+    }
+
+    fn heard(listener: &mut Listener) -> Option<u64> {
+        match listener.next(true).now_or_never() {
+            Some(Heard::Line(line)) => Some(line.tick.released),
+            Some(other) => panic!("{other:?}"),
+            None => None,
+        }
+    }
+
+    #[test]
+    fn whoever_is_called_is_woken_at_once_and_those_who_are_not_sleep_on() {
+        let hub = Hub::new();
+        let slots = [SLOTS - 1, SLOTS - 2];
+        let mut listeners = [hub.listen(), hub.listen()];
+        for (listener, (slot, rank)) in listeners.iter_mut().zip(slots.into_iter().zip([500, 900]))
+        {
+            hub.wake(listener, slot, Some(rank));
+        }
+        let encoded = std::cell::Cell::new(0);
+        let mut beat = |released| {
+            hub.beat(0, &tick(released), || {
+                encoded.set(encoded.get() + 1);
+                Utf8Bytes::from_static("line")
+            });
+            let [near, far] = &mut listeners;
+            (heard(near), heard(far))
+        };
+        assert_eq!(beat(500), (None, None));
+        assert_eq!(beat(501), (Some(501), None));
+        assert_eq!(
+            beat(502),
+            (None, None),
+            "it was told, and did not ask again"
+        );
+        assert_eq!(beat(2000), (None, Some(2000)));
+        assert_eq!(encoded.get(), 2, "a frame that nobody needs is not written");
+    }
+
+    #[test]
+    fn a_listener_that_slept_hears_the_newest_line_and_no_backlog() {
+        let hub = Hub::new();
+        let mut listener = hub.listen();
+        for second in 1..100 {
+            hub.beat(second, &tick(second), || Utf8Bytes::from_static("line"));
+        }
+        assert_eq!(heard(&mut listener), Some(99));
+        assert_eq!(heard(&mut listener), None);
     }
 }

@@ -1,4 +1,5 @@
-//! The seats of watched shows: one reader a show keeps the picture and sends every change once, to all.
+//! The seats of watched shows: one reader a show keeps the picture, and every watcher fetches what it has not seen yet
+//! when it is able to send it. Nothing is queued for anybody: who comes late gets one longer delta, or a snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,16 +7,20 @@ use std::time::Duration;
 
 use booking::http::Problem;
 use bytes::Bytes;
-use tokio::sync::broadcast;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::watch;
 
 use super::frame;
+use super::history::History;
+use crate::load::{Level, Load};
 use crate::upstream::{Changes, Core, Snapshot};
 
 /// How often changes are read and sent.
-const EVERY: Duration = Duration::from_millis(200);
-/// So many deltas a slow socket may fall behind before it gets a snapshot instead.
-const BACKLOG: usize = 32;
+const EVERY: Duration = Duration::from_millis(250);
+/// And how often under load.
+const EVERY_UNDER_LOAD: Duration = Duration::from_secs(1);
+
+/// A delta is shorter than a snapshot, or shorter than this: tiny shows have deltas, too.
+const DELTA_LEN_MIN: usize = 256;
 
 /// Watched shows; a cheap handle.
 #[derive(Clone)]
@@ -25,12 +30,21 @@ pub struct Seats {
 
 struct Inner {
     core: Arc<dyn Core>,
+    load: Load,
     shows: Mutex<HashMap<String, Arc<Watched>>>,
 }
 
 struct Watched {
-    picture: Mutex<Picture>,
-    frames: broadcast::Sender<Bytes>,
+    shown: Mutex<Shown>,
+    version: watch::Sender<u64>,
+}
+
+/// What watchers are shown.
+struct Shown {
+    picture: Picture,
+    history: History,
+    /// The picture's frame, once somebody asked for it.
+    snapshot: Option<Bytes>,
 }
 
 struct Picture {
@@ -42,28 +56,31 @@ struct Picture {
 /// One socket's view of one show.
 pub struct Watch {
     watched: Arc<Watched>,
-    frames: broadcast::Receiver<Bytes>,
+    version: watch::Receiver<u64>,
+    /// The version that the client has; `None` where it needs a snapshot.
+    have: Option<u64>,
 }
 
 impl Seats {
-    /// Watches over that core.
+    /// Watches over that core, as often as the load allows.
     #[must_use]
-    pub fn new(core: Arc<dyn Core>) -> Self {
+    pub fn new(core: Arc<dyn Core>, load: Load) -> Self {
         Self {
             inner: Arc::new(Inner {
                 core,
+                load,
                 shows: Mutex::default(),
             }),
         }
     }
 
-    /// Begins to watch a show; gives the snapshot to start from. `None` where there is no such show.
+    /// Begins to watch a show; the first frame is a snapshot. `None` where there is no such show.
     ///
     /// # Errors
     /// Where booking does not answer.
-    pub async fn watch(&self, show: &str) -> Result<Option<(Watch, Bytes)>, Problem> {
+    pub async fn watch(&self, show: &str) -> Result<Option<Watch>, Problem> {
         if let Some(watched) = self.shows().get(show) {
-            return Ok(Some(watched.join()));
+            return Ok(Some(Watch::of(watched)));
         }
         let Some(snapshot) = self.inner.core.snapshot(show).await? else {
             return Ok(None);
@@ -71,17 +88,21 @@ impl Seats {
         let mut shows = self.shows();
         // Two sockets may have asked at once; the first one's reader serves both.
         if let Some(watched) = shows.get(show) {
-            return Ok(Some(watched.join()));
+            return Ok(Some(Watch::of(watched)));
         }
         let watched = Arc::new(Watched {
-            picture: Mutex::new(Picture::of(snapshot)),
-            frames: broadcast::channel(BACKLOG).0,
+            version: watch::channel(snapshot.version).0,
+            shown: Mutex::new(Shown {
+                picture: Picture::of(snapshot),
+                history: History::default(),
+                snapshot: None,
+            }),
         });
-        let joined = watched.join();
+        let first = Watch::of(&watched);
         shows.insert(show.to_owned(), Arc::clone(&watched));
         drop(shows);
         tokio::spawn(read(self.clone(), show.to_owned(), watched));
-        Ok(Some(joined))
+        Ok(Some(first))
     }
 
     fn shows(&self) -> MutexGuard<'_, HashMap<String, Arc<Watched>>> {
@@ -94,7 +115,7 @@ impl Seats {
     /// Takes an unwatched show off the list; `false` where somebody came in the meantime.
     fn give_up(&self, show: &str, watched: &Watched) -> bool {
         let mut shows = self.shows();
-        let unwatched = watched.frames.receiver_count() == 0;
+        let unwatched = watched.version.receiver_count() == 0;
         if unwatched {
             shows.remove(show);
         }
@@ -102,13 +123,20 @@ impl Seats {
     }
 }
 
+/// How often deltas are sent at a level of load.
+fn every(level: Level) -> Duration {
+    if level < Level::Deltas {
+        EVERY
+    } else {
+        EVERY_UNDER_LOAD
+    }
+}
+
 /// Reads one show until nobody watches it.
 async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
-    let mut beat = interval(EVERY);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        beat.tick().await;
-        if watched.frames.receiver_count() == 0 && seats.give_up(&show, &watched) {
+        tokio::time::sleep(every(seats.inner.load.level())).await;
+        if watched.version.receiver_count() == 0 && seats.give_up(&show, &watched) {
             return;
         }
         if let Err(problem) = watched.refresh(&*seats.inner.core, &show).await {
@@ -123,43 +151,62 @@ async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
 
 impl Watched {
     async fn refresh(&self, core: &dyn Core, show: &str) -> Result<(), Problem> {
-        let since = self.picture().version;
-        match core.changes(show, since).await? {
-            Changes::None => {}
+        let since = self.shown().picture.version;
+        let version = match core.changes(show, since).await? {
+            Changes::None => return Ok(()),
             Changes::Delta { from, to, cells } => {
-                let mut picture = self.picture();
-                for (index, state) in &cells {
-                    frame::set(&mut picture.packed, *index, *state);
-                }
-                picture.version = to;
-                // Sent under the picture's lock: whoever joins has either the old picture and this frame, or the new one.
-                let _ = self.frames.send(frame::delta(from, to, &cells));
+                self.shown().change(from, to, cells);
+                to
             }
             Changes::Gap => {
-                if let Some(snapshot) = core.snapshot(show).await? {
-                    let mut picture = self.picture();
-                    *picture = Picture::of(snapshot);
-                    let _ = self.frames.send(picture.frame());
-                }
+                let Some(snapshot) = core.snapshot(show).await? else {
+                    return Ok(());
+                };
+                let version = snapshot.version;
+                *self.shown() = Shown {
+                    picture: Picture::of(snapshot),
+                    history: History::default(),
+                    snapshot: None,
+                };
+                version
             }
-        }
+        };
+        self.version.send_replace(version);
         Ok(())
     }
 
-    fn join(self: &Arc<Self>) -> (Watch, Bytes) {
-        let picture = self.picture();
-        let frames = self.frames.subscribe();
-        (
-            Watch {
-                watched: Arc::clone(self),
-                frames,
-            },
-            picture.frame(),
-        )
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    fn change(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
+        for (index, state) in &cells {
+            frame::set(&mut self.picture.packed, *index, *state);
+        }
+        self.picture.version = to;
+        self.snapshot = None;
+        self.history.add(from, to, cells);
     }
 
-    fn picture(&self) -> MutexGuard<'_, Picture> {
-        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What brings a client that has this version up to date, or `None` where it is.
+    fn since(&mut self, have: Option<u64>) -> Option<Bytes> {
+        let Picture {
+            version,
+            cells,
+            packed,
+        } = &self.picture;
+        if have == Some(*version) {
+            return None;
+        }
+        let snapshot_len = (packed.len() + 13).max(DELTA_LEN_MIN);
+        let delta = have.and_then(|have| self.history.since(have, snapshot_len));
+        Some(delta.unwrap_or_else(|| {
+            self.snapshot
+                .get_or_insert_with(|| frame::snapshot(*version, *cells, packed))
+                .clone()
+        }))
     }
 }
 
@@ -171,26 +218,98 @@ impl Picture {
             packed: snapshot.packed.into(),
         }
     }
-
-    fn frame(&self) -> Bytes {
-        frame::snapshot(self.version, self.cells, &self.packed)
-    }
 }
 
 impl Watch {
-    /// The next frame; a socket that fell behind gets a snapshot in place of what it missed.
-    pub async fn next(&mut self) -> Option<Bytes> {
-        match self.frames.recv().await {
-            Ok(frame) => Some(frame),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(self.resync()),
-            Err(broadcast::error::RecvError::Closed) => None,
+    fn of(watched: &Arc<Watched>) -> Self {
+        Self {
+            watched: Arc::clone(watched),
+            version: watched.version.subscribe(),
+            have: None,
         }
     }
 
-    /// A fresh snapshot; frames from now on follow it.
-    pub fn resync(&mut self) -> Bytes {
-        let (fresh, snapshot) = self.watched.join();
-        *self = fresh;
-        snapshot
+    /// The next frame: a snapshot first, then what has changed since the frame before. `None` where the show has gone.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            self.version.mark_unchanged();
+            if let Some(frame) = self.fetch() {
+                return Some(frame);
+            }
+            self.version.changed().await.ok()?;
+        }
+    }
+
+    fn fetch(&mut self) -> Option<Bytes> {
+        let mut shown = self.watched.shown();
+        let frame = shown.since(self.have)?;
+        self.have = Some(shown.picture.version);
+        Some(frame)
+    }
+
+    /// The next frame is a snapshot.
+    pub fn resync(&mut self) {
+        self.have = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown() -> Shown {
+        Shown {
+            picture: Picture {
+                version: 7,
+                cells: 2000,
+                packed: vec![0; 500],
+            },
+            history: History::default(),
+            snapshot: None,
+        }
+    }
+
+    #[test]
+    fn a_watcher_that_comes_late_gets_one_delta_or_a_snapshot_whichever_is_shorter() {
+        let mut shown = shown();
+        assert_eq!(shown.since(Some(7)), None);
+        for version in 7..10 {
+            shown.change(version, version + 1, vec![(version as u32, 2)]);
+        }
+        assert_eq!(
+            shown.since(Some(7)),
+            Some(frame::delta(7, 10, &[(7, 2), (8, 2), (9, 2)]))
+        );
+        let snapshot = shown.since(None).expect("a snapshot");
+        assert_eq!(snapshot[0], 1);
+        let many: Vec<_> = (0..2000).map(|cell| (cell, 1)).collect();
+        shown.change(10, 11, many);
+        assert_eq!(shown.since(Some(7)).expect("a frame")[0], 1);
+        assert_eq!(shown.since(Some(10)).expect("a frame")[0], 1);
+    }
+
+    #[test]
+    fn a_snapshot_is_made_once_for_all_and_shows_the_newest_state() {
+        let mut shown = shown();
+        shown.change(7, 8, vec![(0, 3)]);
+        let (one, other) = (shown.since(None), shown.since(Some(1)));
+        assert_eq!(one, other);
+        assert_eq!(
+            one.as_ref().map(|frame| frame.as_ptr()),
+            other.as_ref().map(|frame| frame.as_ptr())
+        );
+        assert_eq!(one.expect("a frame")[13], 3);
+    }
+
+    #[test]
+    fn deltas_come_four_times_a_second_and_under_load_once() {
+        for (level, ms) in [
+            (Level::Calm, 250),
+            (Level::Joins, 250),
+            (Level::Deltas, 1000),
+            (Level::Holds, 1000),
+        ] {
+            assert_eq!(every(level).as_millis(), ms, "{level:?}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
 //! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -10,20 +12,31 @@ use booking::door::keys::bearer;
 use booking::door::visitor::{pass_invalid, waiting_room};
 use booking::http::Problem;
 
-use crate::room::Rooms;
-use crate::web::{Web, cookie, pass_cookie};
+use crate::admission::estimate::Wait;
+use crate::admission::state::{PlaceState, PlaceView, describe};
+use crate::load::Load;
+use crate::lobby::recognise;
+use crate::room::{self, Phase, Room, Rooms};
+use crate::web::{Web, cookie, pass_cookie, place_cookie};
+
+/// Nobody is told to come back later than this: things change.
+const BACK_MAX_S: u64 = 3600;
+/// When to look again where nothing is known of the wait.
+const BACK_UNKNOWN_S: u64 = 60;
 
 #[derive(Clone)]
 struct Door {
     rooms: Rooms,
     web: Web,
+    load: Load,
 }
 
 /// Puts the door in front of booking's routes.
-pub fn layer(booking: Router, rooms: &Rooms, web: &Web) -> Router {
+pub fn layer(booking: Router, rooms: &Rooms, web: &Web, load: &Load) -> Router {
     let door = Door {
         rooms: rooms.clone(),
         web: web.clone(),
+        load: load.clone(),
     };
     booking.layer(from_fn_with_state(door, guard))
 }
@@ -31,23 +44,54 @@ pub fn layer(booking: Router, rooms: &Rooms, web: &Web) -> Router {
 async fn guard(State(door): State<Door>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.rooms.core().room_of(show));
     if let Some(room) = room
-        && let Err(problem) = door.admit(&mut request, &room)
+        && let Err(problem) = door.admit(&mut request, &room).await
     {
         return problem.into_response();
     }
-    next.run(request).await
+    let changes = !request.method().is_safe();
+    let asked = Instant::now();
+    let answer = next.run(request).await;
+    // Reads are answered from memory and would hide what booking needs for a hold or an order.
+    if changes {
+        let failed = answer.status().is_server_error();
+        door.rooms.health().record(asked.elapsed(), failed);
+    }
+    answer
 }
 
 impl Door {
     /// Turns away who has no pass, or none of ours; booking looks at room and time, again by itself.
-    fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
+    async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         if bearer(request.headers()).is_none() {
             self.lift_cookie(request, room)?;
         }
-        if takes_seats(request) {
-            self.check_pass(request.headers(), room)?;
+        if !takes_seats(request) {
+            return Ok(());
         }
-        Ok(())
+        let Some(pass) = bearer(request.headers()) else {
+            let back_s = self.back_in_s(request.headers(), room).await;
+            return Err(waiting_room(room).retry_after(back_s));
+        };
+        self.check_pass(pass, room)?;
+        // Last: who has no pass is told of the room, and not of the load.
+        self.load.admit_hold()
+    }
+
+    /// Seconds until whoever sends this is likely to be let in.
+    async fn back_in_s(&self, headers: &HeaderMap, room: &str) -> u64 {
+        let Ok(room) = self.rooms.get(room) else {
+            return BACK_UNKNOWN_S;
+        };
+        let now = self.rooms.now();
+        let place = match cookie(headers, &place_cookie(room.id())) {
+            Some(jwt) => recognise(&self.rooms, &room, jwt, now).await.ok(),
+            None => None,
+        };
+        let back_s = match place {
+            Some(place) => own_wait_s(&describe(&room, &place, now)),
+            None => newcomers_wait_s(&room, now),
+        };
+        back_s.clamp(1, BACK_MAX_S)
     }
 
     /// A cookie travels by itself, so on a call that changes something it counts only from our own pages.
@@ -65,8 +109,7 @@ impl Door {
         Ok(())
     }
 
-    fn check_pass(&self, headers: &HeaderMap, room: &str) -> Result<(), Problem> {
-        let pass = bearer(headers).ok_or_else(|| waiting_room(room))?;
+    fn check_pass(&self, pass: &str, room: &str) -> Result<(), Problem> {
         let verified = self
             .rooms
             .keyring()
@@ -75,6 +118,41 @@ impl Door {
         verified
             .map(drop)
             .map_err(|error| pass_invalid(&error, room))
+    }
+}
+
+/// How long a place waits for its turn.
+fn own_wait_s(place: &PlaceView) -> u64 {
+    match (place.state, place.wait.p50_s) {
+        (PlaceState::Waiting, Some(wait_s)) => wait_s.ceil() as u64,
+        (PlaceState::Waiting, None) => BACK_UNKNOWN_S.min(place.refresh_s.max(5)),
+        // The pass is there to be claimed, or was.
+        (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => 1,
+        (PlaceState::Closed, _) => BACK_MAX_S,
+    }
+}
+
+/// How long somebody waits who joins now.
+fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
+    let (row, tick) = (room.row(), room.tick());
+    let document = &row.document;
+    let until = |at: i64| u64::try_from(at.saturating_sub(now).div_euclid(1000) + 1).unwrap_or(1);
+    match room.phase(now) {
+        Phase::Scheduled => until(document.opens_at),
+        Phase::Prequeue | Phase::Drawing => until(document.draw_at),
+        Phase::Selling if row.facts.paused => BACK_UNKNOWN_S,
+        Phase::Selling
+            if document.method == room::Method::Open && tick.counts.inside < tick.inside_max =>
+        {
+            1
+        }
+        Phase::Selling => {
+            let wait = Wait::at_rates((tick.waiting + 1) as f64, tick.rates);
+            wait.p50_s
+                .map_or(BACK_UNKNOWN_S, |wait_s| wait_s.ceil() as u64)
+        }
+        Phase::SoldOut => BACK_UNKNOWN_S,
+        Phase::Closed => BACK_MAX_S,
     }
 }
 

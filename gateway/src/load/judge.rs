@@ -1,0 +1,170 @@
+//! From what was measured to what is shed: pure, up after a second of it, down step by step after three calm ones.
+
+use std::time::{Duration, Instant};
+
+/// What is shed, each level with all before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Nothing.
+    #[default]
+    Calm,
+    /// New joins.
+    Joins,
+    /// And seats' deltas come once a second.
+    Deltas,
+    /// And new holds.
+    Holds,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// How late timers ran, 99th percentile, milliseconds.
+    pub lag_p99_ms: u64,
+    /// How long a write waits for the ledger, milliseconds.
+    pub ledger_ms: u64,
+}
+
+/// From here on each level sheds: what a person notices, what a page stumbles over, what a call times out by.
+const LAG_MS: [u64; 3] = [150, 300, 600];
+const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
+/// One stall is no overload: a level is taken when it was called for this long.
+const RISE_AFTER: Duration = Duration::from_secs(1);
+/// A level is given up when everything was under half of its limits for this long.
+pub(super) const FALL_AFTER: Duration = Duration::from_secs(3);
+
+/// Remembers the present level, and since when it should be another.
+#[derive(Debug, Default)]
+pub struct Judge {
+    level: Level,
+    over_since: Option<Instant>,
+    under_since: Option<Instant>,
+}
+
+impl Level {
+    pub(super) fn of(level: u8) -> Self {
+        [Self::Calm, Self::Joins, Self::Deltas]
+            .into_iter()
+            .find(|one| *one as u8 == level)
+            .unwrap_or(Self::Holds)
+    }
+
+    /// The highest level that the figures call for, where limits count by `percent`.
+    fn called_for(measured: Measured, percent: u64) -> Self {
+        let over = |value: u64, limits: [u64; 3]| {
+            limits
+                .iter()
+                .take_while(|limit| value * 100 >= **limit * percent)
+                .count()
+        };
+        let highest = over(measured.lag_p99_ms, LAG_MS).max(over(measured.ledger_ms, LEDGER_MS));
+        Self::of(u8::try_from(highest).unwrap_or(u8::MAX))
+    }
+}
+
+impl Judge {
+    /// The level at `now`.
+    pub fn level(&mut self, measured: Measured, now: Instant) -> Level {
+        let wanted = Level::called_for(measured, 100);
+        let kept = Level::called_for(measured, 50);
+        self.over_since = (wanted > self.level).then(|| self.over_since.unwrap_or(now));
+        self.under_since = (kept < self.level).then(|| self.under_since.unwrap_or(now));
+        let lasted = |since: Option<Instant>, long: Duration| {
+            since.is_some_and(|since| now.saturating_duration_since(since) >= long)
+        };
+        if lasted(self.over_since, RISE_AFTER) {
+            (self.level, self.over_since) = (wanted, None);
+        } else if lasted(self.under_since, FALL_AFTER) {
+            self.level = Level::of((self.level as u8).saturating_sub(1));
+            self.under_since = None;
+        }
+        self.level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Level::{Calm, Deltas, Holds, Joins};
+
+    /// Feeds figures, one for every tenth of a second, and gives the level after each.
+    fn run(lags: &[u64]) -> Vec<Level> {
+        let (mut judge, begin) = (Judge::default(), Instant::now());
+        let beats = (0..).map(|beat| begin + Duration::from_millis(100) * beat);
+        beats
+            .zip(lags)
+            .map(|(now, lag_p99_ms)| {
+                let measured = Measured {
+                    lag_p99_ms: *lag_p99_ms,
+                    ledger_ms: 0,
+                };
+                judge.level(measured, now)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_level_has_its_limits_whichever_figure_reaches_them() {
+        for (lag_p99_ms, ledger_ms, expected) in [
+            (0, 0, Calm),
+            (149, 499, Calm),
+            (150, 0, Joins),
+            (0, 500, Joins),
+            (300, 0, Deltas),
+            (600, 0, Holds),
+            (20, 4_000, Holds),
+            (u64::MAX / 200, 0, Holds),
+        ] {
+            let measured = Measured {
+                lag_p99_ms,
+                ledger_ms,
+            };
+            assert_eq!(
+                Level::called_for(measured, 100),
+                expected,
+                "{lag_p99_ms} {ledger_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_stall_shorter_than_a_second_sheds_nothing() {
+        assert!(
+            run(&[[700; 9].as_slice(), &[0; 5], &[700; 9]].concat())
+                .iter()
+                .all(|level| *level == Calm)
+        );
+    }
+
+    #[test]
+    fn overload_sheds_after_a_second_and_is_given_up_step_by_step() {
+        let levels = run(&[[700; 11].as_slice(), &[0; 100]].concat());
+        assert_eq!((levels[9], levels[10]), (Calm, Holds));
+        let order: Vec<_> = levels
+            .windows(2)
+            .filter(|pair| pair[0] != pair[1])
+            .collect();
+        assert_eq!(
+            order,
+            [
+                [Calm, Holds],
+                [Holds, Deltas],
+                [Deltas, Joins],
+                [Joins, Calm]
+            ]
+        );
+        assert_eq!(
+            levels[10 + 30],
+            Holds,
+            "three calm seconds are not over yet"
+        );
+    }
+
+    #[test]
+    fn a_load_that_hovers_under_its_limit_keeps_its_level() {
+        let levels = run(&[[200; 11].as_slice(), &[100; 100]].concat());
+        assert_eq!(levels[10..].iter().max(), Some(&Joins));
+        assert!(levels[10..].iter().all(|level| *level == Joins));
+    }
+}

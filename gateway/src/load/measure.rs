@@ -1,0 +1,58 @@
+//! The latest samples of a few seconds, and their 99th percentile.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// So long a sample counts.
+const KEEP: Duration = Duration::from_secs(3);
+
+/// A sliding window.
+#[derive(Debug, Default)]
+pub struct Window {
+    samples: VecDeque<(Instant, u64)>,
+}
+
+impl Window {
+    /// Adds a sample, and forgets those that are too old.
+    pub fn add(&mut self, now: Instant, value: u64) {
+        self.samples.push_back((now, value));
+        let stale = |at: Instant| now.saturating_duration_since(at) > KEEP;
+        while self.samples.front().is_some_and(|(at, _)| stale(*at)) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// The value that 99 in a hundred do not exceed; 0 where there is none.
+    #[must_use]
+    pub fn p99(&self) -> u64 {
+        let mut values: Vec<u64> = self.samples.iter().map(|(_, value)| *value).collect();
+        let Some(last) = values.len().checked_sub(1) else {
+            return 0;
+        };
+        let at = (values.len() * 99)
+            .div_ceil(100)
+            .saturating_sub(1)
+            .min(last);
+        *values.select_nth_unstable(at).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_p99_passes_over_one_in_a_hundred_and_forgets_what_is_old() {
+        let (mut window, begin) = (Window::default(), Instant::now());
+        assert_eq!(window.p99(), 0);
+        for sample in 0..200_u32 {
+            let late = if sample % 100 == 0 { 900 } else { 3 };
+            window.add(begin + Duration::from_millis(10) * sample, late);
+        }
+        assert_eq!(window.p99(), 3);
+        window.add(begin + Duration::from_secs(2), 900);
+        assert_eq!(window.p99(), 900, "three in two hundred are more than one");
+        window.add(begin + Duration::from_secs(9), 1);
+        assert_eq!(window.p99(), 1);
+    }
+}

@@ -1,0 +1,254 @@
+//! How loaded this process is, and what it sheds for it: new joins first, then the cadence of deltas, then new holds.
+//! Payments, webhooks, claims and reads of own orders are never shed.
+
+mod appointments;
+mod judge;
+mod measure;
+mod probe;
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use booking::http::Problem;
+use rand::RngExt;
+use tokio::sync::watch;
+
+pub use appointments::Appointments;
+pub use judge::{Judge, Level, Measured};
+pub use measure::Window;
+
+use crate::ledger::Ledger;
+
+/// Joins a second that this process is trusted with before it has measured any.
+const DRAIN_PER_S_MIN: u64 = 50;
+/// Of the fastest second lately, so much is believed a second later (in thousandths).
+const DRAIN_FADE: u64 = 980;
+/// Beyond the time that a level takes to be given up, so that whoever comes back finds it given up.
+const BACK_MARGIN: Duration = Duration::from_secs(1);
+
+/// The load of this process; a cheap handle.
+#[derive(Clone)]
+pub struct Load {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    begun: Instant,
+    level: AtomicU8,
+    lag_p99_ms: AtomicU64,
+    ledger_ms: AtomicU64,
+    /// Joins since the last second, and the fastest second lately.
+    joins: AtomicU64,
+    drain_per_s: AtomicU64,
+    /// When those who were sent away are expected back.
+    joiners: Mutex<Appointments>,
+    holders: Mutex<Appointments>,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                begun: Instant::now(),
+                level: AtomicU8::new(Level::Calm as u8),
+                lag_p99_ms: AtomicU64::new(0),
+                ledger_ms: AtomicU64::new(0),
+                joins: AtomicU64::new(0),
+                drain_per_s: AtomicU64::new(DRAIN_PER_S_MIN),
+                joiners: Mutex::default(),
+                holders: Mutex::default(),
+            }),
+        }
+    }
+}
+
+impl Load {
+    /// Starts to measure this runtime and the ledger's writer, until the process drains.
+    pub fn start(ledger: Arc<dyn Ledger>, mut stopping: watch::Receiver<bool>) -> Self {
+        let load = Self::default();
+        let probes = {
+            let load = load.clone();
+            async move { tokio::join!(probe::lag(load.clone()), probe::ledger(load, ledger)) }
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = probes => {}
+                () = crate::web::stopped(&mut stopping) => {}
+            }
+        });
+        load
+    }
+
+    /// What is shed now.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        Level::of(self.inner.level.load(Ordering::Relaxed))
+    }
+
+    /// How late this runtime runs what is due: of a hundred timers lately, the latest but one, in milliseconds.
+    #[must_use]
+    pub fn lag_p99_ms(&self) -> u64 {
+        self.inner.lag_p99_ms.load(Ordering::Relaxed)
+    }
+
+    /// How long a write waits for the ledger, milliseconds.
+    #[must_use]
+    pub fn ledger_ms(&self) -> u64 {
+        self.inner.ledger_ms.load(Ordering::Relaxed)
+    }
+
+    /// Lets a new join through, or says when to come back.
+    ///
+    /// # Errors
+    /// 429 `too_many_joins` with `Retry-After`.
+    pub fn admit_join(&self) -> Result<(), Problem> {
+        if self.level() < Level::Joins {
+            return Ok(());
+        }
+        metrics::counter!("fairgate_shed_total", "what" => "joins").increment(1);
+        let wait_s = self.back_in(&self.inner.joiners, Level::Joins);
+        Err(Problem::new(
+            429,
+            "too_many_joins",
+            "So many people join that new places must wait a moment",
+            format!("You have no place yet, and nobody has lost one. Come back in {wait_s} s: until the draw it does not matter who joins first, and after it a place is given as soon as you are back."),
+        )
+        .with("reason", "overload")
+        .retry_after(wait_s))
+    }
+
+    /// Counts a join that was carried out: so much this process can take.
+    pub fn joined(&self) {
+        self.inner.joins.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets a new hold through, or says when to come back.
+    ///
+    /// # Errors
+    /// 503 `busy` with `Retry-After`.
+    pub fn admit_hold(&self) -> Result<(), Problem> {
+        if self.level() < Level::Holds {
+            return Ok(());
+        }
+        metrics::counter!("fairgate_shed_total", "what" => "holds").increment(1);
+        let wait_s = self.back_in(&self.inner.holders, Level::Holds);
+        Err(Problem::new(
+            503,
+            "busy",
+            "So much is being bought that new seats must wait a moment",
+            format!("No seats were held, and nothing of yours was changed: what you hold already stays held and can be paid as usual. Try again in {wait_s} s."),
+        )
+        .retry_after(wait_s))
+    }
+
+    /// Whole seconds until somebody who is sent away now should be back: not before the load can have sunk below what
+    /// sheds them, behind those sent away before, at the pace this process has shown that it can take, and never all in
+    /// one moment.
+    fn back_in(&self, book: &Mutex<Appointments>, shed_from: Level) -> u64 {
+        let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
+        let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
+        let per_s = self.inner.drain_per_s.load(Ordering::Relaxed);
+        let spread = rand::rng().random_range(0.0..0.5);
+        let wait = book.lock().unwrap_or_else(PoisonError::into_inner).book(
+            self.inner.begun.elapsed(),
+            earliest,
+            per_s,
+        );
+        wait.mul_f64(1.0 + spread).as_secs_f64().ceil() as u64
+    }
+
+    /// Takes over what was measured.
+    fn set(&self, measured: Measured, level: Level) {
+        let inner = &self.inner;
+        inner
+            .lag_p99_ms
+            .store(measured.lag_p99_ms, Ordering::Relaxed);
+        let before = Level::of(inner.level.swap(level as u8, Ordering::Relaxed));
+        if before != level {
+            tracing::warn!(
+                ?before,
+                ?level,
+                lag_p99_ms = measured.lag_p99_ms,
+                ledger_ms = measured.ledger_ms,
+                "the load's level changed"
+            );
+        }
+        metrics::gauge!("fairgate_load_level").set(f64::from(level as u8));
+        metrics::gauge!("fairgate_runtime_lag_ms").set(measured.lag_p99_ms as f64);
+        metrics::gauge!("fairgate_ledger_wait_ms").set(measured.ledger_ms as f64);
+    }
+
+    fn set_ledger_ms(&self, ms: u64) {
+        self.inner.ledger_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Once a second: the fastest second lately is what this process is known to take.
+    fn second(&self) {
+        let joined = self.inner.joins.swap(0, Ordering::Relaxed);
+        let faded = self.inner.drain_per_s.load(Ordering::Relaxed) * DRAIN_FADE / 1000;
+        let drain = joined.max(faded).max(DRAIN_PER_S_MIN);
+        self.inner.drain_per_s.store(drain, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(level: Level) -> Load {
+        let load = Load::default();
+        load.set(Measured::default(), level);
+        load
+    }
+
+    fn retry_after_s(problem: &Problem) -> u64 {
+        problem.document()["retry_after_s"]
+            .as_u64()
+            .expect("a time to come back")
+    }
+
+    #[test]
+    fn joins_are_shed_first_and_holds_last() {
+        for (level, join, hold) in [
+            (Level::Calm, true, true),
+            (Level::Joins, false, true),
+            (Level::Deltas, false, true),
+            (Level::Holds, false, false),
+        ] {
+            let load = at(level);
+            assert_eq!(
+                (load.admit_join().is_ok(), load.admit_hold().is_ok()),
+                (join, hold),
+                "{level:?}"
+            );
+        }
+        let hold = at(Level::Holds).admit_hold().expect_err("shed");
+        assert_eq!((hold.status.as_u16(), hold.code), (503, "busy"));
+        let join = at(Level::Joins).admit_join().expect_err("shed");
+        assert_eq!((join.status.as_u16(), join.code), (429, "too_many_joins"));
+    }
+
+    #[test]
+    fn whoever_is_sent_away_comes_back_spread_over_the_time_it_takes_to_serve_them() {
+        let load = at(Level::Joins);
+        let waits: Vec<u64> = (0..500)
+            .map(|_| retry_after_s(&load.admit_join().expect_err("shed")))
+            .collect();
+        assert!(waits.iter().all(|wait| *wait >= 4), "{waits:?}");
+        // 500 people at 50 a second are ten seconds' work, and nobody is asked to come within one and the same second.
+        let most = (0..40)
+            .map(|second| waits.iter().filter(|wait| **wait == second).count())
+            .max();
+        assert!(most < Some(100), "{most:?}");
+        assert!(waits.iter().max() >= Some(&11), "{waits:?}");
+    }
+
+    #[test]
+    fn the_time_to_come_back_grows_with_the_overload() {
+        let wait = |level| retry_after_s(&at(level).admit_join().expect_err("shed"));
+        assert!((4..=6).contains(&wait(Level::Joins)));
+        assert!(wait(Level::Deltas) >= 7);
+        assert!(wait(Level::Holds) >= 10);
+    }
+}

@@ -1,0 +1,152 @@
+//! How often a socket is woken: by nearness, in a few groups, each group spread over its own seconds so that a room
+//! never wakes all at once for a frame that most of it does not need. Pure.
+
+use std::time::Duration;
+
+use crate::admission::estimate::refresh_s;
+
+/// The seconds between two wakes, by group. A socket that is due every 7 s is in the group of 5, and is told every
+/// other time or so; the slowest group still wakes often enough to notice a client that has gone.
+const GROUPS: [u64; 4] = [1, 2, 5, 15];
+/// One slot for every second of every group.
+pub const SLOTS: usize = 1 + 2 + 5 + 15;
+/// Whoever has been called needs the line for its figures only.
+const CALLED_S: u64 = 2;
+
+/// When one socket is woken and told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cadence {
+    /// The slot that wakes it.
+    pub slot: usize,
+    /// Seconds between two `line` frames.
+    pub every_s: u64,
+    /// Seconds between two wakes.
+    wake_s: u64,
+}
+
+impl Cadence {
+    /// Of a place with so many people ahead (`None` before the draw), which `called` says is past waiting. `key` is
+    /// any number of the place's own.
+    #[must_use]
+    pub fn of(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
+        let every_s = if called {
+            CALLED_S
+        } else {
+            refresh_s(ahead, per_s_u)
+        };
+        let mut first = 0;
+        let mut cadence = Self {
+            slot: 0,
+            every_s,
+            wake_s: 1,
+        };
+        for wake_s in GROUPS {
+            if wake_s <= every_s {
+                cadence.wake_s = wake_s;
+                cadence.slot = first + usize::try_from(key % wake_s).unwrap_or_default();
+            }
+            first += usize::try_from(wake_s).unwrap_or_default();
+        }
+        cadence
+    }
+
+    /// Whether a socket that was last told `since` ago is told at this wake: at the wake that is nearest to its time.
+    #[must_use]
+    pub fn is_due(&self, since: Duration) -> bool {
+        since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)
+    }
+}
+
+/// Whether a slot's second lies in `(after, until]`.
+#[must_use]
+pub fn wakes(slot: usize, after: u64, until: u64) -> bool {
+    let mut first = 0;
+    for wake_s in GROUPS {
+        let len = usize::try_from(wake_s).unwrap_or_default();
+        if slot < first + len {
+            let phase = (slot - first) as u64;
+            let since_phase = |second: u64| (second + wake_s - phase) / wake_s;
+            return since_phase(until) > since_phase(after);
+        }
+        first += len;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIFTY_A_SECOND: u64 = 50_000_000;
+
+    #[test]
+    fn nearness_decides_how_often_a_socket_is_woken_and_told() {
+        for (ahead, called, every_s, wake_s) in [
+            (None, false, 5, 5),
+            (Some(0), false, 1, 1),
+            (Some(2_500), false, 2, 2),
+            (Some(7_000), false, 7, 5),
+            (Some(20_000), false, 20, 15),
+            (Some(10_000_000), false, 60, 15),
+            (Some(0), true, 2, 2),
+        ] {
+            let cadence = Cadence::of(ahead, called, FIFTY_A_SECOND, 1234);
+            assert_eq!(
+                (cadence.every_s, cadence.wake_s),
+                (every_s, wake_s),
+                "{ahead:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_slot_wakes_once_in_its_groups_time_and_a_missed_second_is_made_up_for() {
+        let mut woken = [0; SLOTS];
+        for second in 0..30 {
+            for (slot, times) in woken.iter_mut().enumerate() {
+                *times += u32::from(wakes(slot, second, second + 1));
+            }
+        }
+        let expected: Vec<u32> = GROUPS
+            .iter()
+            .flat_map(|wake_s| vec![30 / *wake_s as u32; *wake_s as usize])
+            .collect();
+        assert_eq!(woken.as_slice(), expected);
+        assert!((0..SLOTS).all(|slot| wakes(slot, 100, 115)));
+        assert!((0..SLOTS).all(|slot| !wakes(slot, 7, 7)));
+    }
+
+    #[test]
+    fn in_any_second_only_a_part_of_those_far_back_is_woken() {
+        let slots: Vec<_> = (0..15_000)
+            .map(|key| Cadence::of(Some(1_000_000), false, FIFTY_A_SECOND, key).slot)
+            .collect();
+        for second in 0..60 {
+            let woken = slots
+                .iter()
+                .filter(|slot| wakes(**slot, second, second + 1));
+            assert_eq!(woken.count(), 1_000);
+        }
+    }
+
+    #[test]
+    fn a_socket_is_told_at_the_wake_nearest_to_its_time() {
+        for (ahead, expected_s) in [
+            (Some(0), 1),
+            (Some(7_000), 5),
+            (Some(8_000), 10),
+            (Some(10_000_000), 60),
+        ] {
+            let cadence = Cadence::of(ahead, false, FIFTY_A_SECOND, 0);
+            let told = (1..).find(|wake| {
+                // A wake may come a little early.
+                cadence.is_due(Duration::from_millis(cadence.wake_s * wake * 1000 - 100))
+            });
+            assert_eq!(
+                told.map(|wake| wake * cadence.wake_s),
+                Some(expected_s),
+                "{ahead:?}"
+            );
+        }
+    }
+}

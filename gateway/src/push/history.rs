@@ -1,0 +1,139 @@
+//! The latest deltas of one show, and from them what a watcher missed: one delta with the newest state of every cell,
+//! or nothing where a snapshot is the better answer. Pure.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::frame;
+
+/// Older deltas than this many are forgotten; at four a second, a quarter of a minute of them.
+const DELTAS_MAX: usize = 64;
+/// Together they remember at most this many cells, so that a burst of sales costs no more memory than a quiet hour.
+const CELLS_MAX: usize = 20_000;
+
+struct Delta {
+    from: u64,
+    to: u64,
+    cells: Vec<(u32, u8)>,
+    frame: Bytes,
+}
+
+/// The latest deltas, each following the one before.
+#[derive(Default)]
+pub struct History {
+    deltas: VecDeque<Delta>,
+    cells: usize,
+    /// What was merged since the last delta, by the version it starts from: watchers that missed the same share it.
+    merged: HashMap<u64, Bytes>,
+}
+
+impl History {
+    /// Adds the delta that brings the newest version. One that does not follow begins the history anew.
+    pub fn add(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
+        if self.deltas.back().is_some_and(|last| last.to != from) {
+            self.clear();
+        }
+        self.merged.clear();
+        self.cells += cells.len();
+        self.deltas.push_back(Delta {
+            from,
+            to,
+            frame: frame::delta(from, to, &cells),
+            cells,
+        });
+        while self.deltas.len() > DELTAS_MAX || self.cells > CELLS_MAX {
+            let Some(forgotten) = self.deltas.pop_front() else {
+                return;
+            };
+            self.cells -= forgotten.cells.len();
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// One frame from version `have` to the newest; `None` where that is not known, or would be longer than `len_max`.
+    pub fn since(&mut self, have: u64, len_max: usize) -> Option<Bytes> {
+        let first = self.deltas.iter().position(|delta| delta.from == have)?;
+        let last = self.deltas.back()?;
+        let frame = if first + 1 == self.deltas.len() {
+            last.frame.clone()
+        } else if let Some(merged) = self.merged.get(&have) {
+            merged.clone()
+        } else {
+            let missed = self.deltas.range(first..).flat_map(|delta| &delta.cells);
+            let newest: BTreeMap<u32, u8> = missed.copied().collect();
+            let cells: Vec<_> = newest.into_iter().collect();
+            let merged = frame::delta(have, last.to, &cells);
+            self.merged.insert(have, merged.clone());
+            merged
+        };
+        (frame.len() <= len_max).then_some(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY_LEN: usize = usize::MAX;
+
+    fn history() -> History {
+        let mut history = History::default();
+        history.add(0, 3, vec![(1, 1), (5, 1)]);
+        history.add(3, 4, vec![(5, 2)]);
+        history.add(4, 9, vec![(2, 1)]);
+        history
+    }
+
+    #[test]
+    fn what_was_missed_is_one_delta_with_the_newest_state_of_every_cell() {
+        let mut history = history();
+        assert_eq!(
+            history.since(4, ANY_LEN),
+            Some(frame::delta(4, 9, &[(2, 1)]))
+        );
+        assert_eq!(
+            history.since(0, ANY_LEN),
+            Some(frame::delta(0, 9, &[(1, 1), (2, 1), (5, 2)]))
+        );
+        assert_eq!(
+            history.since(3, ANY_LEN),
+            Some(frame::delta(3, 9, &[(2, 1), (5, 2)]))
+        );
+        history.add(9, 10, vec![(2, 0)]);
+        assert_eq!(
+            history.since(3, ANY_LEN),
+            Some(frame::delta(3, 10, &[(2, 0), (5, 2)])),
+            "what was merged before the newest delta is not told again"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_or_longer_than_a_snapshot_is_none() {
+        let mut history = history();
+        assert_eq!(history.since(9, ANY_LEN), None, "nothing is newer");
+        assert_eq!(history.since(2, ANY_LEN), None);
+        assert_eq!(history.since(0, 19), None);
+        history.add(20, 21, vec![(0, 1)]);
+        assert_eq!(history.since(0, ANY_LEN), None, "there is a gap");
+        assert!(history.since(20, ANY_LEN).is_some());
+    }
+
+    #[test]
+    fn the_history_is_bounded_in_deltas_and_in_cells() {
+        let mut history = History::default();
+        for version in 0..1000 {
+            history.add(version, version + 1, vec![(0, 1)]);
+        }
+        assert_eq!(history.deltas.len(), DELTAS_MAX);
+        for version in 1000..1010 {
+            let cells = (0..9_000).map(|cell| (cell, 1)).collect();
+            history.add(version, version + 1, cells);
+        }
+        assert_eq!((history.deltas.len(), history.cells), (2, 18_000));
+    }
+}

@@ -1,0 +1,116 @@
+//! How many sockets this process holds at once: fewer than the files it may open, so that calls are still answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use booking::http::Problem;
+use rand::RngExt;
+
+/// The count of open sockets; a cheap handle.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    max: usize,
+    open: AtomicUsize,
+}
+
+/// The right to one socket; dropping it gives it back.
+#[derive(Debug)]
+pub struct Permit {
+    inner: Arc<Inner>,
+}
+
+impl Limit {
+    /// At most `wanted` sockets, and at most three quarters of the files that this process may open.
+    #[must_use]
+    pub fn new(wanted: usize) -> Self {
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        let max = files_max(&limits).map_or(wanted, |files| wanted.min(files / 4 * 3));
+        if max < wanted {
+            tracing::warn!(
+                wanted,
+                max,
+                "this process may not open files enough for so many sockets; raise its limit (ulimit -n)"
+            );
+        }
+        Self {
+            inner: Arc::new(Inner {
+                max,
+                open: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    /// Takes one.
+    ///
+    /// # Errors
+    /// 503 `too_many_sockets` with `Retry-After`.
+    pub fn enter(&self) -> Result<Permit, Problem> {
+        let taken = self
+            .inner
+            .open
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |open| {
+                (open < self.inner.max).then_some(open + 1)
+            });
+        if taken.is_ok() {
+            return Ok(Permit {
+                inner: Arc::clone(&self.inner),
+            });
+        }
+        metrics::counter!("fairgate_shed_total", "what" => "sockets").increment(1);
+        let wait_s = rand::rng().random_range(15..45);
+        Err(Problem::new(
+            503,
+            "too_many_sockets",
+            "This server holds as many live connections as it can",
+            format!("Your place is kept, and nothing depends on the live connection: ask for your place (GET …/place) as often as its refresh_s says, and try the connection again in {wait_s} s."),
+        )
+        .retry_after(wait_s))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.inner.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The soft limit of open files in the text of `/proc/self/limits`.
+fn files_max(limits: &str) -> Option<usize> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_a_process_may_open_are_read_from_its_limits() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max open files            1024                 20000                files     \n";
+        assert_eq!(files_max(limits), Some(1024));
+        assert_eq!(files_max(""), None);
+        assert_eq!(files_max("Max open files  unlimited unlimited files"), None);
+    }
+
+    #[test]
+    fn one_socket_too_many_is_told_when_to_come_back_and_gets_in_when_another_has_gone() {
+        let limit = Limit::new(2);
+        let (one, _other) = (limit.enter().expect("free"), limit.enter().expect("free"));
+        let problem = limit.enter().expect_err("full");
+        assert_eq!(
+            (problem.status.as_u16(), problem.code),
+            (503, "too_many_sockets")
+        );
+        assert!(problem.document()["retry_after_s"].as_u64() >= Some(15));
+        drop(one);
+        assert!(limit.enter().is_ok());
+    }
+}

@@ -1,0 +1,103 @@
+//! A server that cannot keep up sheds new joins, then new holds, and nothing of what people have begun; whoever is sent
+//! away and comes back when told is let in.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::{Answer, DEADLINE, Live, Promoter, Server, Visitor, until};
+
+/// Somebody who writes to the ledger file and does not come to an end: every write waits.
+struct Blockage {
+    _release: mpsc::Sender<()>,
+    _writer: fairgate_writer::Writer,
+}
+
+impl Blockage {
+    fn of(server: &Server) -> Self {
+        let path = server.data().join("ledger.db");
+        let writer = fairgate_writer::Writer::open(&path).expect("the file opens");
+        let (release, released) = mpsc::channel::<()>();
+        let blocked = writer.enqueue(move |_| {
+            // Until the other end is dropped.
+            let _ = released.recv();
+            Ok::<_, fairgate_writer::LedgerError>(())
+        });
+        drop(blocked);
+        Self {
+            _release: release,
+            _writer: writer,
+        }
+    }
+}
+
+async fn until_level(server: &Server, level: u8) {
+    let line = format!("fairgate_load_level {level}");
+    until(&line, DEADLINE, async || {
+        let metrics = Answer::of(server.http.get(server.at("/metrics")))
+            .await
+            .ok()?;
+        metrics.text().lines().any(|one| one == line).then_some(())
+    })
+    .await;
+}
+
+fn back_in(answer: &Answer) -> Duration {
+    let told = answer.header("retry-after").parse().expect("whole seconds");
+    assert_eq!(answer.json()["retry_after_s"], told);
+    Duration::from_secs(told)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times_are_kept() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("10x10", json!({}), json!({})).await;
+    let mut ana = Visitor::joined(&server, "sale").await;
+    let mut bob = Visitor::joined(&server, "sale").await;
+    let mut cem = Visitor::joined(&server, "sale").await;
+    promoter.draw("sale").await;
+    ana.claim().await;
+    bob.claim().await;
+    let held = ana.hold("night", &json!({"seats": ["A-1"]})).await;
+
+    let blockage = Blockage::of(&server);
+    until_level(&server, 3).await;
+    drop(blockage);
+    let calm_again = Instant::now();
+
+    let newcomer = Visitor::new(&server, "sale");
+    let join = newcomer
+        .post("places", &json!({"secret": newcomer.secret}))
+        .await;
+    join.refused(429, "too_many_joins");
+    let asked = json!({"seats": ["B-1"]});
+    let hold = bob
+        .send(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
+        .await;
+    hold.refused(503, "busy");
+
+    let ordered = ana.order(&held).await;
+    ana.settle(&ordered, "approve").await.expect(200);
+    ana.order_is(&ordered, "ticketed").await;
+    cem.claim().await;
+    cem.post("places", &json!({"secret": cem.secret}))
+        .await
+        .expect(200);
+    Live::open(&cem).await.text("room").await;
+    assert_eq!(server.get("/v1/shows/night/seats").await.status, 200);
+
+    let (join_back, hold_back) = (back_in(&join), back_in(&hold));
+    until("the hold is taken", hold_back, async || {
+        let hold = bob
+            .send(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
+            .await;
+        (hold.status == 201).then_some(())
+    })
+    .await;
+    until_level(&server, 0).await;
+    assert!(calm_again.elapsed() < join_back, "{join_back:?}");
+    let mut newcomer = newcomer;
+    newcomer.join().await;
+}

@@ -1,0 +1,63 @@
+//! The time to come back that the door names is the wait there really is.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Answer, Promoter, Server, Visitor, in_seconds};
+
+/// Asks for a seat without a pass, as a browser that has this place or none.
+async fn told_s(server: &Server, place: Option<&str>) -> u64 {
+    let mut request = server
+        .http
+        .request(Method::POST, server.at("/v1/shows/night/holds"))
+        .json(&json!({"seats": ["A-1"]}));
+    if let Some(place) = place {
+        request = request.header("cookie", format!("fairgate_place_sale={place}"));
+    }
+    let answer = Answer::of(request).await.expect("an answer");
+    answer.refused(429, "waiting_room");
+    answer.header("retry-after").parse().expect("whole seconds")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_pass_the_time_to_come_back_is_the_real_wait() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let room = json!({"draw_at": in_seconds(600), "per_s": 0.5});
+    promoter.on_sale("10x10", json!({}), room).await;
+    let before = told_s(&server, None).await;
+    assert!((580..=601).contains(&before), "until the sale: {before}");
+
+    let mut visitors = Vec::new();
+    for _ in 0..30 {
+        visitors.push(Visitor::joined(&server, "sale").await);
+    }
+    promoter.draw("sale").await;
+    let mut ranked = Vec::new();
+    for visitor in visitors {
+        ranked.push((visitor.rank().await, visitor));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let (_, last) = ranked.last().expect("thirty");
+    let wait = last.look().await["wait"]["p50_s"]
+        .as_f64()
+        .expect("a known wait");
+    let told = told_s(&server, Some(&last.place)).await as f64;
+    assert!((told - wait).abs() <= 4.0, "told {told} s, waits {wait} s");
+    let newcomer = told_s(&server, None).await as f64;
+    assert!(
+        newcomer >= wait - 4.0,
+        "told {newcomer} s, behind one who waits {wait} s"
+    );
+
+    let (_, mut first) = ranked.swap_remove(0);
+    first.claim().await;
+    let pass = std::mem::take(&mut first.pass);
+    assert_eq!(
+        told_s(&server, Some(&first.place)).await,
+        1,
+        "the pass is there"
+    );
+    first.pass = pass;
+    first.hold("night", &json!({"seats": ["A-1"]})).await;
+}

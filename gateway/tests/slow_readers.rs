@@ -1,0 +1,250 @@
+//! Clients that do not read: they cost a bounded number of bytes, hold nobody up, and are told how things stand when
+//! they read again.
+
+mod support;
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use support::{Gateway, PROMOTER, Socket};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+/// A client that reads only when it is asked to, over a small window.
+struct Sleeper {
+    stream: WebSocketStream<TcpStream>,
+}
+
+/// What came in one go.
+struct Heard {
+    texts: Vec<Value>,
+    seats: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Sleeper {
+    async fn open(gateway: &Gateway, room: &str, place: &str) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a small window");
+        let stream = socket.connect(gateway.address).await.expect("a connection");
+        let mut request = format!("ws://{}/v1/rooms/{room}/live", gateway.address)
+            .into_client_request()
+            .expect("an address");
+        request.headers_mut().insert(
+            "sec-websocket-protocol",
+            format!("fairgate.v1, place.{place}")
+                .parse()
+                .expect("a header"),
+        );
+        let (stream, _) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .expect("a socket");
+        Self { stream }
+    }
+
+    async fn say(&mut self, text: &str) {
+        futures_util::SinkExt::send(&mut self.stream, Message::text(text))
+            .await
+            .expect("it is sent");
+    }
+
+    /// Wakes up and reads until a text frame satisfies.
+    async fn read_until(&mut self, done: impl Fn(&Value) -> bool) -> Heard {
+        let mut heard = Heard {
+            texts: Vec::new(),
+            seats: Vec::new(),
+            bytes: 0,
+        };
+        let reading = async {
+            while let Some(message) = self.stream.next().await {
+                match message.expect("a whole frame") {
+                    Message::Text(text) => {
+                        heard.bytes += text.len();
+                        let frame: Value = serde_json::from_str(&text).expect("JSON");
+                        let last = done(&frame);
+                        heard.texts.push(frame);
+                        if last {
+                            return;
+                        }
+                    }
+                    Message::Binary(bytes) => {
+                        heard.bytes += bytes.len();
+                        heard.seats.push(bytes.to_vec());
+                    }
+                    _ => {}
+                }
+            }
+            panic!("the socket was closed");
+        };
+        tokio::time::timeout(Duration::from_secs(20), reading)
+            .await
+            .expect("it hears what it waits for");
+        heard
+    }
+}
+
+/// A room, somebody who reads in it, and somebody who does not.
+async fn room() -> (tempfile::TempDir, Gateway, Socket, Sleeper) {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    let (awake, _) = gateway.newcomer("demo").await;
+    let (asleep, _) = gateway.newcomer("demo").await;
+    let awake = gateway.socket("demo", &awake).await.expect("a socket");
+    let asleep = Sleeper::open(&gateway, "demo", &asleep).await;
+    (data, gateway, awake, asleep)
+}
+
+/// Says so much to the room that nobody's buffers hold it; whoever is awake hears every word.
+async fn shout(gateway: &Gateway, awake: &mut Socket, times: usize) {
+    for time in 0..times {
+        let message = format!("{time} {}", "x".repeat(450));
+        say(gateway, &message).await;
+        while awake.frame("room").await["message"] != message.as_str() {}
+    }
+}
+
+async fn say(gateway: &Gateway, message: &str) {
+    let patch = json!({ "message": message });
+    let answer = gateway
+        .call(
+            "PATCH",
+            "/v1/promoter/rooms/demo",
+            Some(PROMOTER),
+            Some(patch),
+        )
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_sent_a_bounded_number_of_bytes_and_then_how_things_stand_once() {
+    let (_data, gateway, mut awake, mut asleep) = room().await;
+    // About a kilobyte a frame: more than three times what anybody may leave unread.
+    shout(&gateway, &mut awake, 220).await;
+    say(&gateway, "The end.").await;
+    let heard = asleep
+        .read_until(|frame| frame["type"] == "room" && frame["message"] == "The end.")
+        .await;
+    assert!(heard.bytes < 80_000, "{} bytes were kept", heard.bytes);
+    let rooms: Vec<_> = heard
+        .texts
+        .iter()
+        .filter(|frame| frame["type"] == "room")
+        .collect();
+    let last_but_one = rooms[rooms.len() - 2]["message"]
+        .as_str()
+        .expect("a message");
+    let missed_from: usize = last_but_one
+        .split(' ')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .expect("a numbered message");
+    assert!(
+        missed_from < 100,
+        "between {missed_from} and the end nothing is sent"
+    );
+    let after = asleep.read_until(|frame| frame["type"] == "line").await;
+    assert_eq!(
+        after.texts[0]["type"], "place",
+        "how things stand: room, place, line"
+    );
+    say(&gateway, "And on.").await;
+    asleep
+        .read_until(|frame| frame["message"] == "And on.")
+        .await;
+}
+
+#[tokio::test]
+async fn who_does_not_read_gets_what_it_missed_of_the_seats_as_one_delta() {
+    let (_data, gateway, mut awake, mut asleep) = room().await;
+    for socket in ["awake", "asleep"] {
+        let watch = r#"{"type":"watch","show":"demo-1"}"#;
+        match socket {
+            "awake" => {
+                awake.say(watch).await;
+                assert_eq!(awake.binary().await[0], 1);
+            }
+            _ => asleep.say(watch).await,
+        }
+    }
+    shout(&gateway, &mut awake, 100).await;
+    for seat in 0..4 {
+        gateway.core.set_seat(seat, 1);
+        let delta = awake.binary().await;
+        assert_eq!(
+            (delta[0], delta[1], delta[9]),
+            (2, seat as u8, seat as u8 + 1)
+        );
+    }
+    say(&gateway, "The end.").await;
+    asleep
+        .read_until(|frame| frame["message"] == "The end.")
+        .await;
+    gateway.core.set_seat(7, 2);
+    awake.binary().await;
+    say(&gateway, "Now.").await;
+    let heard = asleep.read_until(|frame| frame["message"] == "Now.").await;
+    let deltas: Vec<_> = heard.seats.iter().filter(|frame| frame[0] == 2).collect();
+    assert!(!deltas.is_empty() && deltas.len() <= 2, "{deltas:?}");
+    assert_eq!(
+        (deltas[0][1], deltas[0][9] >= 4),
+        (0, true),
+        "from what it had to the newest"
+    );
+}
+
+#[tokio::test]
+async fn one_who_does_not_read_holds_up_nobody_and_can_still_be_drained() {
+    let (_data, mut gateway, mut awake, asleep) = room().await;
+    let begun = std::time::Instant::now();
+    shout(&gateway, &mut awake, 100).await;
+    let alone = begun.elapsed();
+    println!(
+        "FIGURE a hundred frames beside a sleeper: {} ms",
+        alone.as_millis()
+    );
+    gateway.begin_stop();
+    assert_eq!(u16::from(awake.closed().await.code), 1012);
+    gateway.stop().await;
+    drop(asleep);
+}
+
+#[tokio::test]
+async fn beyond_the_limit_a_socket_is_refused_with_a_time_to_come_back_and_polling_still_works() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start_with(data.path(), &[("sockets", "2")]).await;
+    gateway.open_room("demo", json!({})).await;
+    let (place, _) = gateway.newcomer("demo").await;
+    let first = gateway.socket("demo", &place).await.expect("a socket");
+    let _second = gateway.socket("demo", &place).await.expect("a socket");
+    let upgrade = gateway
+        .client
+        .get(gateway.url("/v1/rooms/demo/live"))
+        .bearer_auth(&place)
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let refused = Gateway::read(upgrade).await;
+    assert_eq!(refused.refusal(), (503, "too_many_sockets".to_owned()));
+    let retry_s: u64 = refused.headers["retry-after"]
+        .to_str()
+        .expect("text")
+        .parse()
+        .expect("seconds");
+    assert!((15..45).contains(&retry_s));
+    assert_eq!(gateway.place("demo", &place).await["number"], 0);
+    drop(first);
+    let again = async {
+        while gateway.socket("demo", &place).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), again)
+        .await
+        .expect("who has gone makes room");
+}

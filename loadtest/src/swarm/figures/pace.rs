@@ -160,7 +160,7 @@ mod tests {
     fn who_is_gone_is_not_counted_as_released() {
         let mut people = crowd(500);
         for person in people.iter_mut().take(100) {
-            person.gone_ms = Some(500.0);
+            person.gone_ms = Some(-60_000.0);
         }
         let figures = figures_of(&steady(), &people);
         assert!(figures["released_window_min"] < 1e-9, "{figures:?}");

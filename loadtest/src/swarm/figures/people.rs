@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::calls::float;
 
+/// Absence counts after this long.
+const ABSENT_AFTER_MS: f64 = 60_000.0;
+
 /// One visitor, as far as figures need it.
 #[derive(Debug, Clone, Default)]
 pub struct Person {
@@ -49,10 +52,12 @@ pub struct Told {
 }
 
 impl Person {
-    /// Whether it was in the room at `at_ms`.
+    /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever was merely not seen
+    /// again after [`ABSENT_AFTER_MS`], as the line promises.
     pub fn is_here(&self, at_ms: f64) -> bool {
+        let grace_ms = if self.outcome == Some("left") { 0.0 } else { ABSENT_AFTER_MS };
         self.joined_ms.is_some_and(|joined| joined <= at_ms)
-            && self.gone_ms.is_none_or(|gone| gone > at_ms)
+            && self.gone_ms.is_none_or(|gone| gone + grace_ms > at_ms)
     }
 
     /// Notes that number or rank were read again.

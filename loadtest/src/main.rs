@@ -1,10 +1,12 @@
-//! The command line: reads it, runs one bench or judges one run, turns the verdict into the exit code.
+//! The command line: reads it, runs one thing, turns how it ended into the exit code.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod rig;
+mod swarm;
 mod verdict;
 
 /// Measures Fairgate from outside.
@@ -20,20 +22,20 @@ enum What {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// A crowd of visitors, from join to ticket.
+    Swarm(swarm::Options),
     /// Whether a run kept its promises, by its history and the ledger's dump alone.
     Verdict(verdict::Options),
 }
 
 fn main() -> ExitCode {
-    let bench = match Command::parse().what {
-        What::Bench(bench) => bench,
+    let ended = match Command::parse().what {
+        What::Bench(bench) => bench.run().map(ExitCode::from),
+        What::Swarm(options) => swarm::run(&options).map(ExitCode::from),
         What::Verdict(options) => return options.run(),
     };
-    match bench.run() {
-        Ok(verdict) => verdict.into(),
-        Err(error) => {
-            eprintln!("The run is invalid, and says nothing about what was measured: {error:#}");
-            ExitCode::from(3)
-        }
-    }
+    ended.unwrap_or_else(|error| {
+        eprintln!("The run is invalid, and says nothing about what was measured: {error:#}");
+        ExitCode::from(3)
+    })
 }

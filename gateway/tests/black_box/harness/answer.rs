@@ -127,6 +127,7 @@ impl Answer {
     /// Whether the server asks to come again later, having done nothing.
     pub fn is_put_off(&self) -> bool {
         self.status == StatusCode::SERVICE_UNAVAILABLE
+            || self.status == StatusCode::TOO_MANY_REQUESTS
             || (self.status == StatusCode::CONFLICT
                 && !self.body.is_empty()
                 && self.json()["code"] == "idempotency_in_flight")

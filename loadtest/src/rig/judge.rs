@@ -1,0 +1,65 @@
+//! After a run: the ledger is dumped by booking's own tool, and the judge compares it with the history.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::verdict;
+
+/// What the judge said.
+pub struct Judged {
+    /// Whether every invariant held.
+    pub held: bool,
+    /// Its report, to read.
+    pub told: String,
+    /// Its report as a document.
+    pub document: Value,
+}
+
+/// Dumps the ledger of `data`, and judges.
+///
+/// # Errors
+/// Where the ledger cannot be dumped or the history cannot be read.
+pub async fn judge(data: &Path, history: &Path, folder: &Path) -> anyhow::Result<Judged> {
+    let dump = folder.join("ledger.jsonl");
+    dump_ledger(data, &dump).await?;
+    let history = history.to_owned();
+    let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<Judged> {
+        let report = verdict::files(&history, &dump, None)?;
+        Ok(Judged {
+            held: report.held(),
+            told: report.text(),
+            document: report.json(),
+        })
+    });
+    judging.await?
+}
+
+async fn dump_ledger(data: &Path, dump: &Path) -> anyhow::Result<()> {
+    let booking = booking_binary()?;
+    let dumped = Command::new(&booking)
+        .arg("dump")
+        .arg("--data")
+        .arg(data)
+        .arg("--out")
+        .arg(dump)
+        .output()
+        .await
+        .with_context(|| format!("{} could not be started", booking.display()))?;
+    ensure!(
+        dumped.status.success(),
+        "the ledger could not be dumped: {}",
+        String::from_utf8_lossy(&dumped.stderr)
+    );
+    Ok(())
+}
+
+/// Booking's program: named by `FAIRGATE_BOOKING_BIN`, beside this one, or built now.
+///
+/// # Errors
+/// Where it cannot be built.
+pub fn booking_binary() -> anyhow::Result<PathBuf> {
+    super::process::find_or_build("booking", "FAIRGATE_BOOKING_BIN")
+}

@@ -1,0 +1,66 @@
+//! One clock for a whole run: the wall's time at the start, carried on by the monotonic one, so that a step of the
+//! wall's clock in the middle disturbs no interval.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+
+/// The run's clock; cheap to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    base: Instant,
+    base_ms: f64,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub fn start() -> Self {
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            base: Instant::now(),
+            base_ms: wall.as_secs_f64() * 1e3,
+        }
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn now_ms(self) -> f64 {
+        self.base_ms + self.base.elapsed().as_secs_f64() * 1e3
+    }
+
+    /// Milliseconds since the epoch at the start.
+    pub fn start_ms(self) -> f64 {
+        self.base_ms
+    }
+
+    /// Seconds since the start.
+    pub fn elapsed_s(self) -> f64 {
+        self.base.elapsed().as_secs_f64()
+    }
+
+    /// The instant of a time in milliseconds since the epoch; the start for anything before it.
+    pub fn instant(self, at_ms: f64) -> Instant {
+        self.base + Duration::from_secs_f64(((at_ms - self.base_ms) / 1e3).max(0.0))
+    }
+
+    /// The start as a timestamp.
+    pub fn started(self) -> Timestamp {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "milliseconds since the epoch fit for 290 million years"
+        )]
+        let start_ms = self.base_ms as i64;
+        Timestamp::from_millisecond(start_ms).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+/// A time as the gateway writes it, in milliseconds since the epoch.
+pub fn rfc3339_ms(text: &str) -> Option<f64> {
+    let at: Timestamp = text.parse().ok()?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds since the epoch are far below 2^52"
+    )]
+    Some(at.as_millisecond() as f64)
+}

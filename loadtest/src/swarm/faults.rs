@@ -1,0 +1,73 @@
+//! What is done to the system while the crowd is there: kills and slowings, each written down with its beginning and
+//! its end.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::figures::Disturbance;
+use super::scenario::Slow;
+use super::stage::{Over, Stage, round};
+use crate::rig::Rig;
+
+/// Inflicts all of them, each at its time.
+pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<f64>) {
+    let killing = async {
+        for share in kills {
+            let at_s = share * stage.scenario.planned_s;
+            if kill(&stage, &rig, at_s).await == Err(Over) {
+                return;
+            }
+        }
+    };
+    let slowing = async {
+        if let Some(slow) = stage.scenario.slow {
+            // The run may end before; then there is nobody to be slow for.
+            let _ = slow_down(&stage, &rig, slow).await;
+        }
+    };
+    tokio::join!(killing, slowing);
+}
+
+async fn kill(stage: &Stage, rig: &Rig, at_s: f64) -> Result<(), Over> {
+    stage.until(stage.clock.start_ms() + at_s * 1e3).await?;
+    let at_ms = stage.clock.now_ms();
+    let revived = rig.kill_and_restart().await;
+    let ready_ms = stage.clock.now_ms();
+    stage.tally.seen().disturbances.push(Disturbance {
+        from_ms: at_ms,
+        until_ms: ready_ms,
+        slow: false,
+    });
+    let ready = revived.is_ok().then(|| round(ready_ms));
+    stage.history.write(
+        "fault",
+        json!({"at_ms": round(at_ms), "what": "kill gateway", "until_ms": ready, "ready_ms": ready}),
+    );
+    if let Err(error) = revived {
+        eprintln!("the gateway did not come back: {error:#}");
+    }
+    Ok(())
+}
+
+async fn slow_down(stage: &Stage, rig: &Rig, slow: Slow) -> Result<(), Over> {
+    stage.until(stage.clock.start_ms() + slow.at_s * 1e3).await?;
+    let at_ms = stage.clock.now_ms();
+    let until_ms = at_ms + slow.for_s * 1e3;
+    stage.tally.seen().disturbances.push(Disturbance {
+        from_ms: at_ms,
+        until_ms,
+        slow: true,
+    });
+    stage.history.write(
+        "fault",
+        json!({
+            "at_ms": round(at_ms), "what": format!("slow booking x{}", slow.factor),
+            "until_ms": round(until_ms), "ready_ms": null,
+        }),
+    );
+    tokio::select! {
+        () = rig.slow_down(slow.factor, slow.for_s) => Ok(()),
+        () = stage.over() => { rig.wake(); Err(Over) }
+    }
+}

@@ -1,0 +1,240 @@
+//! Calls by operation: latency from the intended time of sending, so that a generator or a server that stands still
+//! does not hide the waiting of those behind.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use super::BOOKING;
+
+/// Latencies are kept up to two minutes, in microseconds, to three digits.
+const MAX_US: u64 = 120_000_000;
+
+/// One operation.
+pub struct Op {
+    times: Histogram<u64>,
+    /// Tries.
+    pub count: u64,
+    /// Successes.
+    pub ok: u64,
+    /// Everything else, by status and code.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// All operations.
+pub struct Calls {
+    ops: BTreeMap<&'static str, Op>,
+    /// How late the swarm itself sent, microseconds.
+    lag: Histogram<u64>,
+    late: u64,
+    sent: u64,
+    /// Calls of booking: when done and how long, milliseconds.
+    pub booking: Vec<(f64, f64)>,
+    /// Calls without an answer.
+    pub unknown: u64,
+}
+
+impl Default for Op {
+    fn default() -> Self {
+        Self {
+            times: histogram(),
+            count: 0,
+            ok: 0,
+            errors: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            ops: BTreeMap::new(),
+            lag: histogram(),
+            late: 0,
+            sent: 0,
+            booking: Vec::new(),
+            unknown: 0,
+        }
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, MAX_US, 3).expect("bounds that are in order, and three digits")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to the histogram's range first"
+)]
+fn micros(ms: f64) -> u64 {
+    (ms * 1e3).clamp(1.0, 1.2e8) as u64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and microseconds of one run are far below 2^52"
+)]
+pub(super) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+impl Calls {
+    /// Adds one try.
+    pub fn add(
+        &mut self,
+        op: &'static str,
+        [intended_ms, sent_ms, done_ms]: [f64; 3],
+        status: Option<u16>,
+        code: Option<&str>,
+    ) {
+        let entry = self.ops.entry(op).or_default();
+        entry.count += 1;
+        entry.times.saturating_record(micros(done_ms - intended_ms));
+        match status {
+            Some(status) if (200..300).contains(&status) => entry.ok += 1,
+            Some(status) => {
+                let name = format!("{status} {}", code.unwrap_or("-"));
+                *entry.errors.entry(name).or_default() += 1;
+            }
+            None => {
+                *entry.errors.entry("no answer".to_owned()).or_default() += 1;
+                self.unknown += 1;
+            }
+        }
+        self.sent += 1;
+        let lag_ms = sent_ms - intended_ms;
+        self.lag.saturating_record(micros(lag_ms));
+        self.late += u64::from(lag_ms > 1_000.0);
+        if BOOKING.contains(&op) {
+            self.booking.push((done_ms, done_ms - intended_ms));
+        }
+    }
+
+    /// Each operation's figures, those of `booking` as a whole, and the generator's own.
+    pub fn figures(&self, into: &mut BTreeMap<String, f64>) {
+        let mut booking = Op::default();
+        for (name, op) in &self.ops {
+            op.figures(name, into);
+            if BOOKING.contains(name) {
+                booking.count += op.count;
+                booking.ok += op.ok;
+                // Both have the same bounds, so that nothing can fall outside.
+                let _ = booking.times.add(&op.times);
+            }
+        }
+        booking.figures("booking", into);
+        into.insert("unknown_outcomes".into(), float(self.unknown));
+        into.insert(
+            "lag_p99_ms".into(),
+            float(self.lag.value_at_quantile(0.99)) / 1e3,
+        );
+        into.insert(
+            "late_sends".into(),
+            float(self.late) / float(self.sent.max(1)),
+        );
+    }
+
+    /// Errors by operation and code.
+    pub fn errors(&self) -> serde_json::Value {
+        let errors = self.ops.iter().filter(|(_, op)| !op.errors.is_empty());
+        errors
+            .map(|(name, op)| ((*name).to_owned(), serde_json::json!(op.errors)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+
+    /// Calls that were no success, put off ones included.
+    pub fn error_count(&self) -> u64 {
+        self.ops.values().map(|op| op.count - op.ok).sum()
+    }
+}
+
+impl Op {
+    fn figures(&self, name: &str, into: &mut BTreeMap<String, f64>) {
+        let at = |quantile: f64| float(self.times.value_at_quantile(quantile)) / 1e3;
+        let figures = [
+            ("count", float(self.count)),
+            ("ok", float(self.ok)),
+            ("errors", float(self.count - self.ok)),
+            ("p50_ms", at(0.5)),
+            ("p90_ms", at(0.9)),
+            ("p99_ms", at(0.99)),
+            ("max_ms", float(self.times.max()) / 1e3),
+        ];
+        // Of an operation that nobody made there are no latencies.
+        let shown = if self.count == 0 { 3 } else { figures.len() };
+        for (what, figure) in &figures[..shown] {
+            into.insert(format!("{name}.{what}"), *figure);
+        }
+    }
+}
+
+/// The `quantile` of latencies in each `step_s` from `start_ms` on; none where nothing was answered.
+pub fn by_window(
+    samples: &[(f64, f64)],
+    start_ms: f64,
+    end_ms: f64,
+    step_s: f64,
+    quantile: f64,
+) -> Vec<Option<f64>> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a run has some hundreds of windows, and times before it are left out"
+    )]
+    let window = |at_ms: f64| ((at_ms - start_ms) / (step_s * 1e3)) as usize;
+    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); window(end_ms.max(start_ms)) + 1];
+    for (at_ms, took_ms) in samples {
+        if *at_ms >= start_ms
+            && let Some(slot) = windows.get_mut(window(*at_ms))
+        {
+            slot.push(*took_ms);
+        }
+    }
+    windows
+        .into_iter()
+        .map(|mut times| quantile_of(&mut times, quantile))
+        .collect()
+}
+
+/// The `quantile` of some values by nearest rank.
+pub fn quantile_of(values: &mut [f64], quantile: f64) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index into a list in memory"
+    )]
+    let at = ((values.len() as f64 * quantile).ceil() as usize).clamp(1, values.len());
+    Some(values[at - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_counts_from_the_intended_time() {
+        let mut calls = Calls::default();
+        calls.add("hold", [1_000.0, 3_000.0, 3_010.0], Some(201), None);
+        let mut figures = BTreeMap::new();
+        calls.figures(&mut figures);
+        assert!((figures["hold.p99_ms"] - 2_010.0).abs() < 3.0, "{figures:?}");
+        assert!((figures["late_sends"] - 1.0).abs() < 1e-9);
+        assert!((figures["booking.count"] - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn windows_without_answers_say_so() {
+        let samples = [(1_100.0, 5.0), (1_200.0, 9.0), (3_500.0, 7.0)];
+        assert_eq!(
+            by_window(&samples, 1_000.0, 4_000.0, 1.0, 0.99),
+            [Some(9.0), None, Some(7.0), None]
+        );
+    }
+}

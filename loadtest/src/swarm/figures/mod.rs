@@ -1,0 +1,187 @@
+//! What a run comes to: what visitors saw is collected as it happens, and worked out by pure functions at the end.
+
+mod calls;
+mod pace;
+mod people;
+mod recovery;
+mod report;
+mod waits;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use calls::{Calls, quantile_of};
+pub use people::{Person, Told};
+pub use report::{Report, Sample, Setting};
+
+/// Operations of the line and of booking, as the history names them.
+pub const OPS: &[&str] = &[
+    "join", "place", "leave", "claim", "show", "seatmap", "seats", "hold", "change", "drop",
+    "order", "pay", "order_read", "cancel", "ticket", "room",
+];
+/// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
+pub const BOOKING: &[&str] = &[
+    "hold", "change", "drop", "order", "pay", "order_read", "cancel", "ticket",
+];
+/// What there is of each operation, and of `booking` as a whole.
+pub const OF_CALLS: &[&str] = &[
+    "count", "ok", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms",
+];
+/// All other figures.
+pub const FIGURES: &[&str] = &[
+    "visitors",
+    "joined",
+    "joins_per_s",
+    "entries",
+    "entries_per_s",
+    "purchases",
+    "purchases_per_s",
+    "purchases_per_3s",
+    "purchases_per_s_mean",
+    "entered_no_seats",
+    "approved_ticketed",
+    "told_no_seats",
+    "failed",
+    "unknown_outcomes",
+    "released_window_max",
+    "released_window_min",
+    "pace_error",
+    "waits_known",
+    "wait_under_p90",
+    "wait_under_p50",
+    "odds_known",
+    "odds_error_max",
+    "told_after_last_sale_s",
+    "polled_after_last_sale_s",
+    "kept_places",
+    "recovery_s",
+    "entries_recovery_s",
+    "rss_max_mb",
+    "rss_60s_mb",
+    "rss_after_60s_ratio",
+    "rss_slope_mb_per_min",
+    "lag_p99_ms",
+    "late_sends",
+];
+
+/// Whether a threshold may name this figure.
+pub fn is_known(name: &str) -> bool {
+    let of_calls = name.split_once('.').is_some_and(|(op, what)| {
+        (OPS.contains(&op) || op == "booking") && OF_CALLS.contains(&what)
+    });
+    of_calls || FIGURES.contains(&name)
+}
+
+/// Something that disturbed the run, in milliseconds since the epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct Disturbance {
+    /// When it began.
+    pub from_ms: f64,
+    /// When it was over.
+    pub until_ms: f64,
+    /// Whether booking was slowed, rather than the process killed.
+    pub slow: bool,
+}
+
+/// Everything collected so far.
+#[derive(Default)]
+pub struct Seen {
+    /// Calls.
+    pub calls: Calls,
+    /// The visitors, by number in the swarm.
+    pub people: Vec<Person>,
+    /// The release counter as any socket told it: time and counter, both rising.
+    pub released: Vec<(f64, u64)>,
+    /// Free seats as any socket told them: time and count.
+    pub free: Vec<(f64, u64)>,
+    /// When the last seat for sale turned sold.
+    pub all_sold_ms: Option<f64>,
+    /// Disturbances.
+    pub disturbances: Vec<Disturbance>,
+}
+
+/// Collects; shared by all visitors.
+#[derive(Default)]
+pub struct Tally {
+    seen: Mutex<Seen>,
+}
+
+impl Tally {
+    /// A tally for so many visitors.
+    pub fn new(visitors: usize) -> Self {
+        let tally = Self::default();
+        tally
+            .seen()
+            .people
+            .resize_with(visitors, Person::default);
+        tally
+    }
+
+    /// What was collected so far.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one try of a call.
+    pub fn called(
+        &self,
+        op: &'static str,
+        intended_ms: f64,
+        sent_ms: f64,
+        done_ms: f64,
+        status: Option<u16>,
+        code: Option<&str>,
+    ) {
+        self.seen()
+            .calls
+            .add(op, [intended_ms, sent_ms, done_ms], status, code);
+    }
+
+    /// Notes what happened to a visitor; visitors beyond the planned ones, such as observers, are not counted.
+    pub fn person(&self, who: usize, note: impl FnOnce(&mut Person)) {
+        if let Some(person) = self.seen().people.get_mut(who) {
+            note(person);
+        }
+    }
+
+    /// Notes the release counter and the free seats of a `line` frame.
+    pub fn line(&self, at_ms: f64, released: u64, free: Option<u64>) {
+        let mut seen = self.seen();
+        let last = seen.released.last().map(|(_, last)| *last);
+        if last.is_none_or(|last| released > last) {
+            seen.released.push((at_ms, released));
+        }
+        if let Some(free) = free
+            && seen.free.last().map(|(_, last)| *last) != Some(free)
+        {
+            seen.free.push((at_ms, free));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_known_by_their_whole_name() {
+        for (name, known) in [
+            ("hold.p99_ms", true),
+            ("booking.p99_ms", true),
+            ("entries_per_s", true),
+            ("hold.p98_ms", false),
+            ("p99_ms", false),
+            ("holds.p99_ms", false),
+        ] {
+            assert_eq!(is_known(name), known, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_is_told_late_changes_nothing() {
+        let tally = Tally::new(0);
+        for (at, released) in [(1.0, 5), (2.0, 4), (3.0, 9)] {
+            tally.line(at, released, None);
+        }
+        assert_eq!(tally.seen().released, [(1.0, 5), (3.0, 9)]);
+    }
+}

@@ -1,0 +1,168 @@
+//! How evenly present people were released, from what sockets were told: the release counter over time, and where
+//! everybody stood. The swarm knows who of it is here, which nobody else does.
+
+use std::collections::BTreeMap;
+
+use super::calls::float;
+use super::{Disturbance, Person};
+
+const WINDOW_MS: f64 = 10_000.0;
+/// After a disturbance the line may need this long to be itself again.
+const SETTLE_MS: f64 = 10_000.0;
+
+/// One step of the counter.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at_ms: f64,
+    /// Present people among the ranks it released.
+    people: f64,
+    /// Whether present people were left waiting.
+    more_wait: bool,
+}
+
+/// Windows and the mean, as multiples of `per_s`; nothing where nobody was released.
+pub fn figures(
+    released: &[(f64, u64)],
+    people: &[Person],
+    per_s: f64,
+    disturbances: &[Disturbance],
+    into: &mut BTreeMap<String, f64>,
+) {
+    let steps = steps(released, people);
+    // Before the first release there is no pace, and the step that empties the line releases what was left.
+    let idle = steps.iter().take_while(|step| step.people < 1.0).count();
+    let busy = steps[idle..].iter().take_while(|step| step.more_wait).count();
+    let steps = &steps[idle..idle + busy];
+    if let Some(error) = mean_error(steps, per_s) {
+        into.insert("pace_error".into(), error);
+    }
+    let disturbed = |from: f64, until: f64| {
+        disturbances
+            .iter()
+            .any(|one| from < one.until_ms + SETTLE_MS && until > one.from_ms)
+    };
+    let mut most: Option<f64> = None;
+    let mut least: Option<f64> = None;
+    for (at, first) in steps.iter().enumerate() {
+        let until = first.at_ms + WINDOW_MS;
+        if disturbed(first.at_ms, until) {
+            continue;
+        }
+        let window = steps[at..].iter().take_while(|step| step.at_ms < until);
+        let sum: f64 = window.map(|step| step.people).sum();
+        most = Some(most.map_or(sum, |most| most.max(sum)));
+        if let Some(spread) = spread(&steps[at..], until) {
+            least = Some(least.map_or(spread, |least| least.min(spread)));
+        }
+    }
+    for (name, figure) in [("released_window_max", most), ("released_window_min", least)] {
+        if let Some(figure) = figure {
+            into.insert(name.into(), figure / per_s);
+        }
+    }
+}
+
+/// Present people of each step. A step's people are those here at that moment.
+fn steps(released: &[(f64, u64)], people: &[Person]) -> Vec<Step> {
+    let mut by_rank: Vec<(u64, &Person)> = people
+        .iter()
+        .filter_map(|person| Some((person.rank?, person)))
+        .collect();
+    by_rank.sort_unstable_by_key(|(rank, _)| *rank);
+    let mut behind = 0;
+    let mut steps = Vec::new();
+    for (at_ms, counter) in released {
+        let up_to = by_rank.partition_point(|(rank, _)| rank < counter);
+        let is_here = |(_, person): &&(u64, &Person)| person.is_here(*at_ms);
+        let fresh = by_rank[behind..up_to].iter().filter(is_here).count();
+        steps.push(Step {
+            at_ms: *at_ms,
+            people: float(fresh as u64),
+            more_wait: by_rank[up_to..].iter().any(|one| is_here(&one)),
+        });
+        behind = up_to;
+    }
+    steps
+}
+
+/// How far the mean between the first and the last step lies from the pace, as a share of it.
+fn mean_error(steps: &[Step], per_s: f64) -> Option<f64> {
+    let (first, rest) = steps.split_first()?;
+    let span_s = (rest.last()?.at_ms - first.at_ms) / 1e3;
+    let sum: f64 = rest.iter().map(|step| step.people).sum();
+    Some((sum / span_s / per_s - 1.0).abs())
+}
+
+/// People released between the first step and `until`, where a step counts for the time since the one before: ticks
+/// a second apart never fall evenly into windows, and a tick that is a millisecond late is no slower pace. None where
+/// the steps end before.
+fn spread(steps: &[Step], until: f64) -> Option<f64> {
+    let mut sum = 0.0;
+    for pair in steps.windows(2) {
+        let (from, step) = (pair[0].at_ms, pair[1]);
+        if step.at_ms >= until {
+            let share = (until - from) / (step.at_ms - from);
+            return Some(sum + step.people * share);
+        }
+        sum += step.people;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crowd(count: u32) -> Vec<Person> {
+        (0..count)
+            .map(|rank| Person {
+                rank: Some(u64::from(rank)),
+                joined_ms: Some(0.0),
+                ..Person::default()
+            })
+            .collect()
+    }
+
+    fn figures_of(released: &[(f64, u64)], people: &[Person]) -> BTreeMap<String, f64> {
+        let mut into = BTreeMap::new();
+        figures(released, people, 10.0, &[], &mut into);
+        into
+    }
+
+    fn steady() -> Vec<(f64, u64)> {
+        (1..=40)
+            .map(|tick: u32| (f64::from(tick) * 1_000.0, u64::from(tick) * 10))
+            .collect()
+    }
+
+    #[test]
+    fn a_steady_pace_is_ten_in_every_window() {
+        let figures = figures_of(&steady(), &crowd(500));
+        assert!((figures["released_window_max"] - 10.0).abs() < 1e-9, "{figures:?}");
+        assert!((figures["released_window_min"] - 10.0).abs() < 1e-9, "{figures:?}");
+        assert!(figures["pace_error"] < 1e-9);
+    }
+
+    #[test]
+    fn a_burst_and_a_gap_are_seen() {
+        let mut released = steady();
+        released.retain(|(at, _)| !(10_500.0..13_500.0).contains(at));
+        let figures = figures_of(&released, &crowd(500));
+        assert!(figures["released_window_max"] >= 10.0);
+        let mut stalled = steady();
+        for (at, _) in stalled.iter_mut().skip(15) {
+            *at += 5_000.0;
+        }
+        assert!(figures_of(&stalled, &crowd(500))["released_window_min"] < 6.0);
+    }
+
+    #[test]
+    fn who_is_gone_is_not_counted_as_released() {
+        let mut people = crowd(500);
+        for person in people.iter_mut().take(100) {
+            person.gone_ms = Some(-60_000.0);
+        }
+        let figures = figures_of(&steady(), &people);
+        assert!(figures["released_window_min"] < 1e-9, "{figures:?}");
+    }
+}

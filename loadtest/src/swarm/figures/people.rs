@@ -1,0 +1,182 @@
+//! What a run notes of each visitor, and counts over them.
+
+use std::collections::BTreeMap;
+
+use super::calls::float;
+
+/// Absence counts after this long.
+const ABSENT_AFTER_MS: f64 = 60_000.0;
+
+/// One visitor, as far as figures need it.
+#[derive(Debug, Clone, Default)]
+pub struct Person {
+    /// The join number.
+    pub number: Option<u64>,
+    /// The rank, once told.
+    pub rank: Option<u64>,
+    /// When the place was given, ms since the epoch.
+    pub joined_ms: Option<f64>,
+    /// From when on nothing of the visitor is left in the room.
+    pub gone_ms: Option<f64>,
+    /// What the place told first after the draw: when, and the upper end of the wait in seconds where it was known.
+    pub told: Option<Told>,
+    /// When the call came.
+    pub called_ms: Option<f64>,
+    /// When the pass was given.
+    pub entered_ms: Option<f64>,
+    /// Whether seats were ever held.
+    pub held: bool,
+    /// Whether a payment was approved in time.
+    pub approved: bool,
+    /// When tickets were seen.
+    pub ticketed_ms: Option<f64>,
+    /// When the end of the line was told, and whether on a socket.
+    pub sold_out_ms: Option<(f64, bool)>,
+    /// Whether number and rank were found again as they were, where they were looked at again.
+    pub kept: Option<bool>,
+    /// How it ended.
+    pub outcome: Option<&'static str>,
+}
+
+/// What a place told at the draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Told {
+    /// When.
+    pub at_ms: f64,
+    /// Half are called within so many seconds.
+    pub p50_s: Option<f64>,
+    /// Nine in ten are.
+    pub p90_s: Option<f64>,
+    /// How likely a seat is left.
+    pub odds: Option<f64>,
+}
+
+impl Person {
+    /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever was merely not seen
+    /// again after [`ABSENT_AFTER_MS`], as the line promises.
+    pub fn is_here(&self, at_ms: f64) -> bool {
+        let grace_ms = if self.outcome == Some("left") { 0.0 } else { ABSENT_AFTER_MS };
+        self.joined_ms.is_some_and(|joined| joined <= at_ms)
+            && self.gone_ms.is_none_or(|gone| gone + grace_ms > at_ms)
+    }
+
+    /// Notes that number or rank were read again.
+    pub fn reread(&mut self, number: Option<u64>, rank: Option<u64>) {
+        let same = number.is_none_or(|number| self.number == Some(number))
+            && (rank.is_none() || self.rank.is_none() || self.rank == rank);
+        self.kept = Some(self.kept.unwrap_or(true) && same);
+    }
+}
+
+/// Counts and rates over all visitors.
+pub fn figures(people: &[Person], into: &mut BTreeMap<String, f64>) {
+    let count = |is: &dyn Fn(&Person) -> bool| -> f64 {
+        float(people.iter().filter(|person| is(person)).count() as u64)
+    };
+    let times = |at: &dyn Fn(&Person) -> Option<f64>| {
+        let mut times: Vec<f64> = people.iter().filter_map(at).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        times
+    };
+    let joins = times(&|person| person.joined_ms);
+    let entries = times(&|person| person.entered_ms);
+    let tickets = times(&|person| person.ticketed_ms);
+    into.insert("visitors".into(), float(people.len() as u64));
+    into.insert("joined".into(), float(joins.len() as u64));
+    into.insert("entries".into(), float(entries.len() as u64));
+    into.insert("purchases".into(), float(tickets.len() as u64));
+    into.insert("purchases_per_s".into(), busiest(&tickets, 10_000.0) / 10.0);
+    into.insert("purchases_per_3s".into(), busiest(&tickets, 3_000.0) / 3.0);
+    for (name, rate) in [
+        ("joins_per_s", middle_rate(&joins)),
+        ("entries_per_s", middle_rate(&entries)),
+        ("purchases_per_s_mean", rate(&tickets)),
+    ] {
+        if let Some(rate) = rate {
+            into.insert(name.into(), rate);
+        }
+    }
+    into.insert(
+        "told_no_seats".into(),
+        count(&|person| matches!(person.outcome, Some("no_seats" | "sold_out"))),
+    );
+    into.insert(
+        "failed".into(),
+        count(&|person| person.outcome.is_none_or(|outcome| outcome == "failed")),
+    );
+    if !entries.is_empty() {
+        let in_vain = count(&|person| person.entered_ms.is_some() && !person.held);
+        into.insert(
+            "entered_no_seats".into(),
+            in_vain / float(entries.len() as u64),
+        );
+    }
+    let approved = count(&|person| person.approved);
+    if approved > 0.0 {
+        let ticketed = count(&|person| person.approved && person.ticketed_ms.is_some());
+        into.insert("approved_ticketed".into(), ticketed / approved);
+    }
+    let reread = count(&|person| person.kept.is_some());
+    if reread > 0.0 {
+        let kept = count(&|person| person.kept == Some(true));
+        into.insert("kept_places".into(), kept / reread);
+    }
+}
+
+/// The most of sorted `times` within any `window_ms`.
+fn busiest(times: &[f64], window_ms: f64) -> f64 {
+    let mut from = 0;
+    let mut most = 0;
+    for (at, time) in times.iter().enumerate() {
+        while times[from] <= time - window_ms {
+            from += 1;
+        }
+        most = most.max(at + 1 - from);
+    }
+    float(most as u64)
+}
+
+/// A second's worth of sorted `times`, between the first and the last.
+fn rate(times: &[f64]) -> Option<f64> {
+    let span_s = (times.last()? - times.first()?) / 1e3;
+    (span_s > 0.0).then(|| float(times.len() as u64 - 1) / span_s)
+}
+
+/// The same over the middle nine tenths: a straggler at either end says nothing of the rate.
+fn middle_rate(times: &[f64]) -> Option<f64> {
+    let cut = times.len() / 20;
+    rate(&times[cut..times.len() - cut])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_window_is_found_wherever_it_lies() {
+        assert!((busiest(&[0.0, 5_000.0, 11_000.0, 12_000.0, 14_000.0], 10_000.0) - 4.0).abs() < 1e-9);
+        assert!(busiest(&[], 10_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_straggler_does_not_bend_the_rate() {
+        let mut times: Vec<f64> = (0..100).map(|at| f64::from(at) * 100.0).collect();
+        times.push(900_000.0);
+        let rate = middle_rate(&times).expect("a rate");
+        assert!((rate - 10.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn a_place_read_again_must_be_the_same() {
+        let mut person = Person {
+            number: Some(3),
+            rank: Some(9),
+            ..Person::default()
+        };
+        person.reread(Some(3), None);
+        assert_eq!(person.kept, Some(true));
+        person.reread(Some(3), Some(8));
+        person.reread(Some(3), Some(9));
+        assert_eq!(person.kept, Some(false));
+    }
+}

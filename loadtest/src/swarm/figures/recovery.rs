@@ -1,0 +1,85 @@
+//! How long a slowed booking kept people waiting: until its answers were quick again, and until as many came in as
+//! before.
+
+use std::collections::BTreeMap;
+
+use super::calls::{by_window, float};
+use super::{Disturbance, Person};
+
+const WINDOW_S: f64 = 2.0;
+/// Entries are compared over so long, at the end of which a recovery is seen.
+const ENTRIES_MS: f64 = 5_000.0;
+/// What counts as "before".
+const BEFORE_MS: f64 = 15_000.0;
+
+/// For the first slowing: seconds from its start until p99 stays at or under `target_ms`, and seconds from its end
+/// until entries are at nine tenths of those before.
+pub fn figures(
+    booking: &[(f64, f64)],
+    people: &[Person],
+    target_ms: f64,
+    disturbances: &[Disturbance],
+    into: &mut BTreeMap<String, f64>,
+) {
+    let Some(slow) = disturbances.iter().find(|one| one.slow) else {
+        return;
+    };
+    let windows = by_window(booking, slow.from_ms, slow.until_ms, WINDOW_S, 0.99);
+    let is_over = |p99: &Option<f64>| p99.is_some_and(|p99| p99 > target_ms);
+    let last_over = windows.iter().rposition(is_over).map_or(0, |at| at + 1);
+    into.insert("recovery_s".into(), float(last_over as u64) * WINDOW_S);
+
+    let mut entries: Vec<f64> = people.iter().filter_map(|one| one.entered_ms).collect();
+    entries.sort_unstable_by(f64::total_cmp);
+    let within = |from: f64, until: f64| {
+        let count = entries.partition_point(|at| *at < until)
+            - entries.partition_point(|at| *at < from);
+        float(count as u64) / ((until - from) / 1e3)
+    };
+    let wanted = 0.9 * within(slow.from_ms - BEFORE_MS, slow.from_ms);
+    let last = entries.last().copied().unwrap_or_default();
+    let mut until = slow.until_ms;
+    while until <= last + ENTRIES_MS {
+        if wanted > 0.0 && within(until - ENTRIES_MS, until) >= wanted {
+            into.insert(
+                "entries_recovery_s".into(),
+                (until - slow.until_ms).max(0.0) / 1e3,
+            );
+            return;
+        }
+        until += 500.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recovery_is_from_the_start_and_for_good() {
+        let booking: Vec<(f64, f64)> = (0..200)
+            .map(|at| {
+                let at_ms = f64::from(at) * 500.0;
+                let slow = (20_000.0..32_000.0).contains(&at_ms);
+                (at_ms, if slow { 900.0 } else { 20.0 })
+            })
+            .collect();
+        let people: Vec<Person> = (0..500)
+            .map(|at| f64::from(at) * 200.0)
+            .filter(|at| !(20_000.0..65_000.0).contains(at))
+            .map(|at| Person {
+                entered_ms: Some(at),
+                ..Person::default()
+            })
+            .collect();
+        let slow = Disturbance {
+            from_ms: 20_000.0,
+            until_ms: 60_000.0,
+            slow: true,
+        };
+        let mut into = BTreeMap::new();
+        figures(&booking, &people, 300.0, &[slow], &mut into);
+        assert!((into["recovery_s"] - 12.0).abs() < 1e-9, "{into:?}");
+        assert!((9.0..=10.5).contains(&into["entries_recovery_s"]), "{into:?}");
+    }
+}

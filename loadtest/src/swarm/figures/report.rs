@@ -1,0 +1,204 @@
+//! All figures of a run in one place: a flat list of names and numbers, errors by code, and a few series over time.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::calls::{by_window, float, quantile_of};
+use super::{Person, Seen, pace, people, recovery, waits};
+
+/// What the run was like, as far as figures depend on it.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Start of the run, ms since the epoch.
+    pub start_ms: f64,
+    /// Its end.
+    pub end_ms: f64,
+    /// The pace promised, visitors a second.
+    pub per_s: f64,
+    /// Booking's target.
+    pub p99_ms: f64,
+    /// Memory of the rig's process over time.
+    pub memory: Vec<Sample>,
+}
+
+/// Resident memory at one time.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// Seconds after the start.
+    pub at_s: f64,
+    /// Megabytes (10^6 bytes).
+    pub mb: f64,
+}
+
+/// A run's figures.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// By name.
+    pub figures: BTreeMap<String, f64>,
+    /// By operation and code.
+    pub errors: Value,
+    /// How visitors ended.
+    pub outcomes: BTreeMap<String, u64>,
+    /// One value a second: p99 of booking, entries, purchases.
+    pub series: Value,
+}
+
+impl Report {
+    /// Works everything out.
+    pub fn of(seen: &Seen, setting: &Setting) -> Self {
+        let mut figures = BTreeMap::new();
+        seen.calls.figures(&mut figures);
+        people::figures(&seen.people, &mut figures);
+        pace::figures(
+            &seen.released,
+            &seen.people,
+            setting.per_s,
+            &seen.disturbances,
+            &mut figures,
+        );
+        waits::figures(&seen.people, &seen.free, setting.end_ms, &mut figures);
+        recovery::figures(
+            &seen.calls.booking,
+            &seen.people,
+            setting.p99_ms,
+            &seen.disturbances,
+            &mut figures,
+        );
+        told_of_the_end(seen, &mut figures);
+        memory(&setting.memory, &mut figures);
+        let mut outcomes = BTreeMap::new();
+        for person in &seen.people {
+            let outcome = person.outcome.unwrap_or("unaccounted");
+            *outcomes.entry(outcome.to_owned()).or_default() += 1;
+        }
+        Self {
+            figures,
+            errors: seen.calls.errors(),
+            outcomes,
+            series: series(seen, setting),
+        }
+    }
+
+    /// The whole report as a document.
+    pub fn document(&self) -> Value {
+        json!({
+            "figures": self.figures,
+            "errors": self.errors,
+            "outcomes": self.outcomes,
+            "series": self.series,
+        })
+    }
+}
+
+/// From the last sale until those who waited were told.
+fn told_of_the_end(seen: &Seen, into: &mut BTreeMap<String, f64>) {
+    let Some(sold_ms) = seen.all_sold_ms else {
+        return;
+    };
+    for (name, socket) in [
+        ("told_after_last_sale_s", true),
+        ("polled_after_last_sale_s", false),
+    ] {
+        let told = seen
+            .people
+            .iter()
+            .filter_map(|person| person.sold_out_ms)
+            .filter(|(_, on_socket)| *on_socket == socket)
+            .map(|(at_ms, _)| ((at_ms - sold_ms) / 1e3).max(0.0))
+            .max_by(f64::total_cmp);
+        if let Some(told) = told {
+            into.insert(name.into(), told);
+        }
+    }
+}
+
+/// Memory: the most, what it was after a minute, and whether it went on growing.
+fn memory(samples: &[Sample], into: &mut BTreeMap<String, f64>) {
+    let most = samples.iter().map(|one| one.mb).max_by(f64::total_cmp);
+    let Some(most) = most else {
+        return;
+    };
+    into.insert("rss_max_mb".into(), most);
+    let after: Vec<_> = samples.iter().filter(|one| one.at_s >= 60.0).collect();
+    let Some(first) = after.first() else {
+        return;
+    };
+    let most_after = after.iter().map(|one| one.mb).fold(first.mb, f64::max);
+    into.insert("rss_60s_mb".into(), first.mb);
+    into.insert("rss_after_60s_ratio".into(), most_after / first.mb);
+    let count = float(after.len() as u64);
+    let mean = |of: &dyn Fn(&Sample) -> f64| after.iter().map(|one| of(one)).sum::<f64>() / count;
+    let (at, mb) = (mean(&|one| one.at_s), mean(&|one| one.mb));
+    let above = mean(&|one| (one.at_s - at) * (one.mb - mb));
+    let below = mean(&|one| (one.at_s - at).powi(2));
+    if below > 0.0 {
+        into.insert("rss_slope_mb_per_min".into(), above / below * 60.0);
+    }
+}
+
+fn series(seen: &Seen, setting: &Setting) -> Value {
+    let per_second = |at: &dyn Fn(&Person) -> Option<f64>| {
+        let samples: Vec<_> = seen
+            .people
+            .iter()
+            .filter_map(|person| Some((at(person)?, 1.0)))
+            .collect();
+        counts(&samples, setting)
+    };
+    let mut p99 = by_window(
+        &seen.calls.booking,
+        setting.start_ms,
+        setting.end_ms,
+        1.0,
+        0.99,
+    );
+    for value in p99.iter_mut().flatten() {
+        *value = (*value * 10.0).round() / 10.0;
+    }
+    let mut all: Vec<f64> = p99.iter().flatten().copied().collect();
+    json!({
+        "booking_p99_ms": p99,
+        "booking_p99_median_ms": quantile_of(&mut all, 0.5),
+        "entries": per_second(&|person| person.entered_ms),
+        "purchases": per_second(&|person| person.ticketed_ms),
+        "rss_mb": setting.memory.iter().map(|one| one.mb.round()).collect::<Vec<_>>(),
+    })
+}
+
+/// How many samples fall into each second.
+fn counts(samples: &[(f64, f64)], setting: &Setting) -> Vec<u64> {
+    let seconds = by_window(&[], setting.start_ms, setting.end_ms, 1.0, 1.0).len();
+    let mut counts = vec![0; seconds];
+    for (at_ms, _) in samples {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a second of the run; what lies outside is left out"
+        )]
+        let second = ((at_ms - setting.start_ms) / 1e3) as usize;
+        if let Some(count) = counts.get_mut(second) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_stays_is_flat() {
+        let mut into = BTreeMap::new();
+        let samples: Vec<Sample> = (0..120)
+            .map(|at| Sample {
+                at_s: f64::from(at),
+                mb: if at < 30 { f64::from(at) } else { 50.0 },
+            })
+            .collect();
+        memory(&samples, &mut into);
+        assert!((into["rss_after_60s_ratio"] - 1.0).abs() < 1e-9);
+        assert!(into["rss_slope_mb_per_min"].abs() < 1e-9);
+    }
+}

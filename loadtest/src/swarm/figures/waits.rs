@@ -1,0 +1,132 @@
+//! Whether what a place told at the draw came true: the wait as an interval, and the odds of a seat.
+
+use std::collections::BTreeMap;
+
+use super::Person;
+use super::calls::float;
+
+/// Tenths of odds with fewer people than this say nothing.
+const BIN_MIN: u32 = 20;
+
+/// Both, over everybody of whom it is known. `free` is the count of free seats over time, `end_ms` the end of the run.
+pub fn figures(
+    people: &[Person],
+    free: &[(f64, u64)],
+    end_ms: f64,
+    into: &mut BTreeMap<String, f64>,
+) {
+    for (name, upper) in [("wait_under_p90", true), ("wait_under_p50", false)] {
+        let outcomes: Vec<bool> = people
+            .iter()
+            .filter_map(|person| wait_held(person, end_ms, upper))
+            .collect();
+        let held = outcomes.iter().filter(|held| **held).count();
+        if upper {
+            into.insert("waits_known".into(), float(outcomes.len() as u64));
+        }
+        if !outcomes.is_empty() {
+            into.insert(
+                name.into(),
+                float(held as u64) / float(outcomes.len() as u64),
+            );
+        }
+    }
+    let odds: Vec<(f64, bool)> = people
+        .iter()
+        .filter_map(|person| Some((person.told?.odds?, came_true(person, free)?)))
+        .collect();
+    into.insert("odds_known".into(), float(odds.len() as u64));
+    if let Some(error) = odds_error(&odds) {
+        into.insert("odds_error_max".into(), error);
+    }
+}
+
+/// Whether the wait lay under what was told; none where nothing was told, or the visitor went before it could be known.
+fn wait_held(person: &Person, end_ms: f64, upper: bool) -> Option<bool> {
+    let told = person.told?;
+    let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
+    if let Some(called) = person.called_ms {
+        return Some(called <= bound_ms);
+    }
+    // Never called: longer than was told, where it was there for long enough to know.
+    let here_until = person.gone_ms.unwrap_or(end_ms);
+    (here_until > bound_ms).then_some(false)
+}
+
+/// Whether a seat was left at the call; the end of the line before it means none was.
+fn came_true(person: &Person, free: &[(f64, u64)]) -> Option<bool> {
+    match (person.called_ms, person.sold_out_ms) {
+        (Some(called), _) => {
+            let after = free.partition_point(|(at, _)| *at <= called);
+            let left = after.checked_sub(1).map(|at| free[at].1);
+            Some(person.held || left.is_none_or(|left| left > 0))
+        }
+        (None, Some(_)) => Some(false),
+        (None, None) => None,
+    }
+}
+
+/// The largest distance, over tenths of told odds, between their mean and the share that came true.
+fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
+    let mut bins = [(0_u32, 0.0, 0.0); 10];
+    for (told, came) in odds {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to one of ten bins"
+        )]
+        let bin = (told * 10.0).floor().clamp(0.0, 9.0) as usize;
+        bins[bin].0 += 1;
+        bins[bin].1 += told;
+        bins[bin].2 += f64::from(u8::from(*came));
+    }
+    bins.into_iter()
+        .filter(|(count, _, _)| *count >= BIN_MIN)
+        .map(|(count, told, came)| ((told - came) / f64::from(count)).abs())
+        .max_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::people::Told;
+    use super::*;
+
+    fn told(p90_s: f64, odds: f64) -> Person {
+        Person {
+            told: Some(Told {
+                at_ms: 1_000.0,
+                p50_s: Some(p90_s / 2.0),
+                p90_s: Some(p90_s),
+                odds: Some(odds),
+            }),
+            ..Person::default()
+        }
+    }
+
+    #[test]
+    fn a_wait_counts_once_it_is_known() {
+        let mut person = told(10.0, 1.0);
+        assert_eq!(wait_held(&person, 5_000.0, true), None);
+        assert_eq!(wait_held(&person, 12_000.0, true), Some(false));
+        person.called_ms = Some(9_000.0);
+        assert_eq!(wait_held(&person, 12_000.0, true), Some(true));
+        assert_eq!(wait_held(&person, 12_000.0, false), Some(false));
+    }
+
+    #[test]
+    fn odds_that_come_true_have_no_error() {
+        let half: Vec<_> = (0..100).map(|at| (0.55, at % 20 < 11)).collect();
+        assert!(odds_error(&half).expect("enough") < 1e-9);
+        let never: Vec<_> = (0..100).map(|_| (0.95, false)).collect();
+        assert!(odds_error(&never).expect("enough") > 0.9);
+        assert_eq!(odds_error(&never[..10]), None);
+    }
+
+    #[test]
+    fn a_call_with_no_seat_left_is_a_no() {
+        let mut person = told(10.0, 0.5);
+        person.called_ms = Some(5_000.0);
+        assert_eq!(came_true(&person, &[(1_000.0, 3), (4_000.0, 0)]), Some(false));
+        assert_eq!(came_true(&person, &[(1_000.0, 3)]), Some(true));
+    }
+}

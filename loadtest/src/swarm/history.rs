@@ -1,0 +1,76 @@
+//! The run's history as JSON Lines: everything that was told to a visitor, written down as it came, for a judge who
+//! was not there. A thread of its own writes, so that no visitor waits for the disk.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use serde_json::{Map, Value, json};
+
+/// Where records go; cheap to clone.
+#[derive(Clone)]
+pub struct History {
+    lines: Sender<Option<String>>,
+}
+
+/// The thread that writes; joined at the end.
+pub struct Writer {
+    thread: JoinHandle<std::io::Result<u64>>,
+}
+
+impl History {
+    /// Writes to `path`, over whatever is there.
+    ///
+    /// # Errors
+    /// Where the file cannot be made.
+    pub fn create(path: &Path) -> anyhow::Result<(Self, Writer)> {
+        let file = File::create(path)
+            .with_context(|| format!("the history {} cannot be written", path.display()))?;
+        let (lines, received) = channel::<Option<String>>();
+        let thread = std::thread::spawn(move || {
+            let mut out = BufWriter::with_capacity(1 << 20, file);
+            let mut written = 0;
+            // Nothing is the word that no more will come.
+            for line in received.into_iter().map_while(|line| line) {
+                out.write_all(line.as_bytes())?;
+                out.write_all(b"\n")?;
+                written += 1;
+            }
+            out.flush()?;
+            Ok(written)
+        });
+        Ok((Self { lines }, Writer { thread }))
+    }
+
+    /// Writes one record of this kind.
+    pub fn write(&self, kind: &str, fields: Value) {
+        let mut record = Map::new();
+        record.insert("kind".to_owned(), json!(kind));
+        if let Value::Object(fields) = fields {
+            record.extend(fields);
+        }
+        // The writer ends only after everybody who writes, or on a full disk, which `finish` tells.
+        let _ = self.lines.send(Some(Value::Object(record).to_string()));
+    }
+
+    /// Says that nothing more will come.
+    pub fn close(&self) {
+        // A writer that ended already has told why by itself.
+        let _ = self.lines.send(None);
+    }
+}
+
+impl Writer {
+    /// Waits until everything is written, after [`History::close`]. Returns the count of lines.
+    ///
+    /// # Errors
+    /// Where the disk refused.
+    pub fn finish(self) -> anyhow::Result<u64> {
+        let written = self.thread.join();
+        let written = written.map_err(|_| anyhow::anyhow!("the history's writer broke"))?;
+        written.context("the history could not be written to its end")
+    }
+}

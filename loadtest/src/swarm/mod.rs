@@ -1,0 +1,200 @@
+//! `loadtest swarm`: a crowd of visitors who know only the public contract, from join to ticket.
+
+mod clock;
+mod faults;
+mod figures;
+mod history;
+mod http;
+mod observer;
+mod outcome;
+mod plan;
+mod progress;
+mod run;
+mod scenario;
+mod socket;
+mod stage;
+mod visitor;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use crate::rig::{Kill, Rig, Spec};
+use outcome::Outcome;
+use run::Ground;
+use scenario::Scenario;
+
+pub use figures::Sample;
+
+/// The command line of `loadtest swarm`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The scenario's file
+    scenario: PathBuf,
+    /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from FAIRGATE_PROMOTER_KEY
+    #[arg(long, conflicts_with = "rig", required_unless_present = "rig")]
+    target: Option<String>,
+    /// Starts the processes itself, such as gateways=1,bookings=0,redis=none,ledger=sqlite
+    #[arg(long, num_args = 0..=1, default_missing_value = "")]
+    rig: Option<Spec>,
+    /// Kills processes without warning at shares of the planned duration, and starts them again: gateway@30%,gateway@60%
+    #[arg(long, requires = "rig", value_delimiter = ',')]
+    kill: Vec<Kill>,
+    /// Where the history goes; without it, it is gone after the verdict
+    #[arg(long)]
+    history: Option<PathBuf>,
+    /// Leaves the verdict to a later `loadtest verdict`
+    #[arg(long)]
+    no_verdict: bool,
+    /// Prints all figures as one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Settles who comes when and what they do
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// How a command ended, as an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything held.
+    Held,
+    /// A threshold or an invariant did not.
+    Failed,
+    /// The command was not understood; nothing was started.
+    Usage,
+    /// The swarm missed its own schedule.
+    Invalid,
+}
+
+impl From<Ended> for std::process::ExitCode {
+    fn from(ended: Ended) -> Self {
+        Self::from(match ended {
+            Ended::Held => 0,
+            Ended::Failed => 99,
+            Ended::Usage => 2,
+            Ended::Invalid => 3,
+        })
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// What kept the run from being one.
+pub fn run(options: &Options) -> anyhow::Result<Ended> {
+    let scenario = match scenario::read(&options.scenario) {
+        Ok(scenario) => scenario,
+        Err(faults) => {
+            let file = options.scenario.display();
+            eprintln!("{file} cannot be played; nothing was started:");
+            faults.iter().for_each(|fault| eprintln!("  - {fault}"));
+            return Ok(Ended::Usage);
+        }
+    };
+    if let Some(fault) = misfit(options, &scenario) {
+        eprintln!("{fault} Nothing was started.");
+        return Ok(Ended::Usage);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            ended = play(options, &scenario) => ended,
+            // Dropping what is in flight ends the processes of the rig and removes its folder.
+            _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+        }
+    })
+}
+
+/// What the command line and the scenario ask of each other in vain.
+fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
+    if options.rig.is_some() {
+        return None;
+    }
+    if scenario.slow.is_some() || scenario.baseline.is_some() {
+        return Some(
+            "This scenario slows booking or runs a baseline on a system of its own, so it needs --rig."
+                .to_owned(),
+        );
+    }
+    let key = std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default();
+    let target = options.target.as_deref().unwrap_or_default();
+    if key.is_empty() {
+        return Some(
+            "FAIRGATE_PROMOTER_KEY is not set, and the on-sale cannot be applied without it."
+                .to_owned(),
+        );
+    }
+    (!target.starts_with("http://")).then(|| {
+        format!("--target {target} is not an address such as http://127.0.0.1:8080; TLS is not spoken here.")
+    })
+}
+
+async fn play(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
+    let folder = tempfile::tempdir().context("no temporary folder could be made")?;
+    let own = folder.path().join("history.jsonl");
+    let history = options.history.as_deref().unwrap_or(&own);
+    let baseline = match &scenario.baseline {
+        None => None,
+        Some(baseline) => {
+            eprintln!("first the baseline");
+            let aside = folder.path().join("baseline.jsonl");
+            Some(once(options, baseline, &aside, &[]).await?.0)
+        }
+    };
+    let kills: Vec<f64> = options.kill.iter().map(|kill| kill.share).collect();
+    let (report, rig) = once(options, scenario, history, &kills).await?;
+    let judged = match rig {
+        Some(rig) if !options.no_verdict => Some(rig.judge(history).await?),
+        _ => None,
+    };
+    let outcome = Outcome::of(scenario, report, baseline, judged);
+    outcome.print(options.seed, options.json)?;
+    Ok(outcome.ended())
+}
+
+/// One run, in a rig of its own where there is one; the rig is stopped and comes back for the verdict.
+async fn once(
+    options: &Options,
+    scenario: &Scenario,
+    history: &Path,
+    kills: &[f64],
+) -> anyhow::Result<(figures::Report, Option<Arc<Rig>>)> {
+    let rig = match &options.rig {
+        Some(_) => Some(Arc::new(Rig::start().await?)),
+        None => None,
+    };
+    let key = match &rig {
+        Some(rig) => rig.promoter_key().to_owned(),
+        None => std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default(),
+    };
+    let url = match &rig {
+        Some(rig) => rig.url().to_owned(),
+        None => options.target.clone().unwrap_or_default(),
+    };
+    let ground = Ground {
+        url: &url,
+        key: &key,
+        rig: rig.clone(),
+        kills,
+        seed: options.seed,
+        history,
+    };
+    let report = run::play(scenario, &ground).await;
+    if let Some(rig) = &rig {
+        if report.is_err() {
+            rig.tell_log();
+        }
+        rig.stop().await?;
+    }
+    Ok((report?, rig))
+}
+
+/// Whether the gateway at `url` is ready for visitors.
+pub async fn is_ready(url: &str) -> bool {
+    let ready = http::Http::new(url).send(&http::Call::get("/readyz"), 0).await;
+    ready.is_ok_and(|answer| answer.is_ok())
+}

@@ -1,0 +1,137 @@
+//! Two sockets a show that only watch: they write down the line, the room, the draw and every change of seats, so that
+//! a judge has a picture that no buyer painted.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::bail;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+use super::http::Call;
+use super::plan::secret;
+use super::socket::{Delta, Heard, Kept, Owner, Snapshot, Wish};
+use super::stage::{Stage, round};
+
+/// Sockets that watch each show.
+const EACH: usize = 2;
+/// Nobody's seed; observers do nothing at random but their secrets.
+const SEED: u64 = 0x0b5e_77e2;
+
+/// The observers at work; they end when this is dropped.
+pub struct Observers {
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Joins the room as visitors beyond the planned ones, and watches.
+///
+/// # Errors
+/// Where the room lets nobody in.
+pub async fn open(stage: &Arc<Stage>) -> anyhow::Result<Observers> {
+    let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
+    let mut tasks = Vec::new();
+    for at in 0..stage.shows.len() * EACH {
+        let mut rng = ChaCha8Rng::seed_from_u64(SEED + at as u64 + stage.clock.start_ms().to_bits());
+        let owner = Owner {
+            who: at,
+            observer: true,
+            place: join(stage, &secret(&mut rng)).await?,
+        };
+        let show = at / EACH;
+        let kept = Kept::open(Arc::clone(stage), owner, rng);
+        kept.wish(Wish::Watch(stage.shows[show].id.clone()));
+        let watcher = Watcher {
+            stage: Arc::clone(stage),
+            at,
+            show,
+            picture: None,
+            sold: Arc::clone(&sold),
+        };
+        tasks.push(tokio::spawn(watcher.watch(kept)));
+    }
+    Ok(Observers { tasks })
+}
+
+async fn join(stage: &Stage, secret: &str) -> anyhow::Result<String> {
+    let call = Call::post(stage.room_path("places"), json!({ "secret": secret }));
+    for _ in 0..100 {
+        match stage.http.send(&call, 0).await {
+            Ok(answer) if answer.is_ok() => {
+                let place = answer.json()["place"].as_str().map(str::to_owned);
+                return place.ok_or_else(|| anyhow::anyhow!("a join was answered without a place"));
+            }
+            Ok(answer) if matches!(answer.status, 409 | 429 | 503) => {}
+            Ok(answer) => bail!("an observer could not join: {} {:?}", answer.status, answer.code()),
+            Err(error) => bail!("an observer could not join: {error}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    bail!("the lobby did not open to the observers within 20 s; its opens_at must be near \"+0s\"")
+}
+
+struct Watcher {
+    stage: Arc<Stage>,
+    at: usize,
+    show: usize,
+    picture: Option<Snapshot>,
+    sold: Arc<Mutex<Vec<Option<f64>>>>,
+}
+
+impl Watcher {
+    async fn watch(mut self, mut kept: Kept) {
+        while let Some(heard) = kept.heard.recv().await {
+            if let Heard::Seats(frame) = heard {
+                self.seats(&frame);
+            }
+        }
+    }
+
+    fn seats(&mut self, frame: &[u8]) {
+        let at_ms = self.stage.clock.now_ms();
+        let show = &self.stage.shows[self.show].id;
+        if let Some(snapshot) = Snapshot::read(frame) {
+            self.stage.history.write(
+                "snapshot",
+                json!({
+                    "observer": self.at, "at_ms": round(at_ms), "show": show,
+                    "version": snapshot.version.to_string(), "cells": snapshot.cells,
+                    "packed": hex::encode(&snapshot.packed),
+                }),
+            );
+            self.picture = Some(snapshot);
+        } else if let Some(delta) = Delta::read(frame) {
+            self.stage.history.write(
+                "delta",
+                json!({
+                    "observer": self.at, "at_ms": round(at_ms), "show": show,
+                    "from": delta.from.to_string(), "to": delta.to.to_string(), "cells": delta.cells,
+                }),
+            );
+            if let Some(picture) = &mut self.picture {
+                for (cell, state) in &delta.cells {
+                    picture.set(*cell as usize, *state);
+                }
+            }
+        }
+        self.look_for_the_end(at_ms);
+    }
+
+    fn look_for_the_end(&self, at_ms: f64) {
+        let Some([free, held, _, _]) = self.picture.as_ref().map(Snapshot::counts) else {
+            return;
+        };
+        let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut sold[self.show];
+        // A seat that comes back is for sale again, and then another sale is the last.
+        *slot = if free + held == 0 { slot.or(Some(at_ms)) } else { None };
+        let all: Option<Vec<f64>> = sold.iter().copied().collect();
+        let last = all.map(|times| times.into_iter().fold(0.0, f64::max));
+        self.stage.tally.seen().all_sold_ms = last;
+    }
+}

@@ -1,0 +1,147 @@
+//! What a run came to: its thresholds, the verdict on its history, whether the swarm itself kept its schedule, and how
+//! that is told.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::Ended;
+use super::figures::{OF_CALLS, OPS, Report};
+use super::scenario::{Missed, Scenario};
+use crate::rig::Judged;
+
+/// The swarm's own p99 of sending late, above which a run says nothing, milliseconds.
+const LAG_P99_MAX_MS: f64 = 250.0;
+/// The share of sends that may be more than a second late.
+const LATE_SENDS_MAX: f64 = 0.01;
+
+/// Everything about a run that was.
+pub struct Outcome {
+    scenario: Scenario,
+    report: Report,
+    baseline: Option<Report>,
+    judged: Option<Judged>,
+    thresholds: Vec<(String, Result<f64, Missed>)>,
+}
+
+impl Outcome {
+    /// Judges the thresholds.
+    pub fn of(
+        scenario: &Scenario,
+        report: Report,
+        baseline: Option<Report>,
+        judged: Option<Judged>,
+    ) -> Self {
+        let base = baseline.as_ref().map(|report| &report.figures);
+        let judge = |threshold: &super::scenario::Threshold| {
+            (
+                threshold.to_string(),
+                threshold.judge(&report.figures, base),
+            )
+        };
+        Self {
+            thresholds: scenario.thresholds.iter().map(judge).collect(),
+            scenario: scenario.clone(),
+            report,
+            baseline,
+            judged,
+        }
+    }
+
+    /// The exit code. A run whose generator was late is invalid whatever else it shows.
+    pub fn ended(&self) -> Ended {
+        let late = [Some(&self.report), self.baseline.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(is_late);
+        let missed = self.thresholds.iter().any(|(_, judged)| judged.is_err());
+        let broken = self.judged.as_ref().is_some_and(|judged| !judged.held);
+        if late {
+            Ended::Invalid
+        } else if missed || broken {
+            Ended::Failed
+        } else {
+            Ended::Held
+        }
+    }
+
+    /// Prints it: for people, or as one JSON document.
+    ///
+    /// # Errors
+    /// Where nobody takes the output.
+    pub fn print(&self, seed: u64, as_json: bool) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if as_json {
+            return writeln!(out, "{:#}", self.document(seed));
+        }
+        writeln!(out, "{}: {}", self.scenario.name, self.scenario.title)?;
+        for (name, figure) in self.report.figures.iter().filter(|(name, _)| !name.contains('.')) {
+            writeln!(out, "  {name:26} {figure:12.3}")?;
+        }
+        self.print_calls(&mut out)?;
+        writeln!(out, "  outcomes {}", json!(self.report.outcomes))?;
+        writeln!(out, "  errors   {}", self.report.errors)?;
+        for (told, judged) in &self.thresholds {
+            match judged {
+                Ok(value) => writeln!(out, "held    {told}: {value:.3}")?,
+                Err(Missed(why)) => writeln!(out, "FAILED  {why}")?,
+            }
+        }
+        if let Some(judged) = &self.judged {
+            writeln!(out, "{}", judged.told.trim_end())?;
+        }
+        if self.ended() == Ended::Invalid {
+            writeln!(
+                out,
+                "INVALID the swarm sent late (p99 {:.0} ms, {:.2} % by more than 1 s): this says nothing of the system",
+                self.report.figures["lag_p99_ms"],
+                self.report.figures["late_sends"] * 100.0
+            )?;
+        }
+        Ok(())
+    }
+
+    /// One line for each operation that somebody made.
+    fn print_calls(&self, out: &mut impl Write) -> std::io::Result<()> {
+        write!(out, "  {:12}", "calls")?;
+        for what in OF_CALLS {
+            write!(out, "{what:>10}")?;
+        }
+        writeln!(out)?;
+        for op in OPS.iter().chain(&["booking"]) {
+            let of = |what: &str| self.report.figures.get(&format!("{op}.{what}"));
+            if of("count").is_none_or(|count| *count < 1.0) {
+                continue;
+            }
+            write!(out, "  {op:12}")?;
+            for what in OF_CALLS {
+                let digits = if what.ends_with("_ms") { 1 } else { 0 };
+                write!(out, "{:10.digits$}", of(what).copied().unwrap_or_default())?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn document(&self, seed: u64) -> Value {
+        let thresholds = self.thresholds.iter().map(|(told, judged)| {
+            json!({
+                "threshold": told, "held": judged.is_ok(), "value": judged.as_ref().ok(),
+                "why": judged.as_ref().err().map(|missed| &missed.0),
+            })
+        });
+        let mut document = self.report.document();
+        document["scenario"] = json!(self.scenario.name);
+        document["seed"] = json!(seed);
+        document["baseline"] = json!(self.baseline.as_ref().map(Report::document));
+        document["thresholds"] = thresholds.collect();
+        document["verdict"] = json!(self.judged.as_ref().map(|judged| judged.document.clone()));
+        document["valid"] = json!(self.ended() != Ended::Invalid);
+        document
+    }
+}
+
+fn is_late(report: &Report) -> bool {
+    let over = |name: &str, max: f64| report.figures.get(name).is_some_and(|figure| *figure > max);
+    over("lag_p99_ms", LAG_P99_MAX_MS) || over("late_sends", LATE_SENDS_MAX)
+}

@@ -1,0 +1,79 @@
+//! Who comes when, and with what in mind: settled from the seed before anybody comes, so that a slow server changes
+//! nothing about who arrives (an open model), and a seed gives the same crowd again.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::scenario::{Arrivals, Behaviour, Scenario};
+
+/// One visitor before it comes.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The number in the swarm, from 0.
+    pub who: usize,
+    /// When it comes, seconds after the start.
+    pub arrives_s: f64,
+    /// Whether it opens a socket; else it polls.
+    pub socket: bool,
+    /// Whether it opens a socket and never reads from it.
+    pub mute: bool,
+    /// Whether it joins and is gone, if its place is among those that are.
+    pub no_show: bool,
+    /// Whether it answers its call late.
+    pub late: bool,
+    /// Whether it leaves the line while waiting.
+    pub leaves: bool,
+    /// Whether its socket drops while waiting.
+    pub drops: bool,
+    /// Its own randomness for everything else.
+    pub rng: ChaCha8Rng,
+}
+
+/// The randomness of one visitor.
+fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(who as u64 + 1);
+    rng
+}
+
+/// Plans the whole crowd.
+pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<Plan> {
+    let crowd = &scenario.crowd;
+    let opens_s = scenario.onsale.at_s("opens_at").unwrap_or_default() + crowd.from_s;
+    let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
+    let count = crowd.visitors;
+    let plan = |who: usize| {
+        let mut rng = rng_of(seed, who);
+        #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
+        let share = match crowd.arrivals {
+            // So many independent arrivals in a time are a Poisson process that happened to bring as many.
+            Arrivals::Poisson => rng.random::<f64>(),
+            Arrivals::Uniform => who as f64 / count as f64,
+        };
+        let comes_after = Behaviour::roll(crowd.after_draw, &mut rng);
+        let from_s = if comes_after { draw_s } else { opens_s };
+        mind(scenario, who, from_s + share * crowd.over_s, rng)
+    };
+    (0..count).map(plan).collect()
+}
+
+fn mind(scenario: &Scenario, who: usize, arrives_s: f64, mut rng: ChaCha8Rng) -> Plan {
+    let behaviour = &scenario.behaviour;
+    let mut roll = |share| Behaviour::roll(share, &mut rng);
+    Plan {
+        who,
+        arrives_s,
+        mute: who < scenario.crowd.mute,
+        socket: roll(scenario.crowd.socket),
+        no_show: roll(behaviour.no_show),
+        late: roll(behaviour.late),
+        leaves: roll(behaviour.leave),
+        drops: roll(behaviour.drop_socket),
+        rng,
+    }
+}
+
+/// 32 bytes, hex.
+pub fn secret(rng: &mut impl Rng) -> String {
+    hex::encode(rng.random::<[u8; 32]>())
+}

@@ -1,0 +1,254 @@
+//! One run of a scenario against one address: applies the on-sale, lets the crowd come, waits until nothing is left
+//! to wait for, and writes down how everything stands in the end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use hyper::Method;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::clock::Clock;
+use super::figures::{Report, Setting, Tally};
+use super::history::History;
+use super::http::{Call, Http};
+use super::scenario::{Scenario, Step};
+use super::socket::Snapshot;
+use super::stage::{Show, Stage, round};
+use super::{faults, observer, plan, progress, visitor};
+use crate::rig::Rig;
+
+/// Baskets and orders that were left behind are waited for at most this long.
+const SETTLE_MAX_S: f64 = 120.0;
+/// Seats that are still held after that, for at most this long.
+const HELD_MAX_S: f64 = 30.0;
+/// Observers hear of the last changes within this time.
+const LAST_FRAMES: Duration = Duration::from_millis(2_000);
+
+/// What a run needs beside the scenario.
+pub struct Ground<'a> {
+    /// `http://…`
+    pub url: &'a str,
+    /// The promoter's key.
+    pub key: &'a str,
+    /// The processes, where they are ours.
+    pub rig: Option<Arc<Rig>>,
+    /// Shares of the planned duration at which the gateway is killed.
+    pub kills: &'a [f64],
+    /// Settles the crowd.
+    pub seed: u64,
+    /// Where the history goes.
+    pub history: &'a Path,
+}
+
+/// Plays the scenario.
+///
+/// # Errors
+/// What kept the run from being one.
+pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Report> {
+    let http = Http::new(ground.url);
+    let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
+    apply(&http, ground.key, &venues).await?;
+    // From here: a large plan may take a second to be read, which is no part of anybody's wait.
+    let clock = Clock::start();
+    let (_, rest) = split(scenario.onsale.steps(clock.started()));
+    apply(&http, ground.key, &rest).await?;
+    let mut shows = Vec::new();
+    for show in scenario.onsale.shows() {
+        shows.push(read_show(&http, &show).await?);
+    }
+    let (history, writer) = History::create(ground.history)?;
+    write_beginning(&history, scenario, ground, clock, &shows);
+    let tally = Tally::new(scenario.crowd.visitors);
+    let stage = Stage::new(scenario.clone(), clock, http, history, tally, shows);
+
+    let observers = observer::open(&stage).await?;
+    let shown = tokio::spawn(progress::show(Arc::clone(&stage)));
+    let faults = ground.rig.clone().map(|rig| {
+        let kills = ground.kills.to_vec();
+        tokio::spawn(faults::inflict(Arc::clone(&stage), rig, kills))
+    });
+    crowd(&stage, ground.seed).await;
+    let end_ms = stage.clock.now_ms();
+    if let Some(faults) = faults {
+        // What was not inflicted by now would disturb nobody.
+        faults.abort();
+        let _ = faults.await;
+    }
+    if let Some(rig) = &ground.rig {
+        rig.wake();
+    }
+    let settled = settle(&stage).await;
+    shown.abort();
+    progress::end_line();
+    tokio::time::sleep(LAST_FRAMES).await;
+    write_finals(&stage).await?;
+    drop(observers);
+
+    let setting = Setting {
+        start_ms: clock.start_ms(),
+        end_ms,
+        per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
+        p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
+        memory: ground
+            .rig
+            .as_ref()
+            .map(|rig| rig.memory(clock.start_ms()))
+            .unwrap_or_default(),
+    };
+    let report = Report::of(&stage.tally.seen(), &setting);
+    if settled {
+        let at_ms = round(stage.clock.now_ms());
+        stage.history.write("settled", json!({ "at_ms": at_ms }));
+    }
+    stage.history.write(
+        "finished",
+        json!({"at_ms": round(stage.clock.now_ms()), "figures": report.figures}),
+    );
+    stage.history.close();
+    tokio::task::spawn_blocking(|| writer.finish()).await??;
+    Ok(report)
+}
+
+/// Lets everybody come, and returns when all are done or the deadline is over.
+async fn crowd(stage: &Arc<Stage>, seed: u64) {
+    let mut busy = JoinSet::new();
+    let mut mute = JoinSet::new();
+    for plan in plan::crowd(&stage.scenario, seed) {
+        let set = if plan.mute { &mut mute } else { &mut busy };
+        set.spawn(visitor::live(Arc::clone(stage), plan));
+    }
+    let deadline_ms = stage.clock.start_ms() + stage.scenario.deadline_s * 1e3;
+    let deadline = stage.clock.instant(deadline_ms).into();
+    let all_done = async { while busy.join_next().await.is_some() {} };
+    // At the deadline they end by themselves, each after the call it is in.
+    let _ = tokio::time::timeout_at(deadline, all_done).await;
+    stage.end();
+    while busy.join_next().await.is_some() {}
+    while mute.join_next().await.is_some() {}
+}
+
+/// Venues, and everything after them.
+fn split(steps: Vec<Step>) -> (Vec<Step>, Vec<Step>) {
+    steps
+        .into_iter()
+        .partition(|step| step.path.starts_with("/v1/promoter/venues/"))
+}
+
+async fn apply(http: &Http, key: &str, steps: &[Step]) -> anyhow::Result<()> {
+    for step in steps {
+        let body: Value = serde_json::from_str(&step.body)
+            .with_context(|| format!("the document of {} is no JSON", step.what))?;
+        let call = Call {
+            body: Some(body),
+            ..Call::new(Method::PUT, step.path.clone())
+        }
+        .bearer(key);
+        let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
+        if !answer.is_ok() {
+            bail!(
+                "{} was refused ({}): {}",
+                step.what,
+                answer.status,
+                String::from_utf8_lossy(&answer.body)
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
+    let call = Call::get(format!("/v1/shows/{show}/seatmap"));
+    let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
+    let map = answer.json();
+    let seats = map["seats"].as_array().filter(|_| answer.is_ok());
+    let seats = seats.with_context(|| format!("the seat map of {show} could not be read"))?;
+    let label = |seat: &Value| seat["label"].as_str().unwrap_or_default().to_owned();
+    Ok(Show {
+        id: show.to_owned(),
+        labels: seats.iter().map(label).collect(),
+        by_label: seats.iter().map(|seat| seat["kind"].is_null()).collect(),
+    })
+}
+
+fn write_beginning(
+    history: &History,
+    scenario: &Scenario,
+    ground: &Ground<'_>,
+    clock: Clock,
+    shows: &[Show],
+) {
+    let (room_doc, show_docs) = scenario.onsale.documents(clock.started());
+    history.write(
+        "run",
+        json!({
+            "version": 1, "scenario": scenario.name, "seed": ground.seed,
+            "started_ms": round(clock.start_ms()), "planned": scenario.crowd.visitors,
+            "room": scenario.onsale.room(), "shows": scenario.onsale.shows(),
+            "room_doc": room_doc, "show_docs": show_docs,
+            "rig": ground.rig.as_ref().map(|rig| rig.describe()),
+        }),
+    );
+    for show in shows {
+        history.write("seatmap", json!({"show": show.id, "labels": show.labels}));
+    }
+}
+
+/// Waits until baskets and orders that were left behind have ended; false where some seats stayed held.
+async fn settle(stage: &Stage) -> bool {
+    let now_ms = stage.clock.now_ms();
+    let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
+    tokio::time::sleep(Duration::from_secs_f64(wait_s)).await;
+    let give_up_ms = stage.clock.now_ms() + HELD_MAX_S * 1e3;
+    while stage.clock.now_ms() < give_up_ms {
+        let mut held = 0;
+        for show in &stage.shows {
+            match read_seats(stage, &show.id).await {
+                Ok(snapshot) => held += snapshot.counts()[1],
+                // Not now, perhaps a moment later.
+                Err(_) => held += 1,
+            }
+        }
+        if held == 0 {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    false
+}
+
+async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {
+    let call = Call::get(format!("/v1/shows/{show}/seats"));
+    let answer = stage.http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
+    let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
+    snapshot.with_context(|| format!("the seats of {show} could not be read in the end"))
+}
+
+async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
+    for show in &stage.shows {
+        let seats = read_seats(stage, &show.id).await?;
+        stage.history.write(
+            "final_seats",
+            json!({
+                "show": show.id, "version": seats.version.to_string(),
+                "packed": hex::encode(&seats.packed),
+            }),
+        );
+    }
+    let read = async |what: &str| {
+        let call = Call::get(stage.room_path(what));
+        stage.http.send(&call, 0).await.map_err(anyhow::Error::msg)
+    };
+    let record = read("draw").await?;
+    if record.is_ok() {
+        let leaves = read("draw/leaves").await?;
+        let leaves = leaves.is_ok().then(|| hex::encode(&leaves.body));
+        stage.history.write(
+            "draw_record",
+            json!({"record": record.json(), "leaves": leaves}),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! What visitors do: probabilities and spans of time. Everything is drawn from a visitor's own seeded generator.
+
+use rand::{Rng, RngExt};
+use serde::Deserialize;
+
+/// A span of seconds, both ends possible.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Range(pub f64, pub f64);
+
+impl Range {
+    /// Some time in it, seconds.
+    pub fn draw(self, rng: &mut impl Rng) -> f64 {
+        self.0 + (self.1 - self.0).max(0.0) * rng.random::<f64>()
+    }
+}
+
+/// `[behaviour]`. Every field but the shares and times below has a default that does nothing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Behaviour {
+    /// Weights of parties of 1, 2, 3 … people.
+    pub party: Vec<f64>,
+    /// The share that picks seats by label; the others take the best.
+    pub by_seat: f64,
+    /// Everybody wants these labels and nothing else.
+    pub wanted: Vec<String>,
+    /// When everybody first asks for seats, together, seconds after the draw; 0 is whenever they have chosen.
+    pub together_s: f64,
+    /// The share that looks around first: the show, the seats, the picture on the socket.
+    pub browse: f64,
+    /// The share that changes a basket: half swap a seat, half give it back and choose again.
+    pub change: f64,
+    /// The share whose payment is declined.
+    pub decline: f64,
+    /// The share that goes with a full basket.
+    pub give_up: f64,
+    /// The share that cancels an order in place of paying.
+    pub cancel: f64,
+    /// The share that leaves the line while waiting.
+    pub leave: f64,
+    /// The share whose socket drops while waiting, and comes back.
+    pub drop_socket: f64,
+    /// For how long it is gone, seconds.
+    pub drop_s: Range,
+    /// The share that joins and is gone.
+    pub no_show: f64,
+    /// Only places among the first so many are gone; 0 means anywhere.
+    pub no_show_head: u64,
+    /// The share that does not answer its call before `late_at_s`.
+    pub late: f64,
+    /// When all the late come, together, seconds after the draw.
+    pub late_at_s: f64,
+    /// From the call to the claim, seconds.
+    pub claim_s: Range,
+    /// Over a choice, seconds.
+    pub choose_s: Range,
+    /// From the basket to the order, seconds.
+    pub order_s: Range,
+    /// From the order to the payment, seconds.
+    pub pay_s: Range,
+    /// How often somebody who found no seats tries again before giving up.
+    pub tries: u32,
+    /// Between those tries, seconds.
+    pub retry_s: Range,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            party: vec![1.0],
+            by_seat: 0.0,
+            wanted: Vec::new(),
+            together_s: 0.0,
+            browse: 0.0,
+            change: 0.0,
+            decline: 0.0,
+            give_up: 0.0,
+            cancel: 0.0,
+            leave: 0.0,
+            drop_socket: 0.0,
+            drop_s: Range(1.0, 4.0),
+            no_show: 0.0,
+            no_show_head: 0,
+            late: 0.0,
+            late_at_s: 0.0,
+            claim_s: Range(0.0, 0.5),
+            choose_s: Range(0.2, 1.0),
+            order_s: Range(0.2, 1.0),
+            pay_s: Range(0.2, 1.0),
+            tries: 3,
+            retry_s: Range(1.0, 2.0),
+        }
+    }
+}
+
+impl Behaviour {
+    /// Whether something that happens to a share of people happens now.
+    pub fn roll(share: f64, rng: &mut impl Rng) -> bool {
+        share > 0.0 && rng.random::<f64>() < share
+    }
+
+    /// The size of a party.
+    pub fn party(&self, rng: &mut impl Rng) -> usize {
+        let total: f64 = self.party.iter().sum();
+        let mut left = rng.random::<f64>() * total;
+        for (at, weight) in self.party.iter().enumerate() {
+            left -= weight;
+            if left < 0.0 {
+                return at + 1;
+            }
+        }
+        self.party.len()
+    }
+
+    /// Every value that makes no sense, with what would.
+    pub fn faults(&self) -> Vec<String> {
+        let shares = [
+            ("by_seat", self.by_seat),
+            ("browse", self.browse),
+            ("change", self.change),
+            ("decline", self.decline),
+            ("give_up", self.give_up),
+            ("cancel", self.cancel),
+            ("leave", self.leave),
+            ("drop_socket", self.drop_socket),
+            ("no_show", self.no_show),
+            ("late", self.late),
+        ];
+        let spans = [
+            ("drop_s", self.drop_s),
+            ("claim_s", self.claim_s),
+            ("choose_s", self.choose_s),
+            ("order_s", self.order_s),
+            ("pay_s", self.pay_s),
+            ("retry_s", self.retry_s),
+        ];
+        let mut faults: Vec<String> = shares
+            .iter()
+            .filter(|(_, share)| !(0.0..=1.0).contains(share))
+            .map(|(name, share)| {
+                format!("behaviour.{name}: {share} is not a share between 0 and 1")
+            })
+            .collect();
+        faults.extend(
+            spans
+                .iter()
+                .filter(|(_, span)| !(span.0 >= 0.0 && span.1 >= span.0))
+                .map(|(name, span)| {
+                    format!(
+                        "behaviour.{name}: [{}, {}] is not a span of seconds",
+                        span.0, span.1
+                    )
+                }),
+        );
+        let weights = &self.party;
+        if weights.iter().any(|weight| *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
+            faults.push(
+                "behaviour.party: weights of parties of 1, 2, 3 … people, at least one above 0"
+                    .to_owned(),
+            );
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn parties_come_in_the_proportion_of_their_weights() {
+        let behaviour = Behaviour {
+            party: vec![1.0, 3.0],
+            ..Behaviour::default()
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let pairs = (0..10_000)
+            .filter(|_| behaviour.party(&mut rng) == 2)
+            .count();
+        assert!((7_200..7_800).contains(&pairs), "{pairs}");
+    }
+
+    #[test]
+    fn a_share_above_one_is_a_fault() {
+        let behaviour = Behaviour {
+            late: 1.5,
+            ..Behaviour::default()
+        };
+        assert_eq!(
+            behaviour.faults(),
+            ["behaviour.late: 1.5 is not a share between 0 and 1"]
+        );
+    }
+}

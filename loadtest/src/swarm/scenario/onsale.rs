@@ -1,0 +1,282 @@
+//! The scenario's own on-sale as calls of the promoter API. Times such as `"+20s"` count from the start of the run,
+//! so that they are written out only when it begins.
+
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// One call of the promoter API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What it is about: `venue "arena"`.
+    pub what: String,
+    /// Path and query.
+    pub path: String,
+    /// A JSON document.
+    pub body: String,
+}
+
+/// Venues, shows and the one room, as written.
+#[derive(Debug, Clone, Default)]
+pub struct Onsale {
+    /// Venues: id, format for the query, body.
+    venues: Vec<(String, Option<String>, String)>,
+    shows: Vec<(String, Map<String, Value>)>,
+    room: (String, Map<String, Value>),
+}
+
+impl Onsale {
+    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario; plans of other systems lie in `data`, the folder
+    /// of real seat maps.
+    ///
+    /// # Errors
+    /// Every fault, one a line.
+    pub fn read(table: &toml::Table, data: &Path) -> Result<Self, Vec<String>> {
+        let (mut onsale, mut faults) = (Self::default(), Vec::new());
+        for (id, mut document) in entries(table, "venue", &mut faults) {
+            match plan(&mut document, data) {
+                Ok((format, body)) => onsale.venues.push((id, format, body)),
+                Err(fault) => faults.push(format!("venue \"{id}\": {fault}")),
+            }
+        }
+        onsale.shows = entries(table, "show", &mut faults);
+        let mut rooms = entries(table, "room", &mut faults);
+        match (rooms.pop(), rooms.is_empty()) {
+            (Some(room), true) => onsale.room = room,
+            _ => faults.push("a scenario has exactly one [[room]]".to_owned()),
+        }
+        for key in ["opens_at", "draw_at"] {
+            if !onsale.room.1.contains_key(key) {
+                faults.push(format!("room.{key} is required, such as \"+5s\""));
+            }
+        }
+        let documents = onsale
+            .shows
+            .iter()
+            .map(|(id, document)| (id, document))
+            .chain([(&onsale.room.0, &onsale.room.1)]);
+        for (id, document) in documents {
+            for (field, value) in document {
+                if let Some(Err(fault)) = value.as_str().and_then(relative_s) {
+                    faults.push(format!("\"{id}\".{field}: {fault}"));
+                }
+            }
+        }
+        if faults.is_empty() {
+            Ok(onsale)
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// The room's id.
+    pub fn room(&self) -> &str {
+        &self.room.0
+    }
+
+    /// Whether numbers are ranks: nobody is drawn.
+    pub fn is_fifo(&self) -> bool {
+        self.room.1.get("method").and_then(Value::as_str) == Some("fifo")
+    }
+
+    /// The shows' ids.
+    pub fn shows(&self) -> Vec<String> {
+        self.shows.iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// A time of the room in seconds after the start.
+    pub fn at_s(&self, field: &str) -> Option<f64> {
+        let text = self.room.1.get(field)?.as_str()?;
+        relative_s(text)?.ok()
+    }
+
+    /// A number of the room's document.
+    pub fn number(&self, field: &str) -> Option<f64> {
+        self.room.1.get(field)?.as_f64()
+    }
+
+    /// The most seconds of a field over all shows, `default` where a show says nothing.
+    pub fn longest_s(&self, field: &str, default: f64) -> f64 {
+        let of = |(_, show): &(String, Map<String, Value>)| {
+            show.get(field).and_then(Value::as_f64).unwrap_or(default)
+        };
+        self.shows.iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// The documents as JSON with the times of a run that starts at `start`: the room's, and each show's.
+    pub fn documents(&self, start: Timestamp) -> (Value, Map<String, Value>) {
+        let shows = self
+            .shows
+            .iter()
+            .map(|(id, show)| (id.clone(), resolved(show, start)));
+        (resolved(&self.room.1, start), shows.collect())
+    }
+
+    /// The calls, in the order they depend on each other.
+    pub fn steps(&self, start: Timestamp) -> Vec<Step> {
+        let venues = self.venues.iter().map(|(id, format, body)| Step {
+            what: format!("venue \"{id}\""),
+            path: match format {
+                Some(format) => format!("/v1/promoter/venues/{id}?format={format}"),
+                None => format!("/v1/promoter/venues/{id}"),
+            },
+            body: body.clone(),
+        });
+        let (room, shows) = self.documents(start);
+        let shows = shows.into_iter().map(|(id, show)| Step {
+            what: format!("show \"{id}\""),
+            path: format!("/v1/promoter/shows/{id}"),
+            body: show.to_string(),
+        });
+        let room = Step {
+            what: format!("room \"{}\"", self.room.0),
+            path: format!("/v1/promoter/rooms/{}", self.room.0),
+            body: room.to_string(),
+        };
+        venues.chain(shows).chain([room]).collect()
+    }
+}
+
+/// The tables of one kind with their ids taken out.
+fn entries(
+    table: &toml::Table,
+    kind: &str,
+    faults: &mut Vec<String>,
+) -> Vec<(String, Map<String, Value>)> {
+    let mut found = Vec::new();
+    let list = table.get(kind).and_then(toml::Value::as_array);
+    for (at, entry) in list.into_iter().flatten().enumerate() {
+        let Value::Object(mut document) = to_json(entry) else {
+            faults.push(format!("[[{kind}]] number {} is not a table", at + 1));
+            continue;
+        };
+        match document.remove("id") {
+            Some(Value::String(id)) if !id.is_empty() => found.push((id, document)),
+            _ => faults.push(format!("[[{kind}]] number {}: id is required", at + 1)),
+        }
+    }
+    if found.is_empty() {
+        faults.push(format!("a scenario needs a [[{kind}]]"));
+    }
+    found
+}
+
+/// The format for the query, and the body of a venue.
+fn plan(
+    document: &mut Map<String, Value>,
+    data: &Path,
+) -> Result<(Option<String>, String), String> {
+    let Some(Value::String(plan)) = document.remove("plan") else {
+        return Err("plan is required: grid:ROWSxSEATS or seatsio:FILE".to_owned());
+    };
+    if let Some(field) = document.keys().next() {
+        return Err(format!("{field} is not a field of a venue"));
+    }
+    match plan.split_once(':') {
+        Some(("grid", _)) => Ok((None, json!({ "plan": plan }).to_string())),
+        Some((format, file)) => {
+            let path: PathBuf = data.join(file);
+            let chart = std::fs::read_to_string(&path).map_err(|error| {
+                format!(
+                    "the plan {} cannot be read ({error}). Set FAIRGATE_REAL_DATA to the folder of real seat maps",
+                    path.display()
+                )
+            })?;
+            Ok((Some(format.to_owned()), chart))
+        }
+        None => Err(format!("plan \"{plan}\" is none of grid:ROWSxSEATS, seatsio:FILE")),
+    }
+}
+
+/// The seconds of `"+20s"`; none where the text is no relative time at all.
+fn relative_s(text: &str) -> Option<Result<f64, String>> {
+    let seconds = text.strip_prefix('+')?;
+    let number = seconds
+        .strip_suffix('s')
+        .and_then(|number| number.parse().ok())
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    Some(number.ok_or_else(|| format!("\"{text}\" is not a relative time such as \"+20s\"")))
+}
+
+fn resolved(document: &Map<String, Value>, start: Timestamp) -> Value {
+    let one = |(field, value): (&String, &Value)| {
+        let at = value.as_str().and_then(relative_s).and_then(Result::ok);
+        let shown = at.map(|seconds| start + SignedDuration::from_secs_f64(seconds));
+        (
+            field.clone(),
+            shown.map_or_else(|| value.clone(), |at| json!(at.to_string())),
+        )
+    };
+    Value::Object(document.iter().map(one).collect())
+}
+
+fn to_json(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => json!(text),
+        toml::Value::Integer(number) => json!(number),
+        toml::Value::Float(number) => json!(number),
+        toml::Value::Boolean(yes) => json!(yes),
+        toml::Value::Datetime(at) => json!(at.to_string()),
+        toml::Value::Array(parts) => parts.iter().map(to_json).collect(),
+        toml::Value::Table(table) => Value::Object(
+            table
+                .iter()
+                .map(|(key, value)| (key.clone(), to_json(value)))
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        [[venue]]
+        id = "hall"
+        plan = "grid:2x3"
+        [[show]]
+        id = "night"
+        venue = "hall"
+        [[room]]
+        id = "sale"
+        opens_at = "+0s"
+        draw_at = "+20s"
+    "#;
+
+    #[test]
+    fn relative_times_count_from_the_start() {
+        let onsale = Onsale::read(&TEXT.parse().expect("TOML"), Path::new(".")).expect("good");
+        let start: Timestamp = "2027-01-10T09:00:00Z".parse().expect("a time");
+        let (room, _) = onsale.documents(start);
+        assert_eq!(room["draw_at"], "2027-01-10T09:00:20Z");
+        let paths: Vec<_> = onsale
+            .steps(start)
+            .into_iter()
+            .map(|step| step.path)
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "/v1/promoter/venues/hall",
+                "/v1/promoter/shows/night",
+                "/v1/promoter/rooms/sale"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_plan_that_is_not_there_says_where_to_find_it() {
+        let text = TEXT.replace("grid:2x3", "seatsio:none.json");
+        let faults =
+            Onsale::read(&text.parse().expect("TOML"), Path::new("/nowhere")).expect_err("absent");
+        assert!(faults[0].contains("FAIRGATE_REAL_DATA"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_a_fault() {
+        let text = TEXT.replace("+20s", "+20x");
+        assert!(Onsale::read(&text.parse().expect("TOML"), Path::new(".")).is_err());
+    }
+}

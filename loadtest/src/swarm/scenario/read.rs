@@ -1,0 +1,270 @@
+//! Reads a scenario's file: every fault at once, and nothing in it that is not understood.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{Behaviour, Crowd, Onsale, Scenario, Slow, Threshold};
+
+/// What the file may hold beside the on-sale.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    planned_s: f64,
+    deadline_s: f64,
+    crowd: Crowd,
+    #[serde(default)]
+    behaviour: Behaviour,
+    #[serde(default)]
+    slow: Option<WrittenSlow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSlow {
+    at: At,
+    factor: f64,
+    for_s: f64,
+}
+
+/// `"40%"` of the planned duration, or seconds.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum At {
+    Seconds(f64),
+    Share(String),
+}
+
+/// Reads the scenario at `path`.
+///
+/// # Errors
+/// Every fault, one a line, each a fault of usage.
+pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
+    let text = std::fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
+    let name = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| vec![error.to_string()])?;
+    parse(&name.unwrap_or_default(), table, &real_data())
+}
+
+/// The folder of real seat maps: a path beside the repository unless the environment names one.
+fn real_data() -> PathBuf {
+    let named = std::env::var_os("FAIRGATE_REAL_DATA").map(PathBuf::from);
+    named.unwrap_or_else(|| PathBuf::from("../shared/data"))
+}
+
+fn parse(name: &str, mut table: toml::Table, data: &Path) -> Result<Scenario, Vec<String>> {
+    let overrides = match table.remove("baseline") {
+        None => None,
+        Some(toml::Value::Table(overrides)) => Some(overrides),
+        Some(_) => return Err(vec!["baseline is not a table".to_owned()]),
+    };
+    let thresholds = match table.remove("thresholds") {
+        None => toml::Table::new(),
+        Some(toml::Value::Table(thresholds)) => thresholds,
+        Some(_) => return Err(vec!["thresholds is not a table".to_owned()]),
+    };
+    let mut faults = Vec::new();
+    let thresholds =
+        Threshold::read_all(&thresholds, overrides.is_some()).unwrap_or_else(|found| {
+            faults.extend(found);
+            Vec::new()
+        });
+    let own = whole(name, &table, data).unwrap_or_else(|found| {
+        faults.extend(found);
+        None
+    });
+    let baseline = overrides.and_then(|overrides| {
+        merge(&mut table, overrides);
+        whole(&format!("{name}, its baseline"), &table, data).unwrap_or_else(|found| {
+            faults.extend(found.iter().map(|fault| format!("baseline: {fault}")));
+            None
+        })
+    });
+    match own {
+        Some(mut scenario) if faults.is_empty() => {
+            scenario.thresholds = thresholds;
+            scenario.baseline = baseline.map(Box::new);
+            Ok(scenario)
+        }
+        _ => Err(faults),
+    }
+}
+
+/// A scenario without thresholds and baseline; `None` only where faults were told already.
+fn whole(name: &str, table: &toml::Table, data: &Path) -> Result<Option<Scenario>, Vec<String>> {
+    let mut rest = table.clone();
+    let mut faults = Vec::new();
+    let onsale = Onsale::read(&rest, data).unwrap_or_else(|found| {
+        faults.extend(found);
+        Onsale::default()
+    });
+    for kind in ["venue", "show", "room"] {
+        rest.remove(kind);
+    }
+    let file: File = match rest.try_into() {
+        Ok(file) => file,
+        Err(error) => {
+            faults.push(error.to_string().trim().to_owned());
+            return Err(faults);
+        }
+    };
+    faults.extend(file.behaviour.faults());
+    faults.extend(crowd_faults(&file.crowd));
+    if !(file.planned_s > 0.0 && file.deadline_s >= file.planned_s) {
+        faults.push("planned_s must be above 0, and deadline_s not below it".to_owned());
+    }
+    let slow = file
+        .slow
+        .and_then(|slow| match slow.resolve(file.planned_s) {
+            Ok(slow) => Some(slow),
+            Err(fault) => {
+                faults.push(fault);
+                None
+            }
+        });
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(Some(Scenario {
+        name: name.to_owned(),
+        title: file.title,
+        planned_s: file.planned_s,
+        deadline_s: file.deadline_s,
+        crowd: file.crowd,
+        behaviour: file.behaviour,
+        onsale,
+        slow,
+        thresholds: Vec::new(),
+        baseline: None,
+    }))
+}
+
+fn crowd_faults(crowd: &Crowd) -> Vec<String> {
+    let mut faults = Vec::new();
+    if crowd.visitors == 0 || crowd.mute > crowd.visitors {
+        faults.push("crowd.visitors must be above 0, and mute not above it".to_owned());
+    }
+    for (name, share) in [("socket", crowd.socket), ("after_draw", crowd.after_draw)] {
+        if !(0.0..=1.0).contains(&share) {
+            faults.push(format!(
+                "crowd.{name}: {share} is not a share between 0 and 1"
+            ));
+        }
+    }
+    if !(crowd.over_s >= 0.0 && crowd.from_s >= 0.0) {
+        faults.push("crowd.over_s and from_s are seconds, not below 0".to_owned());
+    }
+    faults
+}
+
+impl WrittenSlow {
+    fn resolve(&self, planned_s: f64) -> Result<Slow, String> {
+        let at_s = match &self.at {
+            At::Seconds(seconds) => Some(*seconds),
+            At::Share(text) => text
+                .strip_suffix('%')
+                .and_then(|share| share.parse::<f64>().ok())
+                .map(|share| share / 100.0 * planned_s),
+        };
+        match at_s {
+            Some(at_s) if at_s >= 0.0 && self.factor > 1.0 && self.for_s > 0.0 => Ok(Slow {
+                at_s,
+                factor: self.factor,
+                for_s: self.for_s,
+            }),
+            _ => Err(
+                "slow: at is seconds or a share such as \"40%\", factor is above 1, for_s above 0"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Lays one table over another; only what is named changes.
+fn merge(base: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => merge(inner, value),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        title = "A test"
+        planned_s = 10.0
+        deadline_s = 20.0
+        [crowd]
+        visitors = 10
+        over_s = 1.0
+        [behaviour]
+        no_show = 0.9
+        [slow]
+        at = "40%"
+        factor = 4.0
+        for_s = 2.0
+        [baseline.behaviour]
+        no_show = 0.0
+        [thresholds]
+        hold.p99_ms = { max = 300 }
+        [[venue]]
+        id = "hall"
+        plan = "grid:2x3"
+        [[show]]
+        id = "night"
+        venue = "hall"
+        [[room]]
+        id = "sale"
+        opens_at = "+0s"
+        draw_at = "+2s"
+    "#;
+
+    fn check(text: &str) -> Result<Scenario, Vec<String>> {
+        parse("test", text.parse().expect("TOML"), Path::new("."))
+    }
+
+    #[test]
+    fn a_baseline_changes_only_what_it_names() {
+        let scenario = check(TEXT).expect("good");
+        let baseline = scenario.baseline.expect("there");
+        assert!((scenario.behaviour.no_show - 0.9).abs() < 1e-9);
+        assert!(baseline.behaviour.no_show.abs() < 1e-9);
+        assert_eq!(baseline.crowd.visitors, 10);
+        assert!((scenario.slow.expect("there").at_s - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_unknown_field_is_a_fault_wherever_it_stands() {
+        for (known, unknown) in [
+            ("visitors = 10", "visitors = 10\nvisitor = 3"),
+            ("no_show = 0.9", "no_shows = 0.9"),
+            ("planned_s = 10.0", "planned_s = 10.0\nplaned = 1"),
+            ("hold.p99_ms", "hold.p97_ms"),
+        ] {
+            assert!(check(&TEXT.replace(known, unknown)).is_err(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let text = TEXT
+            .replace("no_show = 0.9", "no_show = 9.0")
+            .replace("hold.p99_ms", "hold.p97_ms");
+        let faults = check(&text).expect_err("bad").join("\n");
+        assert!(
+            faults.contains("no_show") && faults.contains("p97_ms"),
+            "{faults}"
+        );
+    }
+}

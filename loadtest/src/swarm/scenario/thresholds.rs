@@ -1,0 +1,186 @@
+//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses its bounds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::swarm::figures;
+
+/// One figure with its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// The figure's name.
+    pub figure: String,
+    /// At least.
+    pub min: Option<f64>,
+    /// At most.
+    pub max: Option<f64>,
+}
+
+/// A threshold that did not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Missed(pub String);
+
+impl Threshold {
+    /// Reads `[thresholds]`; dotted names are nested tables to TOML.
+    ///
+    /// # Errors
+    /// Every unknown figure and every bound that is none.
+    pub fn read_all(table: &toml::Table, has_baseline: bool) -> Result<Vec<Self>, Vec<String>> {
+        let (mut found, mut faults) = (Vec::new(), Vec::new());
+        walk("", table, &mut |name, bounds| {
+            match Self::read(name, bounds, has_baseline) {
+                Ok(threshold) => found.push(threshold),
+                Err(fault) => faults.push(fault),
+            }
+        });
+        if faults.is_empty() {
+            Ok(found)
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn read(figure: &str, bounds: &toml::Value, has_baseline: bool) -> Result<Self, String> {
+        let table = bounds.as_table().ok_or_else(|| {
+            format!("thresholds.{figure}: bounds are written as {{ min = …, max = … }}")
+        })?;
+        let known = match figure.strip_prefix("baseline.") {
+            Some(_) if !has_baseline => {
+                return Err(format!("thresholds.{figure}: there is no [baseline]"));
+            }
+            Some(own) => figures::is_known(own),
+            None => figures::is_known(figure),
+        };
+        if !known {
+            return Err(format!(
+                "thresholds.{figure}: there is no such figure; the README lists them"
+            ));
+        }
+        let bound = |name: &str| match table.get(name) {
+            None => Ok(None),
+            Some(toml::Value::Integer(bound)) => {
+                let exact = i32::try_from(*bound)
+                    .map_err(|_| format!("thresholds.{figure}.{name} is too large"))?;
+                Ok(Some(f64::from(exact)))
+            }
+            Some(toml::Value::Float(bound)) => Ok(Some(*bound)),
+            Some(_) => Err(format!("thresholds.{figure}.{name} is not a number")),
+        };
+        Ok(Self {
+            figure: figure.to_owned(),
+            min: bound("min")?,
+            max: bound("max")?,
+        })
+    }
+
+    /// Judges it against a run and its baseline; `baseline.NAME` is the ratio of the two.
+    pub fn judge(
+        &self,
+        run: &BTreeMap<String, f64>,
+        baseline: Option<&BTreeMap<String, f64>>,
+    ) -> Result<f64, Missed> {
+        let value = match self.figure.strip_prefix("baseline.") {
+            Some(own) => {
+                let base = baseline.and_then(|figures| figures.get(own));
+                let ratio = |(now, then): (&f64, &f64)| (*then > 0.0).then(|| now / then);
+                run.get(own).zip(base).and_then(ratio)
+            }
+            None => run.get(&self.figure).copied(),
+        };
+        let Some(value) = value else {
+            return Err(Missed(format!(
+                "{}: this run has no such figure",
+                self.figure
+            )));
+        };
+        let low = self.min.filter(|min| value < *min);
+        let high = self.max.filter(|max| value > *max);
+        let (bound, word) = match (low, high) {
+            (Some(min), _) => (min, "at least"),
+            (_, Some(max)) => (max, "at most"),
+            (None, None) => return Ok(value),
+        };
+        Err(Missed(format!(
+            "{} is {value:.3}, and must be {word} {bound}",
+            self.figure
+        )))
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.figure)?;
+        if let Some(min) = self.min {
+            write!(f, " at least {min}")?;
+        }
+        if let Some(max) = self.max {
+            write!(f, " at most {max}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `leaf` with the dotted name of every table of bounds, and of everything that is no table.
+fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Value)) {
+    for (key, value) in table {
+        let name = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}.{key}")
+        };
+        let is_bounds = |inner: &toml::Table| {
+            !inner.is_empty() && inner.keys().all(|key| key == "min" || key == "max")
+        };
+        match value {
+            toml::Value::Table(inner) if !is_bounds(inner) && !inner.is_empty() => {
+                walk(&name, inner, leaf);
+            }
+            _ => leaf(&name, value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Threshold>, Vec<String>> {
+        Threshold::read_all(&text.parse().expect("TOML"), false)
+    }
+
+    #[test]
+    fn an_unknown_figure_is_a_fault_before_anything_starts() {
+        let faults = read("hold.p98_ms = { max = 3 }").expect_err("unknown");
+        assert!(faults[0].contains("hold.p98_ms"), "{faults:?}");
+        assert!(read("baseline.entries_per_s = { min = 0.95 }").is_err());
+        assert!(read("hold.p99_ms = { least = 3 }").is_err());
+    }
+
+    #[test]
+    fn bounds_hold_miss_and_want_a_figure() {
+        let threshold = &read("hold.p99_ms = { max = 300 }").expect("good")[0];
+        let run = |value: f64| BTreeMap::from([("hold.p99_ms".to_owned(), value)]);
+        assert_eq!(threshold.judge(&run(300.0), None), Ok(300.0));
+        assert!(threshold.judge(&run(300.1), None).is_err());
+        assert!(threshold.judge(&BTreeMap::new(), None).is_err());
+    }
+
+    #[test]
+    fn a_baseline_is_a_ratio() {
+        let table = "baseline.entries_per_s = { min = 0.95 }"
+            .parse()
+            .expect("TOML");
+        let threshold = &Threshold::read_all(&table, true).expect("good")[0];
+        let figures = |value: f64| BTreeMap::from([("entries_per_s".to_owned(), value)]);
+        assert!(
+            threshold
+                .judge(&figures(39.0), Some(&figures(40.0)))
+                .is_ok()
+        );
+        assert!(
+            threshold
+                .judge(&figures(37.0), Some(&figures(40.0)))
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! A visitor's live socket: kept open, found again when it closes, and listened to. tokio-tungstenite is named only
+//! here. What was heard is written down, and what concerns the visitor is passed on.
+
+mod frames;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+pub use frames::{Delta, Snapshot};
+
+use super::stage::{Stage, round};
+
+/// Where a socket comes from and who it is.
+#[derive(Clone)]
+pub struct Owner {
+    /// The visitor, or the observer, by number.
+    pub who: usize,
+    /// Whether it is an observer.
+    pub observer: bool,
+    /// The signed place.
+    pub place: String,
+}
+
+/// What a visitor hears.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// Number and rank.
+    Place(Option<u64>, Option<u64>),
+    /// The turn.
+    Turn,
+    /// The end of the line.
+    Closed(String),
+    /// A frame of seats; only told to observers.
+    Seats(Bytes),
+}
+
+/// What a visitor does with its socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Hear of the seats of a show.
+    Watch(String),
+    /// Lose it for so long.
+    Drop(Duration),
+}
+
+/// A kept socket; it ends when this is dropped.
+pub struct Kept {
+    /// What it hears.
+    pub heard: mpsc::UnboundedReceiver<Heard>,
+    wishes: mpsc::UnboundedSender<Wish>,
+}
+
+/// How one connection ended.
+enum Ended {
+    /// It closed; come back after so many milliseconds, where that was said.
+    Closed(Option<f64>),
+    /// It was dropped on purpose.
+    Dropped(Duration),
+    /// Nobody wants it any more.
+    Unwanted,
+}
+
+impl Kept {
+    /// Keeps a socket open for its owner.
+    pub fn open(stage: Arc<Stage>, owner: Owner, rng: ChaCha8Rng) -> Self {
+        let (tell, heard) = mpsc::unbounded_channel();
+        let (wishes, wished) = mpsc::unbounded_channel();
+        let line = Line {
+            stage,
+            owner,
+            tell,
+            wished,
+            watched: None,
+            rng,
+        };
+        tokio::spawn(line.keep());
+        Self { heard, wishes }
+    }
+
+    /// Asks something of it.
+    pub fn wish(&self, wish: Wish) {
+        // It ends by itself only where the run is over.
+        let _ = self.wishes.send(wish);
+    }
+}
+
+/// A socket that is opened, and then never read from, until the run is over.
+///
+/// # Errors
+/// Why it could not be opened.
+pub async fn open_mute(stage: &Stage, owner: &Owner) -> Result<(), String> {
+    let mut socket = wire::connect(stage, owner).await?;
+    if let Some(show) = stage.shows.first() {
+        let watch = json!({"type": "watch", "show": show.id}).to_string();
+        let watch = Message::Text(watch.into());
+        socket.send(watch).await.map_err(|error| error.to_string())?;
+    }
+    stage.over().await;
+    Ok(())
+}
+
+struct Line {
+    stage: Arc<Stage>,
+    owner: Owner,
+    tell: mpsc::UnboundedSender<Heard>,
+    wished: mpsc::UnboundedReceiver<Wish>,
+    watched: Option<String>,
+    rng: ChaCha8Rng,
+}
+
+impl Line {
+    async fn keep(mut self) {
+        let mut breath_ms = 200.0;
+        let mut opened = false;
+        loop {
+            let retry_ms = match wire::connect(&self.stage, &self.owner).await {
+                Ok(mut socket) => {
+                    self.note("open", None);
+                    breath_ms = 200.0;
+                    let ended = self.listen(&mut socket, opened).await;
+                    opened = true;
+                    let dropped = matches!(ended, Ended::Dropped(_));
+                    if !dropped {
+                        // Where the other side closed, this only says so once more.
+                        let _ = tokio::time::timeout(
+                            Duration::from_secs(1),
+                            socket.close(None),
+                        )
+                        .await;
+                    }
+                    match ended {
+                        Ended::Unwanted => {
+                            self.note("close", None);
+                            return;
+                        }
+                        Ended::Dropped(away) => {
+                            self.note("close", None);
+                            away.as_secs_f64() * 1e3
+                        }
+                        Ended::Closed(Some(retry_ms)) => retry_ms,
+                        Ended::Closed(None) => breath_ms * (0.5 + self.rng.random::<f64>()),
+                    }
+                }
+                Err(_) => breath_ms * (0.5 + self.rng.random::<f64>()),
+            };
+            breath_ms = (breath_ms * 2.0).min(3_000.0);
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs_f64(retry_ms / 1e3)) => {}
+                () = self.tell.closed() => return,
+                () = unwanted(&self.stage, &self.owner) => return,
+            }
+        }
+    }
+
+    async fn listen(&mut self, socket: &mut wire::Socket, again: bool) -> Ended {
+        if let Some(show) = self.watched.clone()
+            && self.watch(socket, &show).await.is_err()
+        {
+            return Ended::Closed(None);
+        }
+        loop {
+            tokio::select! {
+                frame = socket.next() => match frame {
+                    Some(Ok(Message::Text(text))) => self.hear(&text, again),
+                    Some(Ok(Message::Binary(seats))) => {
+                        if self.owner.observer {
+                            let _ = self.tell.send(Heard::Seats(seats));
+                        }
+                    }
+                    Some(Ok(Message::Close(frame))) => {
+                        let code = frame.as_ref().map(|frame| u16::from(frame.code));
+                        self.note("close", code);
+                        return Ended::Closed(frame.and_then(|frame| retry_ms(&frame.reason)));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => {
+                        self.note("close", None);
+                        return Ended::Closed(None);
+                    }
+                },
+                wish = self.wished.recv() => match wish {
+                    Some(Wish::Watch(show)) => {
+                        self.watched = Some(show.clone());
+                        if self.watch(socket, &show).await.is_err() {
+                            return Ended::Closed(None);
+                        }
+                    }
+                    Some(Wish::Drop(away)) => return Ended::Dropped(away),
+                    None => return Ended::Unwanted,
+                },
+                () = unwanted(&self.stage, &self.owner) => return Ended::Unwanted,
+            }
+        }
+    }
+
+    async fn watch(&self, socket: &mut wire::Socket, show: &str) -> Result<(), ()> {
+        let watch = json!({"type": "watch", "show": show}).to_string();
+        socket
+            .send(Message::Text(Utf8Bytes::from(watch)))
+            .await
+            .map_err(drop)
+    }
+
+    /// Passes a text frame on and writes it down; `again` where this is not the first connection.
+    fn hear(&self, text: &str, again: bool) {
+        let at_ms = self.stage.clock.now_ms();
+        let Some(frame) = frames::read(text) else {
+            return;
+        };
+        if let frames::Frame::Line { released, free } = &frame {
+            self.stage.tally.line(at_ms, *released, *free);
+        }
+        if self.owner.observer || frame.is_personal() {
+            let mut record = frame.record(text);
+            record["at_ms"] = json!(round(at_ms));
+            record[self.name()] = json!(self.owner.who);
+            self.stage.history.write("frame", record);
+        }
+        let heard = match frame {
+            frames::Frame::Place { number, rank } => {
+                if again && !self.owner.observer {
+                    let who = self.owner.who;
+                    self.stage
+                        .tally
+                        .person(who, |person| person.reread(number, rank));
+                }
+                Heard::Place(number, rank)
+            }
+            frames::Frame::Turn => Heard::Turn,
+            frames::Frame::Closed { reason } => Heard::Closed(reason),
+            frames::Frame::Line { .. } | frames::Frame::Hold | frames::Frame::Other => return,
+        };
+        // A visitor that ended has dropped its ear; the next select sees it.
+        let _ = self.tell.send(heard);
+    }
+
+    fn note(&self, what: &str, close_code: Option<u16>) {
+        let mut record = json!({
+            "at_ms": round(self.stage.clock.now_ms()), "what": what, "close_code": close_code,
+        });
+        record[self.name()] = json!(self.owner.who);
+        self.stage.history.write("socket", record);
+    }
+
+    fn name(&self) -> &'static str {
+        if self.owner.observer {
+            "observer"
+        } else {
+            "visitor"
+        }
+    }
+}
+
+/// Visitors go home when the run is over; observers stay until somebody lets them go.
+async fn unwanted(stage: &Stage, owner: &Owner) {
+    if owner.observer {
+        std::future::pending::<()>().await;
+    }
+    stage.over().await;
+}
+
+/// The hint of a 1012.
+fn retry_ms(reason: &str) -> Option<f64> {
+    let hint: serde_json::Value = serde_json::from_str(reason).ok()?;
+    hint["retry_ms"].as_f64()
+}

@@ -1,0 +1,265 @@
+//! Frames of the live socket as a client reads them, text and binary.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A text frame, as far as a visitor minds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// The own place.
+    Place {
+        /// The join number.
+        number: Option<u64>,
+        /// Null before the draw.
+        rank: Option<u64>,
+    },
+    /// The line.
+    Line {
+        /// Ranks below this may claim.
+        released: u64,
+        /// Free seats of all shows.
+        free: Option<u64>,
+    },
+    /// The turn.
+    Turn,
+    /// The end of the line.
+    Closed {
+        /// `sold_out` or `closed`.
+        reason: String,
+    },
+    /// An own hold.
+    Hold,
+    /// Everything else.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(rename = "type")]
+    what: String,
+    number: Option<u64>,
+    rank: Option<u64>,
+    released: Option<u64>,
+    reason: Option<String>,
+    seats: Option<RawSeats>,
+}
+
+#[derive(Deserialize)]
+struct RawSeats {
+    free: Option<u64>,
+}
+
+/// Reads a text frame; none where it is none of the contract's form.
+pub fn read(text: &str) -> Option<Frame> {
+    let raw: Raw = serde_json::from_str(text).ok()?;
+    Some(match raw.what.as_str() {
+        "place" => Frame::Place {
+            number: raw.number,
+            rank: raw.rank,
+        },
+        "line" => Frame::Line {
+            released: raw.released?,
+            free: raw.seats.and_then(|seats| seats.free),
+        },
+        "turn" => Frame::Turn,
+        "hold" => Frame::Hold,
+        "closed" => Frame::Closed {
+            reason: raw.reason.unwrap_or_default(),
+        },
+        _ => Frame::Other,
+    })
+}
+
+impl Frame {
+    /// Whether it is written down for every socket, and not only for observers.
+    pub fn is_personal(&self) -> bool {
+        matches!(
+            self,
+            Self::Place { .. } | Self::Turn | Self::Closed { .. } | Self::Hold
+        )
+    }
+
+    /// The frame as the history has it: of the shared ones only what a judge asks for.
+    pub fn record(&self, text: &str) -> Value {
+        let whole: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+        let kept: &[&str] = match whole["type"].as_str() {
+            Some("room") => &["phase", "paused", "joined", "released", "per_s", "message"],
+            Some("draw") => {
+                return json!({
+                    "type": "draw",
+                    "frozen": whole["n"].is_u64(),
+                    "drawn": whole["drawn_at"].is_string(),
+                });
+            }
+            Some("line") => &["released", "per_s", "waiting", "seats"],
+            Some("hold") => {
+                let expires_ms = whole["expires_at"]
+                    .as_str()
+                    .and_then(crate::swarm::clock::rfc3339_ms);
+                return json!({
+                    "type": "hold", "hold": whole["hold"], "state": whole["state"],
+                    "expires_ms": expires_ms,
+                });
+            }
+            Some("turn") => {
+                let before_ms = whole["claim_before"]
+                    .as_str()
+                    .and_then(crate::swarm::clock::rfc3339_ms);
+                return json!({"type": "turn", "claim_before_ms": before_ms});
+            }
+            _ => &["number", "rank", "ahead", "reason"],
+        };
+        let mut record = json!({"type": whole["type"]});
+        for field in kept {
+            if let Some(value) = whole.get(*field) {
+                record[*field] = value.clone();
+            }
+        }
+        record
+    }
+}
+
+/// All cells of a show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The feed's version.
+    pub version: u64,
+    /// How many cells.
+    pub cells: u32,
+    /// Two bits a cell, lowest first.
+    pub packed: Vec<u8>,
+}
+
+/// Changed cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// The version it follows.
+    pub from: u64,
+    /// The version it leads to.
+    pub to: u64,
+    /// Index and new state.
+    pub cells: Vec<(u32, u8)>,
+}
+
+fn word(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?))
+}
+
+impl Snapshot {
+    /// Reads a `0x01` frame, also as `GET …/seats` answers it.
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        let (&kind, rest) = frame.split_first()?;
+        let version = word(rest)?;
+        let cells = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
+        let packed = rest.get(12..)?.to_vec();
+        (kind == 1).then_some(Self {
+            version,
+            cells,
+            packed,
+        })
+    }
+
+    /// The state of a cell: 0 free, 1 held, 2 sold, 3 not for sale.
+    pub fn state(&self, cell: usize) -> u8 {
+        self.packed
+            .get(cell / 4)
+            .map_or(3, |byte| byte >> (2 * (cell % 4)) & 3)
+    }
+
+    /// Sets the state of a cell.
+    pub fn set(&mut self, cell: usize, state: u8) {
+        if let Some(byte) = self.packed.get_mut(cell / 4) {
+            let shift = 2 * (cell % 4);
+            *byte = (*byte & !(3 << shift)) | (state & 3) << shift;
+        }
+    }
+
+    /// How many cells are in each state.
+    pub fn counts(&self) -> [usize; 4] {
+        let mut counts = [0; 4];
+        for cell in 0..self.cells as usize {
+            counts[usize::from(self.state(cell))] += 1;
+        }
+        counts
+    }
+}
+
+impl Delta {
+    /// Reads a `0x02` frame.
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        let (&kind, rest) = frame.split_first()?;
+        let (from, to) = (word(rest)?, word(rest.get(8..)?)?);
+        let mut values = rest.get(16..)?.iter();
+        let mut cells = Vec::new();
+        let mut previous = 0_u64;
+        while let Some(value) = leb128(&mut values)? {
+            previous += value >> 2;
+            cells.push((u32::try_from(previous).ok()?, (value & 3) as u8));
+        }
+        (kind == 2).then_some(Self { from, to, cells })
+    }
+}
+
+/// The next value; `Some(None)` at the end, `None` where the bytes break off or run over.
+#[expect(
+    clippy::option_option,
+    reason = "the end of the frame and a broken frame are different things"
+)]
+fn leb128(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u64>> {
+    let mut value = 0_u64;
+    for shift in (0..63).step_by(7) {
+        let Some(byte) = bytes.next() else {
+            return if shift == 0 { Some(None) } else { None };
+        };
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(Some(value));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_two_bits_a_cell_lowest_first() {
+        let mut frame = vec![1, 7, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0];
+        frame.extend([0b11_10_01_00, 0b01]);
+        let mut snapshot = Snapshot::read(&frame).expect("a snapshot");
+        let states: Vec<u8> = (0..5).map(|cell| snapshot.state(cell)).collect();
+        assert_eq!((snapshot.version, states), (7, vec![0, 1, 2, 3, 1]));
+        snapshot.set(4, 2);
+        assert_eq!((snapshot.state(4), snapshot.counts()), (2, [1, 1, 2, 1]));
+    }
+
+    #[test]
+    fn a_delta_counts_its_indices_on() {
+        let mut frame = vec![2];
+        frame.extend(7_u64.to_le_bytes());
+        frame.extend(9_u64.to_le_bytes());
+        // Index 3 to held, then 200 further to sold.
+        frame.extend([3 << 2 | 1, 0xa2, 0x06]);
+        let delta = Delta::read(&frame).expect("a delta");
+        assert_eq!(delta.cells, [(3, 1), (203, 2)]);
+        frame.pop();
+        assert_eq!(Delta::read(&frame), None);
+    }
+
+    #[test]
+    fn frames_are_told_apart_by_their_type() {
+        assert_eq!(
+            read(r#"{"type":"line","released":4,"seats":{"free":3}}"#),
+            Some(Frame::Line {
+                released: 4,
+                free: Some(3)
+            })
+        );
+        assert_eq!(
+            read(r#"{"type":"turn","claim_before":null}"#),
+            Some(Frame::Turn)
+        );
+        assert_eq!(read("[]"), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Opening a socket as the contract says for clients that are no browser: the place goes as a subprotocol, and nothing
+//! secret stands in the address.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use super::Owner;
+use crate::swarm::stage::Stage;
+
+/// An open socket.
+pub type Socket = WebSocketStream<TcpStream>;
+
+const CONNECT_MAX: Duration = Duration::from_secs(15);
+/// A visitor reads small frames; thousands of large buffers would be the swarm's own load.
+const BUFFER: usize = 2_048;
+
+/// Opens it.
+///
+/// # Errors
+/// Why it could not be.
+pub async fn connect(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
+    let opening = open(stage, owner);
+    match tokio::time::timeout(CONNECT_MAX, opening).await {
+        Ok(opened) => opened,
+        Err(_) => Err("no answer to the upgrade".to_owned()),
+    }
+}
+
+async fn open(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
+    let base = stage.http.base();
+    let authority = base.trim_start_matches("http://");
+    let text = |error: std::io::Error| error.to_string();
+    let found = lookup_host(authority).await.map_err(text)?.next();
+    let address = found.ok_or_else(|| format!("{authority} has no address"))?;
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4().map_err(text)?,
+        SocketAddr::V6(_) => TcpSocket::new_v6().map_err(text)?,
+    };
+    if address.ip().is_loopback() && address.is_ipv4() {
+        // Many sources: one address has too few ports for a crowd, and a crowd does not come from one.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "taken modulo what fits first"
+        )]
+        let (high, low) = ((owner.who / 200 % 200) as u8, (owner.who % 200) as u8);
+        let source = IpAddr::V4(Ipv4Addr::new(127, 2, high, low + 1));
+        socket.bind(SocketAddr::new(source, 0)).map_err(text)?;
+    }
+    let stream = socket.connect(address).await.map_err(text)?;
+    stream.set_nodelay(true).map_err(text)?;
+    let url = format!("ws://{authority}{}", stage.room_path("live"));
+    let mut request = url
+        .into_client_request()
+        .map_err(|error| error.to_string())?;
+    let protocols = format!("fairgate.v1, place.{}", owner.place);
+    let protocols = HeaderValue::from_str(&protocols).map_err(|error| error.to_string())?;
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", protocols);
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(0);
+    let opened = client_async_with_config(request, stream, Some(config)).await;
+    opened
+        .map(|(socket, _)| socket)
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,231 @@
+//! What all visitors of a run share: where to call, what is for sale, and where everything told is written down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::{Rng, RngExt};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+
+use super::clock::Clock;
+use super::figures::Tally;
+use super::history::History;
+use super::http::{Answer, Call, Http};
+use super::scenario::Scenario;
+
+/// How long a visitor tries to get one answer out of a server that comes and goes.
+const PATIENCE_MS: f64 = 90_000.0;
+
+/// The run is over: whoever waits goes home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over;
+
+/// Why a call has no answer for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The run is over.
+    Over,
+    /// Patience ran out.
+    Lost(String),
+}
+
+/// One show as visitors know it.
+#[derive(Debug, Clone)]
+pub struct Show {
+    /// The slug.
+    pub id: String,
+    /// Labels, by seat index.
+    pub labels: Vec<String>,
+    /// Whether a label can be asked for: standing places are asked for by area.
+    pub by_label: Vec<bool>,
+}
+
+/// Shared by all visitors.
+pub struct Stage {
+    /// What is played.
+    pub scenario: Scenario,
+    /// The time.
+    pub clock: Clock,
+    /// The wire.
+    pub http: Http,
+    /// What was told.
+    pub history: History,
+    /// What is counted.
+    pub tally: Tally,
+    /// What is sold.
+    pub shows: Vec<Show>,
+    /// Until when baskets and orders that were left behind may take to lapse, ms since the epoch.
+    lapses_ms: Mutex<f64>,
+    /// Set when the run is over.
+    over: AtomicBool,
+    bell: Notify,
+}
+
+impl Stage {
+    /// A stage before anybody came.
+    pub fn new(
+        scenario: Scenario,
+        clock: Clock,
+        http: Http,
+        history: History,
+        tally: Tally,
+        shows: Vec<Show>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            scenario,
+            clock,
+            http,
+            history,
+            tally,
+            shows,
+            lapses_ms: Mutex::new(0.0),
+            over: AtomicBool::new(false),
+            bell: Notify::new(),
+        })
+    }
+
+    /// The path of something in the room.
+    pub fn room_path(&self, what: &str) -> String {
+        format!("/v1/rooms/{}/{what}", self.scenario.onsale.room())
+    }
+
+    /// Notes that a visitor leaves something behind that ends by itself at `at_ms`.
+    pub fn left_behind(&self, at_ms: f64) {
+        let mut lapses = self.lapses_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        *lapses = lapses.max(at_ms);
+    }
+
+    /// When the last thing left behind has ended by itself.
+    pub fn lapses_ms(&self) -> f64 {
+        *self.lapses_ms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the run for whoever waits.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        self.bell.notify_waiters();
+    }
+
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+
+    /// Returns when the run is over.
+    pub async fn over(&self) {
+        loop {
+            let bell = self.bell.notified();
+            if self.is_over() {
+                return;
+            }
+            bell.await;
+        }
+    }
+
+    /// Waits until a time in milliseconds since the epoch, or the end.
+    ///
+    /// # Errors
+    /// [`Over`].
+    pub async fn until(&self, at_ms: f64) -> Result<(), Over> {
+        if self.is_over() {
+            return Err(Over);
+        }
+        let at = self.clock.instant(at_ms).into();
+        tokio::select! {
+            () = tokio::time::sleep_until(at) => Ok(()),
+            () = self.over() => Err(Over),
+        }
+    }
+
+    /// Makes a call at `intended_ms` until there is an answer that is final: a dead connection, a timeout and a "come
+    /// again" are tried again, with the same `Idempotency-Key`. Every try is written down; `more` gives the fields of
+    /// its operation.
+    ///
+    /// # Errors
+    /// Where the run or patience ended first.
+    pub async fn call(
+        &self,
+        who: usize,
+        op: &'static str,
+        call: &Call,
+        intended_ms: f64,
+        rng: &mut impl Rng,
+        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
+    ) -> Result<Answer, NoAnswer> {
+        let mut intended_ms = intended_ms;
+        let give_up_ms = intended_ms + PATIENCE_MS;
+        let mut breath_s = 0.1;
+        loop {
+            self.until(intended_ms)
+                .await
+                .map_err(|Over| NoAnswer::Over)?;
+            let sent_ms = self.clock.now_ms();
+            let answer = self.http.send(call, who).await;
+            let done_ms = self.clock.now_ms();
+            self.write_call(who, op, call, [intended_ms, sent_ms, done_ms], &answer, &more);
+            let code = answer.as_ref().ok().and_then(Answer::code);
+            self.tally.called(
+                op,
+                intended_ms,
+                sent_ms,
+                done_ms,
+                answer.as_ref().map(|answer| answer.status).ok(),
+                code.as_deref(),
+            );
+            let wait_s = match &answer {
+                Ok(answer) if is_put_off(answer, code.as_deref()) => {
+                    let asked = answer.retry_after_s.unwrap_or(breath_s);
+                    asked + rng.random::<f64>() * asked.clamp(0.2, 2.0)
+                }
+                Ok(answer) => return Ok(answer.clone()),
+                Err(_) => breath_s * (0.5 + rng.random::<f64>()),
+            };
+            if done_ms + wait_s * 1e3 > give_up_ms {
+                let why = match answer {
+                    Ok(answer) => format!("{op} was put off with {} to the end", answer.status),
+                    Err(error) => format!("{op} had no answer to the end: {error}"),
+                };
+                return Err(NoAnswer::Lost(why));
+            }
+            breath_s = (breath_s * 2.0_f64).min(2.0);
+            intended_ms = done_ms + wait_s * 1e3;
+        }
+    }
+
+    fn write_call(
+        &self,
+        who: usize,
+        op: &str,
+        call: &Call,
+        [intended_ms, sent_ms, done_ms]: [f64; 3],
+        answer: &Result<Answer, String>,
+        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
+    ) {
+        let answered = answer.as_ref().ok();
+        let mut record = json!({
+            "visitor": who, "op": op,
+            "intended_ms": round(intended_ms), "sent_ms": round(sent_ms), "done_ms": round(done_ms),
+            "status": answered.map(|answer| answer.status),
+            "code": answered.and_then(Answer::code),
+            "error": answer.as_ref().err(),
+            "key": call.key,
+        });
+        if let Value::Object(fields) = &mut record {
+            fields.extend(more(answered));
+        }
+        self.history.write("call", record);
+    }
+}
+
+/// Tenths of a millisecond: a history is long enough without sixteen digits.
+pub fn round(ms: f64) -> f64 {
+    (ms * 10.0).round() / 10.0
+}
+
+fn is_put_off(answer: &Answer, code: Option<&str>) -> bool {
+    // A waiting room at booking's door is no overload: it says that the pass is missing.
+    let no_pass = code == Some("waiting_room");
+    (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)
+        || code == Some("idempotency_in_flight")
+}
+

@@ -1,0 +1,207 @@
+//! Getting seats into a basket: looking around, choosing, taking what is offered in their place, changing one's mind.
+
+use hyper::Method;
+use rand::seq::IteratorRandom;
+use serde_json::{Value, json};
+
+use super::{End, Visitor, Way, fields};
+use crate::swarm::clock::rfc3339_ms;
+use crate::swarm::http::{Answer, Call};
+use crate::swarm::socket::{Snapshot, Wish};
+
+/// A hold that a visitor has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Basket {
+    /// `hold_…`
+    pub hold: String,
+    /// Which of the room's shows.
+    pub show: usize,
+    /// Labels.
+    pub seats: Vec<String>,
+    /// Its deadline, ms since the epoch.
+    pub expires_ms: f64,
+}
+
+/// What came of asking for seats.
+pub(super) enum Asked {
+    /// They are held.
+    Held(Basket),
+    /// Somebody else has them, and perhaps there is an offer.
+    Refused { suggestion: Option<Value> },
+    /// The pass ran out.
+    PassOver,
+}
+
+impl Visitor {
+    /// Looks around: the show, the seats as they are, and the picture on the socket.
+    pub(super) async fn browse(&mut self, show: usize) -> Way<()> {
+        let id = self.stage.shows[show].id.clone();
+        if let Some(socket) = &self.socket {
+            socket.wish(Wish::Watch(id.clone()));
+        }
+        let look = Call::get(format!("/v1/shows/{id}"));
+        self.call("show", &look, 0.0, |_| fields(json!({"show": id}))).await?;
+        Ok(())
+    }
+
+    /// The seats as they are now.
+    pub(super) async fn seats(&mut self, show: usize, think_s: f64) -> Way<Snapshot> {
+        let id = self.stage.shows[show].id.clone();
+        let look = Call {
+            accept: Some("application/octet-stream"),
+            ..Call::get(format!("/v1/shows/{id}/seats"))
+        };
+        let answer = self
+            .call("seats", &look, think_s, |_| fields(json!({"show": id})))
+            .await?;
+        let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
+        snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
+    }
+
+    /// Free neighbours by label, as somebody picks them on the map; fewer where there are not so many.
+    pub(super) fn pick(&mut self, show: usize, picture: &Snapshot, party: usize) -> Vec<String> {
+        let wanted = &self.stage.scenario.behaviour.wanted;
+        if !wanted.is_empty() {
+            return wanted.clone();
+        }
+        let show = &self.stage.shows[show];
+        let is_free = |seat: &usize| picture.state(*seat) == 0 && show.by_label[*seat];
+        let first = (0..show.labels.len())
+            .filter(is_free)
+            .choose(&mut self.plan.rng);
+        let Some(first) = first else {
+            return Vec::new();
+        };
+        (first..show.labels.len())
+            .filter(is_free)
+            .take(party)
+            .map(|seat| show.labels[seat].clone())
+            .collect()
+    }
+
+    /// Asks for seats once. `body` has the form of the contract's `POST …/holds`.
+    pub(super) async fn hold(&mut self, show: usize, body: Value, think_s: f64) -> Way<Asked> {
+        let id = self.stage.shows[show].id.clone();
+        let wanted = body.get("seats").cloned();
+        let asked = if wanted.is_some() {
+            "seats"
+        } else if body.get("areas").is_some() {
+            "areas"
+        } else {
+            "best"
+        };
+        let quantity = body["best"]["quantity"].clone();
+        let named = wanted.as_ref().and_then(Value::as_array).map(Vec::len);
+        let quantity = named.map_or(quantity, |count| json!(count));
+        let call = Call::post(format!("/v1/shows/{id}/holds"), body)
+            .bearer(&self.pass)
+            .key(&self.key("hold"));
+        let answer = self
+            .call("hold", &call, think_s, |answer| {
+                let mut record = fields(held(answer));
+                record.extend(fields(json!({
+                    "show": id, "asked": asked, "wanted": wanted, "quantity": quantity,
+                })));
+                record
+            })
+            .await?;
+        let said = answer.json();
+        match (answer.status, said["code"].as_str()) {
+            (201, _) => {
+                self.note(|person| person.held = true);
+                Ok(Asked::Held(basket(&said, show)))
+            }
+            (409, Some("seats_taken" | "best_available_not_found"))
+            | (422, Some("would_orphan")) => Ok(Asked::Refused {
+                suggestion: said.get("suggestion").cloned(),
+            }),
+            (401, Some("pass_expired")) | (429, Some("waiting_room")) => Ok(Asked::PassOver),
+            _ => Err(Self::unforeseen("hold", &answer)),
+        }
+    }
+
+    /// Swaps one seat for another; where that cannot be had the basket stays as it is.
+    pub(super) async fn change(&mut self, basket: Basket) -> Way<Option<Basket>> {
+        let picture = self.seats(basket.show, 0.0).await?;
+        let add = self.pick(basket.show, &picture, 1);
+        let remove = basket.seats.first().cloned();
+        let body = json!({"add": add, "remove": [remove]});
+        let (hold, before) = (basket.hold.clone(), body.clone());
+        let call = Call {
+            body: Some(body),
+            ..Call::new(Method::PATCH, format!("/v1/holds/{hold}"))
+        }
+        .bearer(&self.pass);
+        let answer = self
+            .call("change", &call, 0.3, |answer| {
+                let mut record = fields(held(answer));
+                record.extend(fields(json!({
+                    "hold": hold, "add": before["add"], "remove": before["remove"],
+                })));
+                record
+            })
+            .await?;
+        let said = answer.json();
+        match (answer.status, said["code"].as_str()) {
+            (200, _) => Ok(Some(self::basket(&said, basket.show))),
+            (410, _) => Ok(None),
+            // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in it any more.
+            (409 | 422, _) => Ok(Some(basket)),
+            _ => Err(Self::unforeseen("change", &answer)),
+        }
+    }
+
+    /// Gives a basket back.
+    pub(super) async fn put_back(&mut self, basket: &Basket) -> Way<()> {
+        let hold = basket.hold.clone();
+        let call = Call::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(&self.pass);
+        let answer = self
+            .call("drop", &call, 0.3, |_| fields(json!({"hold": hold})))
+            .await?;
+        match answer.status {
+            204 | 410 => Ok(()),
+            _ => Err(Self::unforeseen("drop", &answer)),
+        }
+    }
+
+    /// Notes that a basket is left to lapse.
+    pub(super) fn leave_basket(&self, basket: &Basket) {
+        // The lock outlives what is shown by some seconds of grace.
+        let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
+        self.stage.left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
+    }
+}
+
+fn basket(said: &Value, show: usize) -> Basket {
+    Basket {
+        hold: said["hold"].as_str().unwrap_or_default().to_owned(),
+        show,
+        seats: labels(said),
+        expires_ms: said["expires_at"]
+            .as_str()
+            .and_then(rfc3339_ms)
+            .unwrap_or_default(),
+    }
+}
+
+/// The labels of a hold's or an order's seats.
+pub(super) fn labels(said: &Value) -> Vec<String> {
+    let seats = said["seats"].as_array().into_iter().flatten();
+    seats
+        .filter_map(|seat| seat["label"].as_str().map(str::to_owned))
+        .collect()
+}
+
+fn held(answer: Option<&Answer>) -> Value {
+    let Some(answer) = answer.filter(|answer| answer.is_ok()) else {
+        return json!({});
+    };
+    let said = answer.json();
+    json!({
+        "hold": said["hold"], "seats": labels(&said),
+        "expires_ms": said["expires_at"].as_str().and_then(rfc3339_ms),
+    })
+}
+
+/// Nothing more to try: nobody finds seats any more.
+pub(super) const OUT_OF_SEATS: End = End::NoSeats;

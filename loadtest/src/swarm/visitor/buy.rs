@@ -1,0 +1,113 @@
+//! From the pass to the tickets: rounds of choosing until there is a basket, and what becomes of it.
+
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::basket::{Asked, Basket, OUT_OF_SEATS};
+use super::pay::Bought;
+use super::{End, Visitor, Way};
+
+/// Refusals in one round of choosing before somebody looks again at what is left.
+const REFUSALS_MAX: u32 = 4;
+/// Baskets that may be lost under a visitor, such as by a restart, before it gives up.
+const BASKETS_MAX: u32 = 4;
+
+impl Visitor {
+    pub(super) async fn buy(&mut self) -> Way<End> {
+        let show = self.plan.rng.random_range(0..self.stage.shows.len());
+        let behaviour = self.stage.scenario.behaviour.clone();
+        let party = behaviour.party(&mut self.plan.rng);
+        if self.rolls(behaviour.browse) {
+            self.browse(show).await?;
+        }
+        let gives_up = self.rolls(behaviour.give_up);
+        for _ in 0..BASKETS_MAX {
+            let basket = self.fill_basket(show, party).await?;
+            let Some(basket) = self.think_again(basket, party).await? else {
+                continue;
+            };
+            if gives_up {
+                self.leave_basket(&basket);
+                return Ok(End::GaveUp);
+            }
+            match self.order_and_pay(&basket).await? {
+                Bought::Done(end) => return Ok(end),
+                Bought::BasketGone => {}
+            }
+        }
+        Err(OUT_OF_SEATS)
+    }
+
+    /// Chooses until there is a basket.
+    async fn fill_basket(&mut self, show: usize, party: usize) -> Way<Basket> {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        let by_seat = !behaviour.wanted.is_empty() || self.rolls(behaviour.by_seat);
+        for round in 0..=behaviour.tries {
+            let mut think_s = if round == 0 && behaviour.together_s > 0.0 {
+                self.until_after_draw_s(behaviour.together_s)
+            } else if round == 0 {
+                behaviour.choose_s.draw(&mut self.plan.rng)
+            } else {
+                behaviour.retry_s.draw(&mut self.plan.rng)
+            };
+            let mut body = if by_seat {
+                self.by_label(show, party, &mut think_s).await?
+            } else {
+                best(party)
+            };
+            for _ in 0..REFUSALS_MAX {
+                let Some(asked) = body.take() else {
+                    break;
+                };
+                match self.hold(show, asked, think_s).await? {
+                    Asked::Held(basket) => return Ok(basket),
+                    // Who wants one seat only takes no other.
+                    Asked::Refused { suggestion } => {
+                        body = suggestion.filter(|_| behaviour.wanted.is_empty());
+                    }
+                    Asked::PassOver => {
+                        self.claim().await?;
+                        body = best(party);
+                    }
+                }
+                think_s = 0.2;
+            }
+        }
+        Err(OUT_OF_SEATS)
+    }
+
+    async fn by_label(
+        &mut self,
+        show: usize,
+        party: usize,
+        think_s: &mut f64,
+    ) -> Way<Option<Value>> {
+        if !self.stage.scenario.behaviour.wanted.is_empty() {
+            return Ok(Some(
+                json!({"seats": self.stage.scenario.behaviour.wanted}),
+            ));
+        }
+        // Looking comes first, then the thought over what was seen.
+        let picture = self.seats(show, 0.0).await?;
+        let seats = self.pick(show, &picture, party);
+        *think_s = think_s.max(0.1);
+        Ok((!seats.is_empty()).then(|| json!({ "seats": seats })))
+    }
+
+    /// Some change what they have, or give it back and choose again; none where nothing is left in the basket.
+    async fn think_again(&mut self, basket: Basket, party: usize) -> Way<Option<Basket>> {
+        if !self.rolls(self.stage.scenario.behaviour.change) {
+            return Ok(Some(basket));
+        }
+        if self.rolls(0.5) {
+            return self.change(basket).await;
+        }
+        self.put_back(&basket).await?;
+        self.fill_basket(basket.show, party).await.map(Some)
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what may be asked next may also be nothing")]
+fn best(party: usize) -> Option<Value> {
+    Some(json!({"best": {"quantity": party}}))
+}

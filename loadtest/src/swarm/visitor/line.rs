@@ -1,0 +1,343 @@
+//! Joining, waiting for the turn on a socket or by polling, and claiming the pass.
+
+use std::time::Duration;
+
+use hyper::Method;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{End, Visitor, Way, fields};
+use crate::swarm::clock::rfc3339_ms;
+use crate::swarm::figures::Told;
+use crate::swarm::http::{Answer, Call};
+use crate::swarm::plan::secret;
+use crate::swarm::scenario::Behaviour;
+use crate::swarm::socket::{Heard, Wish};
+
+/// After the draw everybody looks at their place, but not in the same instant.
+const LOOK_WITHIN_S: f64 = 1.5;
+/// Leaving and dropped sockets fall into this long after the draw or the join.
+const MISHAP_WITHIN_S: f64 = 20.0;
+/// A page that was told nothing looks again after this long, milliseconds.
+const LOOK_AGAIN_MS: f64 = 30_000.0;
+
+/// What a look at the place showed.
+enum Look {
+    Waiting { refresh_s: f64 },
+    Called,
+    Closed,
+}
+
+/// What a visitor still has in mind while it waits, as times in ms since the epoch.
+struct Mind {
+    look_ms: Option<f64>,
+    leave_ms: Option<f64>,
+    drop_ms: Option<f64>,
+}
+
+impl Mind {
+    fn next(&self) -> f64 {
+        [self.look_ms, self.leave_ms, self.drop_ms]
+            .into_iter()
+            .flatten()
+            .fold(f64::MAX, f64::min)
+    }
+}
+
+impl Visitor {
+    pub(super) async fn join(&mut self) -> Way<()> {
+        let secret = secret(&mut self.plan.rng);
+        let holder = hex::decode(&secret).map(|bytes| hex::encode(Sha256::digest(bytes)));
+        let holder = holder.unwrap_or_default();
+        let call = Call::post(self.stage.room_path("places"), json!({ "secret": secret }));
+        let mut think_s = 0.0;
+        loop {
+            let answer = self
+                .call("join", &call, think_s, |answer| {
+                    let number = answer.map(|answer| answer.json()["number"].clone());
+                    fields(json!({"number": number, "holder": holder}))
+                })
+                .await?;
+            let said = answer.json();
+            match (answer.status, said["code"].as_str()) {
+                (200 | 201, _) => {
+                    self.place = said["place"].as_str().unwrap_or_default().to_owned();
+                    self.number = said["number"].as_u64();
+                    let (at_ms, number) = (self.at_ms, self.number);
+                    self.note(|person| {
+                        person.joined_ms = Some(at_ms);
+                        person.number = number;
+                    });
+                    return Ok(());
+                }
+                (409, Some("not_open")) => think_s = 0.5,
+                (410, _) => return Err(End::Closed),
+                _ => return Err(Self::unforeseen("join", &answer)),
+            }
+        }
+    }
+
+    /// Whether a no-show is gone as soon as it joined: anybody, or who is among the head where numbers are ranks.
+    pub(super) fn is_gone_by_number(&self) -> bool {
+        let head = self.stage.scenario.behaviour.no_show_head;
+        head == 0
+            || self.stage.scenario.onsale.is_fifo()
+                && self.number.is_some_and(|number| number < head)
+    }
+
+    fn is_gone_by_rank(&self) -> bool {
+        let head = self.stage.scenario.behaviour.no_show_head;
+        self.plan.no_show && self.rank.is_some_and(|rank| rank < head)
+    }
+
+    pub(super) async fn await_turn(&mut self) -> Way<()> {
+        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
+        let from_ms = self
+            .at_ms
+            .max(self.stage.clock.start_ms() + draw_s * 1e3);
+        let rng = &mut self.plan.rng;
+        let mut mishap = |happens: bool| {
+            let span = crate::swarm::scenario::Range(0.0, MISHAP_WITHIN_S);
+            happens.then(|| from_ms + span.draw(rng) * 1e3)
+        };
+        let mind = Mind {
+            look_ms: None,
+            leave_ms: mishap(self.plan.leaves),
+            drop_ms: mishap(self.plan.drops && self.plan.socket),
+        };
+        if self.plan.socket {
+            self.listen(mind).await
+        } else {
+            self.poll(mind).await
+        }
+    }
+
+    async fn listen(&mut self, mut mind: Mind) -> Way<()> {
+        // A page whose socket stays silent looks by itself.
+        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+        let mut told = false;
+        loop {
+            let next_ms = mind.next();
+            let Some(socket) = self.socket.as_mut() else {
+                return Err(End::Failed("the socket is gone".to_owned()));
+            };
+            let heard = tokio::select! {
+                heard = socket.heard.recv() => heard,
+                waited = self.stage.until(next_ms) => { waited?; None }
+            };
+            self.at_ms = self.stage.clock.now_ms();
+            match heard {
+                Some(Heard::Turn) => {
+                    self.called();
+                    return Ok(());
+                }
+                Some(Heard::Closed(reason)) => return Err(self.told_end(&reason, true)),
+                Some(Heard::Place(_, Some(rank))) => {
+                    self.ranked(rank);
+                    if self.is_gone_by_rank() {
+                        return Err(End::NoShow);
+                    }
+                    if !told {
+                        let span = crate::swarm::scenario::Range(0.0, LOOK_WITHIN_S);
+                        mind.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
+                    }
+                }
+                Some(Heard::Place(_, None) | Heard::Seats(_)) => {}
+                None => {
+                    if mind.leave_ms.is_some_and(|at| at <= self.at_ms) {
+                        return self.leave().await;
+                    }
+                    if mind.drop_ms.is_some_and(|at| at <= self.at_ms) {
+                        mind.drop_ms = None;
+                        self.drop_socket();
+                    }
+                    if mind.look_ms.is_some_and(|at| at <= self.at_ms) {
+                        match self.look().await? {
+                            Look::Called => return Ok(()),
+                            Look::Closed => return Err(End::Closed),
+                            Look::Waiting { .. } => {}
+                        }
+                        told = self.rank.is_some();
+                        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+                    }
+                }
+            }
+        }
+    }
+
+    fn drop_socket(&mut self) {
+        let away_s = self.stage.scenario.behaviour.drop_s.draw(&mut self.plan.rng);
+        if let Some(socket) = &self.socket {
+            socket.wish(Wish::Drop(Duration::from_secs_f64(away_s)));
+        }
+    }
+
+    async fn poll(&mut self, mut mind: Mind) -> Way<()> {
+        loop {
+            let refresh_s = match self.look().await? {
+                Look::Called => return Ok(()),
+                Look::Closed => return Err(End::Closed),
+                Look::Waiting { refresh_s } => refresh_s,
+            };
+            if self.is_gone_by_rank() {
+                return Err(End::NoShow);
+            }
+            if self.is_sold_out().await? {
+                return Err(self.told_end("sold_out", false));
+            }
+            mind.look_ms = Some(self.at_ms + refresh_s * 1e3);
+            self.stage.until(mind.next()).await?;
+            self.at_ms = mind.next();
+            if mind.leave_ms.is_some_and(|at| at <= self.at_ms) {
+                return self.leave().await;
+            }
+        }
+    }
+
+    /// A page that polls reads the room too once the draw is over: the place alone does not tell of the end.
+    async fn is_sold_out(&mut self) -> Way<bool> {
+        if self.rank.is_none() {
+            return Ok(false);
+        }
+        let path = format!("/v1/rooms/{}", self.stage.scenario.onsale.room());
+        let room = self.call("room", &Call::get(path), 0.0, |_| fields(json!({}))).await?;
+        Ok(room.json()["phase"] == "sold_out")
+    }
+
+    /// Reads the own place; the first reading after the draw is what the visitor was told.
+    async fn look(&mut self) -> Way<Look> {
+        let call = Call::get(self.stage.room_path("place")).bearer(&self.place);
+        let answer = self.call("place", &call, 0.0, shown).await?;
+        let said = answer.json();
+        match (answer.status, said["state"].as_str()) {
+            (200, _) => {}
+            (410, _) => return Err(End::Closed),
+            _ => return Err(Self::unforeseen("place", &answer)),
+        }
+        let (number, rank) = (said["number"].as_u64(), said["rank"].as_u64());
+        self.note(|person| person.reread(number, rank));
+        if let Some(rank) = rank {
+            self.ranked(rank);
+            self.told(&said);
+        }
+        Ok(match said["state"].as_str() {
+            Some("waiting") => Look::Waiting {
+                refresh_s: said["refresh_s"].as_f64().unwrap_or(5.0),
+            },
+            Some("closed") => Look::Closed,
+            _ => {
+                self.called();
+                Look::Called
+            }
+        })
+    }
+
+    fn told(&self, said: &Value) {
+        if said["state"] != "waiting" {
+            return;
+        }
+        let known = said["wait"]["known"] == true;
+        let at = |field: &str| said["wait"][field].as_f64().filter(|_| known);
+        let told = Told {
+            at_ms: self.at_ms,
+            p50_s: at("p50_s"),
+            p90_s: at("p90_s"),
+            odds: said["odds"].as_f64(),
+        };
+        self.note(|person| {
+            person.told.get_or_insert(told);
+        });
+    }
+
+    fn ranked(&mut self, rank: u64) {
+        self.rank = Some(rank);
+        self.note(|person| {
+            person.rank.get_or_insert(rank);
+        });
+    }
+
+    fn called(&self) {
+        let at_ms = self.at_ms;
+        self.note(|person| {
+            person.called_ms.get_or_insert(at_ms);
+        });
+    }
+
+    fn told_end(&self, reason: &str, on_socket: bool) -> End {
+        if reason != "sold_out" {
+            return End::Closed;
+        }
+        let at_ms = self.at_ms;
+        self.note(|person| person.sold_out_ms = Some((at_ms, on_socket)));
+        End::SoldOut
+    }
+
+    async fn leave<T>(&mut self) -> Way<T> {
+        let path = self.stage.room_path("place");
+        let call = Call::new(Method::DELETE, path).bearer(&self.place);
+        self.call("leave", &call, 0.0, |_| fields(json!({}))).await?;
+        Err(End::Left)
+    }
+
+    /// Seconds from the last step until so long after the draw; below 0 where that is over.
+    pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
+        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
+        (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
+    }
+
+    /// Claims the pass, again after the time told where the line says "not yet".
+    pub(super) async fn claim(&mut self) -> Way<()> {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        let mut think_s = behaviour.claim_s.draw(&mut self.plan.rng);
+        let late_s = self.until_after_draw_s(behaviour.late_at_s);
+        if self.plan.late && late_s > 0.0 {
+            think_s = late_s;
+        }
+        let call = Call::new(Method::POST, self.stage.room_path("pass")).bearer(&self.place);
+        loop {
+            let rank = self.rank;
+            let answer = self
+                .call("claim", &call, think_s, |answer| {
+                    let said = answer.map(Answer::json).unwrap_or_default();
+                    let exp_ms = said["expires_at"].as_str().and_then(rfc3339_ms);
+                    fields(json!({"exp_ms": exp_ms, "rank": rank}))
+                })
+                .await?;
+            match answer.status {
+                201 => {
+                    let said = answer.json();
+                    self.pass = said["pass"].as_str().unwrap_or_default().to_owned();
+                    let at_ms = self.at_ms;
+                    self.note(|person| {
+                        person.entered_ms.get_or_insert(at_ms);
+                    });
+                    return Ok(());
+                }
+                409 => {
+                    let wait_s = answer.retry_after_s.unwrap_or(1.0);
+                    think_s = wait_s + crate::swarm::scenario::Range(0.0, 0.5).draw(&mut self.plan.rng);
+                }
+                410 => return Err(End::Closed),
+                _ => return Err(Self::unforeseen("claim", &answer)),
+            }
+        }
+    }
+
+    /// Whether something that happens to a share of people happens to this one, now.
+    pub(super) fn rolls(&mut self, share: f64) -> bool {
+        Behaviour::roll(share, &mut self.plan.rng)
+    }
+}
+
+/// The fields of a read place.
+fn shown(answer: Option<&Answer>) -> serde_json::Map<String, Value> {
+    let said = answer
+        .filter(|answer| answer.is_ok())
+        .map(Answer::json)
+        .unwrap_or_default();
+    let names = ["number", "rank", "ahead", "state", "wait", "odds"];
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), said[*name].clone()))
+        .collect()
+}

@@ -1,0 +1,216 @@
+//! One visitor from join to ticket. Each waits, thinks, changes its mind and comes back by its own seeded dice; what
+//! it is told is written down by the stage.
+
+mod basket;
+mod buy;
+mod line;
+mod pay;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::http::{Answer, Call};
+use super::plan::Plan;
+use super::socket::{Kept, Owner, open_mute};
+use super::stage::{NoAnswer, Over, Stage, round};
+
+/// How a visitor's way ends. The names are the history's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// It has tickets.
+    Ticketed,
+    /// Its payment was declined.
+    Declined,
+    /// It found no seats.
+    NoSeats,
+    /// It went with a basket, or cancelled its order.
+    GaveUp,
+    /// It left the line.
+    Left,
+    /// It was told that everything is sold.
+    SoldOut,
+    /// It was told that the room is closed.
+    Closed,
+    /// The run ended first.
+    Waiting,
+    /// It joined and was gone.
+    NoShow,
+    /// Something that must not happen.
+    Failed(String),
+}
+
+/// A step that may be the last.
+type Way<T> = Result<T, End>;
+
+/// A visitor on its way.
+pub struct Visitor {
+    stage: Arc<Stage>,
+    plan: Plan,
+    place: String,
+    pass: String,
+    number: Option<u64>,
+    rank: Option<u64>,
+    socket: Option<Kept>,
+    /// When the last step was done, ms since the epoch: the next is intended some thought later.
+    at_ms: f64,
+    /// Counts calls that carry a key.
+    keys: u32,
+}
+
+impl End {
+    /// The history's word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Ticketed => "ticketed",
+            Self::Declined => "declined",
+            Self::NoSeats => "no_seats",
+            Self::GaveUp => "gave_up",
+            Self::Left => "left",
+            Self::SoldOut => "sold_out",
+            Self::Closed => "closed",
+            Self::Waiting => "waiting",
+            Self::NoShow => "no_show",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl From<NoAnswer> for End {
+    fn from(why: NoAnswer) -> Self {
+        match why {
+            NoAnswer::Over => Self::Waiting,
+            NoAnswer::Lost(why) => Self::Failed(why),
+        }
+    }
+}
+
+impl From<Over> for End {
+    fn from(_: Over) -> Self {
+        Self::Waiting
+    }
+}
+
+/// Lives a visitor's life to its end.
+pub async fn live(stage: Arc<Stage>, plan: Plan) {
+    let mut visitor = Visitor {
+        at_ms: stage.clock.start_ms() + plan.arrives_s * 1e3,
+        place: String::new(),
+        pass: String::new(),
+        number: None,
+        rank: None,
+        socket: None,
+        keys: 0,
+        plan,
+        stage,
+    };
+    let end = match visitor.walk().await {
+        Ok(end) | Err(end) => end,
+    };
+    visitor.end(&end);
+}
+
+impl Visitor {
+    async fn walk(&mut self) -> Way<End> {
+        self.join().await?;
+        if self.plan.mute {
+            return self.be_mute().await;
+        }
+        if self.plan.no_show && self.is_gone_by_number() {
+            return Ok(End::NoShow);
+        }
+        if self.plan.socket {
+            let owner = self.owner();
+            self.socket = Some(Kept::open(
+                Arc::clone(&self.stage),
+                owner,
+                self.plan.rng.clone(),
+            ));
+        }
+        self.await_turn().await?;
+        self.claim().await?;
+        self.buy().await
+    }
+
+    fn owner(&self) -> Owner {
+        Owner {
+            who: self.plan.who,
+            observer: false,
+            place: self.place.clone(),
+        }
+    }
+
+    async fn be_mute(&mut self) -> Way<End> {
+        let owner = self.owner();
+        match open_mute(&self.stage, &owner).await {
+            Ok(()) => Ok(End::Waiting),
+            Err(why) => Err(End::Failed(format!("the socket did not open: {why}"))),
+        }
+    }
+
+    fn end(&mut self, end: &End) {
+        self.socket = None;
+        let at_ms = self.stage.clock.now_ms();
+        let why = match end {
+            End::Failed(why) => Some(why),
+            _ => None,
+        };
+        self.stage.tally.person(self.plan.who, |person| {
+            person.gone_ms = Some(at_ms);
+            person.outcome = Some(end.word());
+        });
+        self.stage.history.write(
+            "end",
+            json!({"visitor": self.plan.who, "at_ms": round(at_ms), "outcome": end.word(), "why": why}),
+        );
+    }
+
+    /// Makes a call `think_s` after the last step was done, and takes its answer as the next step.
+    async fn call(
+        &mut self,
+        op: &'static str,
+        call: &Call,
+        think_s: f64,
+        more: impl Fn(Option<&Answer>) -> Map<String, Value>,
+    ) -> Way<Answer> {
+        let intended_ms = self.at_ms + think_s * 1e3;
+        let answer = self
+            .stage
+            .call(
+                self.plan.who,
+                op,
+                call,
+                intended_ms,
+                &mut self.plan.rng,
+                more,
+            )
+            .await?;
+        self.at_ms = self.stage.clock.now_ms();
+        Ok(answer)
+    }
+
+    /// A key for a call that must not be done twice.
+    fn key(&mut self, what: &str) -> String {
+        self.keys += 1;
+        let run = self.stage.clock.start_ms();
+        format!("{what}-{run:.0}-{}-{}", self.plan.who, self.keys)
+    }
+
+    /// An answer that the contract does not foresee here.
+    fn unforeseen(op: &str, answer: &Answer) -> End {
+        let code = answer.code().unwrap_or_default();
+        End::Failed(format!("{op} was answered {} {code}", answer.status))
+    }
+
+    fn note(&self, note: impl FnOnce(&mut super::figures::Person)) {
+        self.stage.tally.person(self.plan.who, note);
+    }
+}
+
+/// The fields of a call as a record has them.
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Orders, payments and tickets.
+
+use hyper::Method;
+use serde_json::{Map, Value, json};
+
+use super::basket::{Basket, labels};
+use super::{End, Visitor, Way, fields};
+use crate::swarm::clock::rfc3339_ms;
+use crate::swarm::http::{Answer, Call};
+
+/// An order is looked at again after this long at first, then ever less often, seconds.
+const FIRST_LOOK_S: f64 = 0.2;
+const LOOK_MAX_S: f64 = 1.0;
+/// How long tickets may take after the payment, milliseconds.
+const TICKETS_WITHIN_MS: f64 = 60_000.0;
+
+/// What became of a basket.
+pub(super) enum Bought {
+    /// The visitor's way is at its end.
+    Done(End),
+    /// The basket was gone before it became an order.
+    BasketGone,
+}
+
+/// An order as its buyer knows it.
+struct Order {
+    id: String,
+    key: String,
+    payment: String,
+    pay_until_ms: f64,
+}
+
+impl Visitor {
+    pub(super) async fn order_and_pay(&mut self, basket: &Basket) -> Way<Bought> {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        let think_s = behaviour.order_s.draw(&mut self.plan.rng);
+        let Some(order) = self.order(basket, think_s).await? else {
+            return Ok(Bought::BasketGone);
+        };
+        // Whatever happens to the visitor, the order ends by itself.
+        let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
+        let lapses_ms = order.pay_until_ms + (grace_s + 2.0) * 1e3;
+        if self.rolls(behaviour.cancel) {
+            self.cancel(&order).await?;
+            return Ok(Bought::Done(End::GaveUp));
+        }
+        let declines = self.rolls(behaviour.decline);
+        let think_s = behaviour.pay_s.draw(&mut self.plan.rng);
+        let outcome = if declines { "decline" } else { "approve" };
+        let paid = self.pay(&order, outcome, think_s).await;
+        if declines || paid.is_err() {
+            self.stage.left_behind(lapses_ms);
+        }
+        if !paid? || declines {
+            return Ok(Bought::Done(End::Declined));
+        }
+        let end = self.tickets(&order).await;
+        if !matches!(end, Ok(End::Ticketed)) {
+            self.stage.left_behind(lapses_ms);
+        }
+        end.map(Bought::Done)
+    }
+
+    /// Makes the order; none where the basket is gone.
+    async fn order(&mut self, basket: &Basket, think_s: f64) -> Way<Option<Order>> {
+        let hold = basket.hold.clone();
+        let email = format!("visitor-{}@example.org", self.plan.who);
+        let buyer = json!({"buyer": {"name": "A visitor", "email": email}});
+        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
+            .bearer(&self.pass)
+            .key(&self.key("order"));
+        let made = self
+            .call("order", &call, think_s, |answer| {
+                let said = success(answer);
+                let amount = &said["payment"]["amount"];
+                fields(json!({
+                    "hold": hold, "order": said["order"], "payment": said["payment"]["payment"],
+                    "amount": amount["amount"], "currency": amount["currency"], "state": said["state"],
+                }))
+            })
+            .await;
+        if made.is_err() {
+            self.leave_basket(basket);
+        }
+        let answer = made?;
+        let said = answer.json();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match (answer.status, said["code"].as_str()) {
+            (201, _) => Ok(Some(Order {
+                id: text(&said["order"]),
+                key: text(&said["order_key"]),
+                payment: text(&said["payment"]["payment"]),
+                pay_until_ms: said["pay_until"]
+                    .as_str()
+                    .and_then(rfc3339_ms)
+                    .unwrap_or(self.at_ms),
+            })),
+            (410, _) | (409, Some("seats_taken")) => Ok(None),
+            _ => Err(Self::unforeseen("order", &answer)),
+        }
+    }
+
+    /// Presses the sandbox's button; false where the payment was settled otherwise before.
+    async fn pay(&mut self, order: &Order, outcome: &str, think_s: f64) -> Way<bool> {
+        let path = format!("/v1/sandbox/payments/{}", order.payment);
+        let call = Call::post(path, json!({ "outcome": outcome }));
+        let (id, payment) = (order.id.clone(), order.payment.clone());
+        let answer = self
+            .call("pay", &call, think_s, |_| {
+                fields(json!({"order": id, "payment": payment, "outcome": outcome}))
+            })
+            .await?;
+        let (at_ms, in_time) = (self.at_ms, self.at_ms < order.pay_until_ms);
+        debug_assert!(at_ms > 0.0, "an answer has a time");
+        match answer.status {
+            200 => {
+                if outcome == "approve" && in_time {
+                    self.note(|person| person.approved = true);
+                }
+                Ok(true)
+            }
+            409 => Ok(false),
+            _ => Err(Self::unforeseen("pay", &answer)),
+        }
+    }
+
+    /// Looks at a paid order until its tickets are there, and fetches one.
+    async fn tickets(&mut self, order: &Order) -> Way<End> {
+        let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
+        let mut look_s = FIRST_LOOK_S;
+        loop {
+            let said = self.read(order, look_s).await?;
+            match said["state"].as_str() {
+                Some("ticketed") => {
+                    let at_ms = self.at_ms;
+                    self.note(|person| person.ticketed_ms = Some(at_ms));
+                    return self.fetch(order, &said).await;
+                }
+                Some("pending" | "confirmed") => {}
+                state => {
+                    let state = state.unwrap_or("without a state");
+                    return Err(End::Failed(format!("a paid order is {state}")));
+                }
+            }
+            if self.at_ms > give_up_ms {
+                return Err(End::Failed("a paid order has no tickets".to_owned()));
+            }
+            look_s = (look_s * 2.0).min(LOOK_MAX_S);
+        }
+    }
+
+    async fn read(&mut self, order: &Order, think_s: f64) -> Way<Value> {
+        let call = Call::get(format!("/v1/orders/{}", order.id)).bearer(&order.key);
+        let id = order.id.clone();
+        let answer = self
+            .call("order_read", &call, think_s, |answer| read(&id, answer))
+            .await?;
+        if answer.is_ok() {
+            Ok(answer.json())
+        } else {
+            Err(Self::unforeseen("order_read", &answer))
+        }
+    }
+
+    async fn fetch(&mut self, order: &Order, said: &Value) -> Way<End> {
+        let Some(ticket) = said["tickets"][0]["ticket"].as_str() else {
+            return Err(End::Failed("a ticketed order has no ticket".to_owned()));
+        };
+        let call = Call::get(format!("/v1/tickets/{ticket}")).bearer(&order.key);
+        let id = order.id.clone();
+        let answer = self
+            .call("ticket", &call, 0.0, |_| {
+                fields(json!({"order": id, "ticket": ticket}))
+            })
+            .await?;
+        if answer.is_ok() {
+            Ok(End::Ticketed)
+        } else {
+            Err(Self::unforeseen("ticket", &answer))
+        }
+    }
+
+    async fn cancel(&mut self, order: &Order) -> Way<()> {
+        let path = format!("/v1/orders/{}/cancel", order.id);
+        let call = Call::new(Method::POST, path)
+            .bearer(&order.key)
+            .key(&self.key("cancel"));
+        let id = order.id.clone();
+        let answer = self
+            .call("cancel", &call, 0.3, |_| fields(json!({"order": id})))
+            .await?;
+        if answer.is_ok() {
+            self.read(order, 0.0).await.map(drop)
+        } else {
+            Err(Self::unforeseen("cancel", &answer))
+        }
+    }
+}
+
+fn success(answer: Option<&Answer>) -> Value {
+    answer
+        .filter(|answer| answer.is_ok())
+        .map(Answer::json)
+        .unwrap_or_default()
+}
+
+/// The fields of a read order.
+fn read(order: &str, answer: Option<&Answer>) -> Map<String, Value> {
+    let said = success(answer);
+    let tickets = said["tickets"].as_array().into_iter().flatten();
+    let tickets: Vec<&Value> = tickets.map(|ticket| &ticket["ticket"]).collect();
+    fields(json!({
+        "order": order, "state": said["state"], "tickets": tickets, "seats": labels(&said),
+        "total": said["total"]["amount"],
+    }))
+}

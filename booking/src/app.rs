@@ -52,6 +52,8 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 
 /// Held cells that fall within this are told to the line.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
+/// Whoever is called now needs about so long to claim and to choose.
+const SOON_MS: i64 = 10 * 1_000;
 
 /// How booking is set up.
 #[derive(Clone)]
@@ -109,6 +111,12 @@ pub struct Pulse {
     pub sold: u64,
     /// Held cells whose holds run out within five minutes.
     pub lapsing_5m: u64,
+    /// Held cells whose holds run out so soon that they count as free for who is called now.
+    pub lapsing_soon: u64,
+    /// Holds, those with an order among them.
+    pub baskets: u64,
+    /// Holds that run out within five minutes.
+    pub baskets_5m: u64,
     /// Visitors whose orders were ticketed, behind the cursor asked for.
     pub finished: Vec<(u64, Holder)>,
 }
@@ -306,16 +314,17 @@ impl Booking {
         let mut ids = Vec::with_capacity(shows.len());
         for show in shows.iter().filter_map(|show| self.find(show)) {
             self.seats.ensure_open(&show).await?;
-            if let Some((counts, lapsing)) = self
-                .seats
-                .store
-                .counts(&show.id, self.setup.clock.now_ms(), LAPSING_MS)
-                .await
-            {
+            let (store, now_ms) = (&self.seats.store, self.setup.clock.now_ms());
+            if let Some((_, soon)) = store.counts(&show.id, now_ms, SOON_MS).await {
+                pulse.lapsing_soon += soon.lapsing_cells;
+            }
+            if let Some((counts, baskets)) = store.counts(&show.id, now_ms, LAPSING_MS).await {
                 pulse.free += counts.free;
                 pulse.held += counts.held;
                 pulse.sold += counts.sold;
-                pulse.lapsing_5m += lapsing;
+                pulse.lapsing_5m += baskets.lapsing_cells;
+                pulse.baskets += baskets.all;
+                pulse.baskets_5m += baskets.lapsing;
             }
             ids.push(show.id.clone());
         }

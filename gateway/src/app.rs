@@ -30,6 +30,7 @@ use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::MemoryStore;
 use crate::upstream::Core;
+use crate::upstream::health::Health;
 use crate::web::Web;
 use crate::{config, serve};
 
@@ -146,6 +147,7 @@ impl App {
             core: Arc::clone(&core),
             keyring,
             clock,
+            health: Health::new(load.clone()),
             stopping,
         };
         let rooms = Rooms::start(parts)

@@ -38,7 +38,6 @@ shows = ["demo-night"]
 opens_at = "{opens}"
 draw_at = "{draws}"
 closes_at = "{closes}"
-mode = "fixed"
 per_s = 50
 message = "This is a demo: nothing is really for sale, and no money moves."
 "#

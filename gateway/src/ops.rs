@@ -100,8 +100,11 @@ async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
         gauge("fairgate_room_waiting", tick.waiting);
         gauge("fairgate_room_released", tick.released);
         gauge("fairgate_room_inside", tick.counts.inside);
+        gauge("fairgate_room_inside_max", tick.inside_max);
         gauge("fairgate_room_sockets", room.hub().listeners() as u64);
     }
+    let reading = ops.rooms.health().read();
+    metrics::gauge!("fairgate_booking_p99_ms").set(reading.p99_ms.unwrap_or(0) as f64);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
         ops.metrics.render(),

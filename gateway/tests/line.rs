@@ -598,7 +598,7 @@ async fn forty_claims_at_once_let_in_as_many_as_there_is_room_for_and_no_more() 
     gateway
         .open_room(
             "fifo",
-            json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z"}),
+            json!({"method": "fifo", "mode": "fixed", "draw_at": "2020-01-02T00:00:00Z"}),
         )
         .await;
     let (mut open, mut fifo) = (Vec::new(), Vec::new());

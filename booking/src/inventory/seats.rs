@@ -77,7 +77,7 @@ impl Seats {
             return self.store.is_open(&show.id).await;
         }
         let counts = self.store.counts(&show.id, 0, i64::MAX).await;
-        counts.is_some_and(|(_, in_baskets)| in_baskets > 0)
+        counts.is_some_and(|(_, baskets)| baskets.lapsing > 0)
     }
 
     fn stale(&self) -> MutexGuard<'_, HashSet<ShowId>> {

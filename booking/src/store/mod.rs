@@ -109,6 +109,17 @@ pub struct HoldSignal {
     pub expires_at_ms: i64,
 }
 
+/// The holds of a show in figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Baskets {
+    /// Holds, those with an order among them.
+    pub all: u64,
+    /// Holds without an order whose deadline is near.
+    pub lapsing: u64,
+    /// The cells of those.
+    pub lapsing_cells: u64,
+}
+
 /// What one sweep freed.
 #[derive(Debug, Default)]
 pub struct Swept {
@@ -192,8 +203,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// What changed after a version.
     async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes>;
 
-    /// How many cells are in each state, and how many held ones fall within `within_ms`.
-    async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64) -> Option<(Counts, u64)>;
+    /// How many cells are in each state, and how many holds there are, with those that run out within `within_ms`.
+    async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64)
+    -> Option<(Counts, Baskets)>;
 
     /// Signals for the sockets of the holds' owners.
     fn signals(&self) -> broadcast::Receiver<HoldSignal>;

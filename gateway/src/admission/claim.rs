@@ -9,7 +9,7 @@ use super::estimate::Wait;
 use super::release;
 use super::state::{PlaceState, describe};
 use crate::ledger::{Failure, PassRow};
-use crate::room::{Method, Phase, Room, Rooms, micros_per_s};
+use crate::room::{Method, Phase, Room, Rooms};
 use crate::store::Place;
 
 /// A pass as it is handed out.
@@ -150,11 +150,17 @@ async fn may_enter(
     let first = pass_exp.is_none();
     let counts = rooms.store().counts(room.id(), now_s).await;
     let mut cohorts = room.cohorts();
-    let let_in = cohorts.is_entering(rank) || cohorts.timing(rank, first) == Timing::InWindow || {
-        let has_room = counts.inside + cohorts.called() < row.document.max_inside;
-        // Without a line only the room inside binds.
-        has_room && (row.document.method == Method::Open || cohorts.take_late())
-    };
+    let max_inside = row.document.max_inside;
+    let let_in = cohorts.is_entering(rank)
+        || match cohorts.timing(rank, first) {
+            // More may have been called than there is room for, because some of them were not expected to come.
+            Timing::InWindow => counts.inside + cohorts.entering() < max_inside,
+            // Without a line only the room inside binds.
+            Timing::Late => {
+                counts.inside + cohorts.entering() + cohorts.expected() < max_inside
+                    && (row.document.method == Method::Open || cohorts.take_late())
+            }
+        };
     if let_in {
         cohorts.enter(rank);
         return Ok(WayIn::Reserved { first });
@@ -185,9 +191,7 @@ fn not_called(room: &Room, place: &Place, now: i64) -> Problem {
     // Who was called and comes late is let in by the pace: the place says "now", and this call knows better.
     let row = room.row();
     let wait = match view.state {
-        PlaceState::Called if !row.facts.paused && !room.tick().full => {
-            Wait::at_pace(0, 0, micros_per_s(row.document.per_s))
-        }
+        PlaceState::Called if !row.facts.paused => Wait::at_rates(1.0, room.tick().rates),
         PlaceState::Called => Wait::UNKNOWN,
         _ => view.wait,
     };

@@ -4,6 +4,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
+/// A tick may come so much late, milliseconds, without losing the time: the loop beats five times a second.
+const LATE_TICK_MS: i64 = 250;
+/// People whom the first guess of the show-up, that everybody comes, weighs as much as.
+const SHOW_UP_WEIGHT: f64 = 20.0;
+/// Fewer than this are never expected, so that a call is at most four times the room.
+const SHOW_UP_MIN: f64 = 0.25;
+/// What is left of the weight of past releases with each further one.
+const PAST_KEPT: f64 = 0.95;
+
 /// One release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cohort {
@@ -11,11 +20,19 @@ struct Cohort {
     to: u64,
     at: i64,
     people: u64,
+    /// Ranks whose people were away when they were called: no room is reserved for them.
+    away: HashSet<u64>,
+    /// How many of the people came.
+    came: u64,
     /// Ranks nobody is waited for any more. A set, because who claims and then leaves is one answer and not two.
     answered: HashSet<u64>,
 }
 
 impl Cohort {
+    fn holds(&self, rank: u64) -> bool {
+        (self.from..self.to).contains(&rank)
+    }
+
     fn open(&self) -> u64 {
         self.people.saturating_sub(self.answered.len() as u64)
     }
@@ -28,6 +45,8 @@ impl Cohort {
 #[derive(Debug, Default)]
 pub struct Cohorts {
     recent: VecDeque<Cohort>,
+    /// People of past releases, and how many of them came in their window; older ones weigh less.
+    past: (f64, f64),
     /// Ranks whose claim is being written, and how many calls wait for it: two tabs are one visitor.
     entering: HashMap<u64, usize>,
     owed_u: u64,
@@ -38,21 +57,23 @@ pub struct Cohorts {
 /// How a claim at a released rank stands to the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// Within the window: its way in was reserved by the release.
+    /// Within the window, and expected: its way in was reserved by the release.
     InWindow,
-    /// Past it, or a second pass: let in by the pace.
+    /// Past it, a second pass, or somebody who was away when called: let in by the pace.
     Late,
 }
 
 impl Cohorts {
-    /// Notes a release of `people` at `now` (ms), and what the pace carries on.
-    pub fn released(&mut self, from: u64, to: u64, people: u64, now: i64) {
+    /// Notes a release of `people` at `now` (ms); those `away` in it are waited for by nobody.
+    pub fn released(&mut self, from: u64, to: u64, people: u64, away: HashSet<u64>, now: i64) {
         if to > from {
             self.recent.push_back(Cohort {
                 from,
                 to,
                 at: now,
                 people,
+                away,
+                came: 0,
                 answered: HashSet::new(),
             });
         }
@@ -65,24 +86,43 @@ impl Cohorts {
             .front()
             .is_some_and(|cohort| now - cohort.at > claim_ms)
         {
-            self.recent.pop_front();
+            if let Some(cohort) = self.recent.pop_front() {
+                let (people, came) = self.past;
+                self.past = (
+                    people * PAST_KEPT + cohort.people as f64,
+                    came * PAST_KEPT + cohort.came as f64,
+                );
+            }
         }
     }
 
-    /// What the pace may count at `now` (ms): since the counter was `written_at`, or since a later tick that wrote
-    /// nothing. No second is counted twice, and none beyond the last.
+    /// How many of those called come within their window, from past releases: 1 before anything is known, never below
+    /// a quarter.
     #[must_use]
-    pub fn elapsed_ms(&self, written_at: i64, now: i64) -> u64 {
-        u64::try_from(now - written_at.max(self.ticked_at))
-            .unwrap_or(0)
-            .min(BANKED_MS_MAX)
+    pub fn show_up(&self) -> f64 {
+        let (people, came) = self.past;
+        ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
     }
 
-    /// Ends a tick: what is still owed, and what late comers earned, at most one visitor or one second's worth.
-    pub fn ticked(&mut self, now: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
+    /// What the pace may count at `now` (ms), and up to when it has then counted: since the counter was `written_at`, or
+    /// since a later tick that wrote nothing. No time is counted twice, and none beyond one second; what a tick that
+    /// came a little late leaves uncounted is left to the next one.
+    #[must_use]
+    pub fn elapsed_ms(&self, written_at: i64, now: i64) -> (u64, i64) {
+        let counted_until = written_at.max(self.ticked_at);
+        let elapsed_ms = u64::try_from(now - counted_until)
+            .unwrap_or(0)
+            .min(BANKED_MS_MAX);
+        let until = counted_until.saturating_add_unsigned(elapsed_ms);
+        (elapsed_ms, until.max(now - LATE_TICK_MS))
+    }
+
+    /// Ends a tick: up to when it counted, what is still owed, and what late comers earned, at most one visitor or one
+    /// second's worth.
+    pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
-        (self.ticked_at, self.owed_u) = (now, owed_u);
+        (self.ticked_at, self.owed_u) = (until, owed_u);
     }
 
     /// What newcomers wait for beside the line: millionths of visitors who were let in ahead of it.
@@ -91,11 +131,22 @@ impl Cohorts {
         self.owed_u
     }
 
-    /// People who will be inside and are not counted there yet: called within their window, or claiming just now.
+    /// Visitors whose claim is being written just now.
     #[must_use]
-    pub fn called(&self) -> u64 {
-        let open: u64 = self.recent.iter().map(Cohort::open).sum();
-        open + self.entering.len() as u64
+    pub fn entering(&self) -> u64 {
+        self.entering.len() as u64
+    }
+
+    /// How many of those called are still expected to come: of each release as many as the show-up says, less those
+    /// who came. Where half of the people never come, nobody is waited for once the other half is there.
+    #[must_use]
+    pub fn expected(&self) -> u64 {
+        let show_up = self.show_up();
+        let of = |cohort: &Cohort| {
+            let coming = (cohort.people as f64 * show_up).ceil() as u64;
+            coming.saturating_sub(cohort.came).min(cohort.open())
+        };
+        self.recent.iter().map(of).sum()
     }
 
     /// When the rank was called, where that is still known.
@@ -103,14 +154,18 @@ impl Cohorts {
     pub fn called_at(&self, rank: u64) -> Option<i64> {
         self.recent
             .iter()
-            .find(|cohort| (cohort.from..cohort.to).contains(&rank))
+            .find(|cohort| cohort.holds(rank))
             .map(|cohort| cohort.at)
     }
 
     /// How a claim of that rank stands.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> Timing {
-        if first && self.called_at(rank).is_some() {
+        let reserved = self
+            .recent
+            .iter()
+            .any(|cohort| cohort.holds(rank) && !cohort.away.contains(&rank));
+        if first && reserved {
             Timing::InWindow
         } else {
             Timing::Late
@@ -136,7 +191,12 @@ impl Cohorts {
     /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`].
     pub fn enter(&mut self, rank: u64) {
         *self.entering.entry(rank).or_default() += 1;
-        self.settled(rank);
+        if let Some(cohort) = self.cohort(rank)
+            && !cohort.away.contains(&rank)
+            && cohort.answered.insert(rank)
+        {
+            cohort.came += 1;
+        }
     }
 
     /// The claim is written, and the visitor counts as inside.
@@ -155,70 +215,80 @@ impl Cohorts {
         if first
             && !self.is_entering(rank)
             && let Some(cohort) = self.cohort(rank)
+            && cohort.answered.remove(&rank)
         {
-            cohort.answered.remove(&rank);
+            cohort.came -= 1;
         }
     }
 
-    /// The visitor at that rank claimed or left: nobody is waited for there any more.
-    pub fn settled(&mut self, rank: u64) {
-        if let Some(cohort) = self.cohort(rank) {
+    /// The visitor at that rank left: nobody is waited for there any more.
+    pub fn left(&mut self, rank: u64) {
+        if let Some(cohort) = self.cohort(rank)
+            && !cohort.away.contains(&rank)
+        {
             cohort.answered.insert(rank);
         }
     }
 
     fn cohort(&mut self, rank: u64) -> Option<&mut Cohort> {
-        self.recent
-            .iter_mut()
-            .find(|cohort| (cohort.from..cohort.to).contains(&rank))
+        self.recent.iter_mut().find(|cohort| cohort.holds(rank))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::pace::{Input, step};
+    use crate::admission::pace::{Input, Who, step};
 
     #[test]
     fn a_call_counts_until_it_is_answered_or_its_window_ends() {
         let mut cohorts = Cohorts::default();
-        cohorts.released(0, 10, 8, 1000);
-        cohorts.released(10, 12, 2, 2000);
-        cohorts.settled(3);
-        cohorts.settled(3);
-        assert_eq!(cohorts.called(), 9, "to claim and then leave is one answer");
+        cohorts.released(0, 10, 8, HashSet::new(), 1000);
+        cohorts.released(10, 12, 2, HashSet::new(), 2000);
+        cohorts.enter(3);
+        cohorts.entered(3);
+        cohorts.left(3);
+        assert_eq!(
+            cohorts.expected(),
+            9,
+            "to claim and then leave is one answer"
+        );
         assert_eq!(
             (cohorts.timing(3, true), cohorts.timing(3, false)),
             (Timing::InWindow, Timing::Late)
         );
         cohorts.expire(6500, 5000);
-        assert_eq!(cohorts.called(), 2, "the first window has ended");
+        assert_eq!(cohorts.expected(), 2, "the first window has ended");
         assert_eq!(cohorts.timing(3, true), Timing::Late);
     }
 
     #[test]
     fn whoever_is_on_the_way_in_counts_once_until_the_claim_is_written_or_failed() {
         let mut cohorts = Cohorts::default();
-        cohorts.released(0, 2, 2, 0);
+        cohorts.released(0, 2, 2, HashSet::new(), 0);
         cohorts.enter(0);
         cohorts.enter(0);
         cohorts.enter(9);
         assert_eq!(
-            cohorts.called(),
-            3,
-            "two tabs of one, one called, one late comer"
+            (cohorts.expected(), cohorts.entering()),
+            (1, 2),
+            "one called; two tabs of one, and one late comer"
         );
         cohorts.expire(10_000, 5000);
-        assert_eq!(cohorts.called(), 2, "no window ends for who is on the way");
+        assert_eq!(
+            (cohorts.expected(), cohorts.entering()),
+            (0, 2),
+            "no window ends for who is on the way"
+        );
         cohorts.entered(0);
         assert!(cohorts.is_entering(0), "the second tab's claim is not done");
         cohorts.entered(0);
         cohorts.turned_back(9, true);
-        assert_eq!(cohorts.called(), 0);
-        cohorts.released(10, 11, 1, 10_000);
+        assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
+        cohorts.released(10, 11, 1, HashSet::new(), 10_000);
         cohorts.enter(10);
         cohorts.turned_back(10, true);
-        assert_eq!(cohorts.called(), 1, "a failed claim is still waited for");
+        assert_eq!(cohorts.expected(), 1, "a failed claim is still waited for");
     }
 
     #[test]
@@ -245,17 +315,17 @@ mod tests {
                 let idle = Input {
                     elapsed_ms: 1000,
                     remainder_u: 0,
-                    per_s_u: Some(per_s_u),
-                    max_inside: 100,
-                    inside: 0,
-                    called: 0,
+                    rate_u: Some(per_s_u),
+                    trickle_u: 0,
+                    room: 100,
+                    wanted: 100,
                     owed_u: cohorts.owed_u(),
                     // A room that is sold out repays as an empty line does.
                     selling,
                     released: 16,
                     end: 16,
                 };
-                cohorts.ticked(now, step(&idle, |_| false).owed_u, per_s_u, per_s_u);
+                cohorts.ticked(now, step(&idle, |_| Who::Here).owed_u, per_s_u, per_s_u);
                 while cohorts.take_late() {
                     let_in += 1;
                 }
@@ -268,14 +338,71 @@ mod tests {
     #[test]
     fn no_second_is_counted_twice_whether_or_not_a_tick_was_written() {
         let mut cohorts = Cohorts::default();
-        assert_eq!(cohorts.elapsed_ms(0, 5000), 1000);
+        assert_eq!(cohorts.elapsed_ms(0, 5000), (1000, 4750));
         cohorts.ticked(5000, 0, 0, VISITOR_U);
-        assert_eq!(cohorts.elapsed_ms(0, 5100), 100);
-        assert_eq!(cohorts.elapsed_ms(5050, 5100), 50);
+        assert_eq!(cohorts.elapsed_ms(0, 5100), (100, 5100));
+        assert_eq!(cohorts.elapsed_ms(5050, 5100), (50, 5100));
         assert_eq!(
-            cohorts.elapsed_ms(0, 4000),
+            cohorts.elapsed_ms(0, 4000).0,
             0,
             "a clock set back earns nothing"
+        );
+    }
+
+    #[test]
+    fn ticks_that_come_a_little_late_lose_no_time_and_gain_none() {
+        let mut cohorts = Cohorts::default();
+        let (mut counted, mut now) = (0, 100_000);
+        cohorts.ticked(now, 0, 0, VISITOR_U);
+        for late in [90, 0, 110, 30, 0, 70, 100, 40, 20, 0] {
+            now = now.max(100_000 + (counted + 1) as i64 * 1000);
+            let (elapsed_ms, until) = cohorts.elapsed_ms(0, now + late);
+            assert!(elapsed_ms <= 1000);
+            cohorts.ticked(until, 0, 0, VISITOR_U);
+            counted += 1;
+        }
+        let (rest, _) = cohorts.elapsed_ms(0, 110_000);
+        assert_eq!(cohorts.ticked_at + rest as i64, 110_000);
+    }
+
+    #[test]
+    fn who_was_away_when_called_is_waited_for_by_nobody_and_comes_by_the_pace() {
+        let mut cohorts = Cohorts::default();
+        cohorts.released(0, 3, 1, HashSet::from([0, 2]), 0);
+        assert_eq!(cohorts.expected(), 1);
+        assert_eq!(
+            [0, 1, 2].map(|rank| cohorts.timing(rank, true)),
+            [Timing::Late, Timing::InWindow, Timing::Late]
+        );
+        cohorts.enter(0);
+        assert_eq!(cohorts.expected(), 1, "somebody else is still waited for");
+    }
+
+    #[test]
+    fn show_up_is_learnt_from_the_windows_that_ended() {
+        let mut cohorts = Cohorts::default();
+        assert!((cohorts.show_up() - 1.0).abs() < 1e-9);
+        for at in 0..40 {
+            cohorts.released(at * 10, at * 10 + 10, 10, HashSet::new(), 0);
+            for rank in at * 10..at * 10 + 5 {
+                cohorts.enter(rank);
+                cohorts.entered(rank);
+            }
+        }
+        assert!(
+            (cohorts.show_up() - 1.0).abs() < 1e-9,
+            "no window has ended"
+        );
+        cohorts.expire(5001, 5000);
+        let learnt = cohorts.show_up();
+        assert!((0.5..0.6).contains(&learnt), "{learnt}");
+        for at in 0..80 {
+            cohorts.released(1000 + at * 10, 1010 + at * 10, 10, HashSet::new(), 6000);
+        }
+        cohorts.expire(20_000, 5000);
+        assert!(
+            (cohorts.show_up() - SHOW_UP_MIN).abs() < 0.05,
+            "never below a quarter"
         );
     }
 }

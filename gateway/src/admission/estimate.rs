@@ -2,48 +2,58 @@
 
 use serde::Serialize;
 
-/// The wait of one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+/// Whoever asks does so at any moment between two ticks, and the last people of a wait leave with one: the two
+/// together are spread like a triangle of one second either side, nine tenths of which lie below this.
+const TICK_P90_S: f64 = 0.553;
+
+/// How long somebody will wait.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Wait {
     /// Whether anything can be said.
     pub known: bool,
-    /// Half of the people in this place are called within this many seconds.
-    pub p50_s: Option<u64>,
-    /// Nine in ten.
-    pub p90_s: Option<u64>,
+    /// Half of those in this position wait no longer, seconds, to a tenth.
+    pub p50_s: Option<f64>,
+    /// Nine in ten wait no longer, seconds, to a tenth.
+    pub p90_s: Option<f64>,
 }
 
 impl Wait {
-    /// Nothing can be said: paused, full inside, or before the draw.
+    /// Nothing can be said now.
     pub const UNKNOWN: Self = Self {
         known: false,
         p50_s: None,
         p90_s: None,
     };
-    /// The turn is now.
+    /// No wait at all.
     pub const NONE: Self = Self {
         known: true,
-        p50_s: Some(0),
-        p90_s: Some(0),
+        p50_s: Some(0.0),
+        p90_s: Some(0.0),
     };
 
-    /// At a fixed pace nobody is called before `ahead` people were, and before time has repaid the `owed_u`
-    /// millionths of visitors who were let in late. The upper end leaves half as much again for seconds in which
-    /// `max_inside` binds.
+    /// The wait of who has `before` people to go, itself among them, in a line that moves at `rates`: people a second
+    /// as expected, and as it falls short of once in ten times.
     #[must_use]
-    pub fn at_pace(ahead: u64, owed_u: u64, per_s_u: u64) -> Self {
-        let seconds = u128::from(ahead + 1) * 1_000_000 + u128::from(owed_u);
-        let seconds =
-            u64::try_from(seconds.div_ceil(u128::from(per_s_u.max(1)))).unwrap_or(u64::MAX);
+    pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
+        // The middle of one's own turn, so that a slow line's steps are told without a bias.
+        let before = (before - 0.5).max(0.0);
+        let longest = before / low;
+        if !longest.is_finite() {
+            return Self::UNKNOWN;
+        }
         Self {
             known: true,
-            p50_s: Some(seconds),
-            p90_s: Some(seconds.saturating_add(seconds / 2).saturating_add(2)),
+            p50_s: Some(tenths(before / mean)),
+            p90_s: Some(tenths(longest + TICK_P90_S)),
         }
     }
 }
 
-/// How often a place with so many people ahead is worth looking at, seconds: 1 near the front, 60 far back.
+fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
+}
+
+/// How often the page of somebody with `ahead` people before it should look, seconds.
 #[must_use]
 pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
     let Some(ahead) = ahead else {
@@ -58,29 +68,45 @@ pub fn refresh_s(ahead: Option<u64>, per_s_u: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn check(before: f64, rates: (f64, f64), expected: (f64, f64)) {
+        let wait = Wait::at_rates(before, rates);
+        assert_eq!(
+            (wait.p50_s, wait.p90_s),
+            (Some(expected.0), Some(expected.1))
+        );
+    }
+
     #[test]
-    fn the_wait_is_an_interval_that_grows_with_the_line() {
-        assert_eq!(
-            Wait::at_pace(0, 0, 50_000_000),
-            Wait {
-                known: true,
-                p50_s: Some(1),
-                p90_s: Some(3)
+    fn the_wait_is_an_interval_that_grows_with_the_line_and_with_doubt() {
+        check(1.5, (50.0, 50.0), (0.0, 0.6));
+        check(100.5, (0.3, 0.3), (333.3, 333.9));
+        check(100.5, (10.0, 5.0), (10.0, 20.6));
+        assert_eq!(Wait::at_rates(5.0, (0.0, 0.0)), Wait::UNKNOWN);
+    }
+
+    /// A line that moves `per_s` people each second, asked at every moment and from every position: the share of waits
+    /// that lay under what was told.
+    fn told_right(per_s: u32) -> f64 {
+        let (mut under, mut all) = (0.0, 0.0);
+        let rate = f64::from(per_s);
+        for position in 1..=per_s * 30 {
+            for moment in 0..20 {
+                let since_tick = f64::from(moment) / 20.0;
+                let waited = f64::from(position.div_ceil(per_s)) - since_tick;
+                let told = Wait::at_rates(f64::from(position), (rate, rate));
+                all += 1.0;
+                under += f64::from(u8::from(waited <= told.p90_s.expect("known")));
             }
-        );
-        assert_eq!(
-            Wait::at_pace(99, 0, 300_000),
-            Wait {
-                known: true,
-                p50_s: Some(334),
-                p90_s: Some(503)
-            }
-        );
-        assert_eq!(
-            Wait::at_pace(0, 15_000_000, 2_000_000).p50_s,
-            Some(8),
-            "what is owed for late comers is waited for, too"
-        );
+        }
+        under / all
+    }
+
+    #[test]
+    fn nine_in_ten_wait_no_longer_than_they_were_told() {
+        for per_s in [5, 40, 500] {
+            let share = told_right(per_s);
+            assert!((0.87..0.93).contains(&share), "{per_s} a second: {share}");
+        }
     }
 
     #[test]

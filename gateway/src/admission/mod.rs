@@ -2,8 +2,16 @@
 
 pub mod claim;
 pub mod cohort;
+pub mod crowd;
+pub mod demand;
 pub mod estimate;
+pub mod flow;
 pub mod http;
+pub mod limits;
 pub mod pace;
+pub mod presence;
 pub mod release;
+#[cfg(test)]
+mod simulation;
 pub mod state;
+pub mod valve;

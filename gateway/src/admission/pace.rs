@@ -1,9 +1,24 @@
-//! The fixed pace as a pure function: how many ranks to release now. The loop in `release` carries it out.
+//! The pace as a pure function: how many ranks to release now. What it may use is worked out in `limits`; the loop in
+//! `release` carries it out.
 
 /// The longest silence that earns releases, milliseconds: a stopped clock banks nothing.
 pub const BANKED_MS_MAX: u64 = 1000;
 /// One visitor, in the unit of [`Input::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
+/// So many ranks of people who are away are passed for each one who is here. A line whose people all lost their
+/// network for a minute must not be run through to its end before they are back.
+pub const AWAY_PER_PERSON: u64 = 32;
+
+/// Who stands at a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Somebody whose socket is open, or who looked a moment ago.
+    Here,
+    /// Somebody who has not been seen for a while: called with the others, and waited for by nobody.
+    Away,
+    /// Nobody: a void, or a place that was left.
+    Nobody,
+}
 
 /// One second's measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +27,14 @@ pub struct Input {
     pub elapsed_ms: u64,
     /// Millionths of a visitor left over from the last tick; below one visitor.
     pub remainder_u: u64,
-    /// Millionths of a visitor a second; `None` for a room without a line.
-    pub per_s_u: Option<u64>,
-    /// The most that may be inside at once.
-    pub max_inside: u64,
-    /// Claimed, unfinished, unexpired.
-    pub inside: u64,
-    /// Released and unclaimed within their window.
-    pub called: u64,
+    /// The most that may be released, millionths of a visitor a second; `None` for a room without a line.
+    pub rate_u: Option<u64>,
+    /// What is released even where `wanted` is nothing, millionths of a visitor a second.
+    pub trickle_u: u64,
+    /// People for whom there is room inside; binds whatever else is said.
+    pub room: u64,
+    /// People whom booking's health and the seats left can use; beyond them only the trickle goes.
+    pub wanted: u64,
     /// Millionths owed for visitors who were let in late: they went ahead of new releases.
     pub owed_u: u64,
     /// Whether the room lets people in at all now: selling and not paused.
@@ -30,76 +45,140 @@ pub struct Input {
     pub end: u64,
 }
 
+/// What kept the counter from going further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The rate: the pace is what was asked for.
+    Rate,
+    /// The room inside, booking's health, or the seats left.
+    Room,
+    /// Nobody is left to call, or nobody may be.
+    Line,
+}
+
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
     /// The counter's new value.
     pub released: u64,
-    /// People called by this move; voids are not people.
+    /// People called by this move who are here.
     pub people: u64,
     /// What the next tick starts with.
     pub remainder_u: u64,
     /// What is still owed for late comers.
     pub owed_u: u64,
+    /// What late comers may take of this tick, millionths of a visitor.
+    pub late_u: u64,
+    /// What bound it.
+    pub bound: Bound,
 }
 
 /// What a time earns at a rate, millionths of a visitor.
 #[must_use]
-pub fn credit_u(per_s_u: u64, elapsed_ms: u64) -> u64 {
+pub fn credit_u(rate_u: u64, elapsed_ms: u64) -> u64 {
     let elapsed = u128::from(elapsed_ms.min(BANKED_MS_MAX));
-    u64::try_from(u128::from(per_s_u) * elapsed / 1000).unwrap_or(u64::MAX)
+    u64::try_from(u128::from(rate_u) * elapsed / 1000).unwrap_or(u64::MAX)
 }
 
-/// Decides one tick. `is_void(rank)` says whether nobody stands at that rank: such ranks cost nothing.
+/// Decides one tick. `who(rank)` says who stands there: only people who are here cost anything.
 #[must_use]
-pub fn step(input: &Input, is_void: impl Fn(u64) -> bool) -> Release {
-    // Nothing is banked while nobody is released, but what late comers took is repaid: time passes all the same.
-    let idle = Release {
-        released: input.released,
-        people: 0,
-        remainder_u: 0,
-        owed_u: input.per_s_u.map_or(0, |per_s_u| {
-            input
-                .owed_u
-                .saturating_sub(credit_u(per_s_u, input.elapsed_ms))
-        }),
-    };
+pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
+    let full_u = input
+        .rate_u
+        .map(|rate_u| credit_u(rate_u, input.elapsed_ms));
+    let slow_u = credit_u(input.trickle_u, input.elapsed_ms);
+    let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(slow_u);
+    let late_u = full_u.map_or(0, |full_u| full_u.min(wanted_u));
     if !input.selling || input.released >= input.end {
-        return idle;
+        // Nothing is banked while nobody is released, but what late comers took is repaid: time passes all the same.
+        return Release {
+            released: input.released,
+            people: 0,
+            remainder_u: 0,
+            owed_u: full_u.map_or(0, |full_u| input.owed_u.saturating_sub(full_u)),
+            late_u,
+            bound: Bound::Line,
+        };
     }
-    let credit = input.per_s_u.map(|per_s_u| {
-        input
-            .remainder_u
-            .saturating_add(credit_u(per_s_u, input.elapsed_ms))
-    });
-    let earned_u = credit.map(|credit| credit.saturating_sub(input.owed_u));
-    let owed_u = credit.map_or(0, |credit| input.owed_u.saturating_sub(credit));
-    let room = input
-        .max_inside
-        .saturating_sub(input.inside.saturating_add(input.called));
-    let budget = earned_u.map_or(room, |earned| (earned / VISITOR_U).min(room));
-    let (mut rank, mut people) = (input.released, 0);
+    let budget = budget(input, full_u, slow_u);
+    let walked = walk(input, budget.people, who);
+    let emptied = walked.released == input.end;
+    Release {
+        released: walked.released,
+        people: walked.people,
+        // What binds is either the rate, and then the fraction goes on, or the room or the line, and then nothing is
+        // banked beyond that fraction. An emptied line starts from nothing.
+        remainder_u: if emptied { 0 } else { budget.remainder_u },
+        owed_u: budget.owed_u,
+        late_u,
+        bound: match (emptied, budget.by_rate) {
+            (true, _) => Bound::Line,
+            (false, true) => Bound::Rate,
+            (false, false) => Bound::Room,
+        },
+    }
+}
+
+struct Budget {
+    people: u64,
+    remainder_u: u64,
+    owed_u: u64,
+    by_rate: bool,
+}
+
+fn budget(input: &Input, full_u: Option<u64>, slow_u: u64) -> Budget {
+    let Some(full_u) = full_u else {
+        return Budget {
+            people: input.room.min(input.wanted),
+            remainder_u: 0,
+            owed_u: 0,
+            by_rate: false,
+        };
+    };
+    let earned = |credit_u: u64| input.remainder_u.saturating_add(credit_u);
+    let (full_u, owed_u) = (
+        earned(full_u).saturating_sub(input.owed_u),
+        input.owed_u.saturating_sub(earned(full_u)),
+    );
+    let slow_u = earned(slow_u).min(full_u);
+    let by_rate = full_u / VISITOR_U <= input.wanted.min(input.room);
+    let people = if by_rate {
+        full_u / VISITOR_U
+    } else {
+        input.wanted.max(slow_u / VISITOR_U).min(input.room)
+    };
+    let left_u = if by_rate { full_u } else { slow_u };
+    Budget {
+        people,
+        remainder_u: left_u
+            .saturating_sub(people.saturating_mul(VISITOR_U))
+            .min(VISITOR_U - 1),
+        owed_u,
+        by_rate,
+    }
+}
+
+struct Walk {
+    released: u64,
+    people: u64,
+}
+
+fn walk(input: &Input, budget: u64, who: impl Fn(u64) -> Who) -> Walk {
+    let (mut rank, mut people, mut away) = (input.released, 0, 0);
+    let away_max = budget.saturating_mul(AWAY_PER_PERSON);
     while rank < input.end {
-        if !is_void(rank) {
-            if people == budget {
-                break;
-            }
-            people += 1;
+        match who(rank) {
+            Who::Here if people == budget => break,
+            Who::Here => people += 1,
+            Who::Away if people == budget || away == away_max => break,
+            Who::Away => away += 1,
+            Who::Nobody => {}
         }
         rank += 1;
     }
-    // What binds is either the rate, and then the fraction goes on, or the room or the line, and then nothing is
-    // banked beyond that fraction. An emptied line starts from nothing.
-    let remainder_u = if rank == input.end {
-        0
-    } else {
-        earned_u.map_or(0, |earned| earned % VISITOR_U)
-    };
-    Release {
+    Walk {
         released: rank,
         people,
-        remainder_u,
-        owed_u,
     }
 }
 
@@ -111,10 +190,10 @@ mod tests {
     const BASE: Input = Input {
         elapsed_ms: 1000,
         remainder_u: 0,
-        per_s_u: Some(5 * VISITOR_U),
-        max_inside: 100,
-        inside: 0,
-        called: 0,
+        rate_u: Some(5 * VISITOR_U),
+        trickle_u: 0,
+        room: 100,
+        wanted: u64::MAX,
         owed_u: 0,
         selling: true,
         released: 0,
@@ -122,7 +201,7 @@ mod tests {
     };
 
     fn check(input: Input, released: u64, remainder_u: u64) {
-        let got = step(&input, |_| false);
+        let got = step(&input, |_| Who::Here);
         assert_eq!(
             (got.released, got.remainder_u),
             (released, remainder_u),
@@ -130,31 +209,37 @@ mod tests {
         );
     }
 
+    fn on(input: Input, got: &Release) -> Input {
+        Input {
+            released: got.released,
+            remainder_u: got.remainder_u,
+            ..input
+        }
+    }
+
     #[test]
     fn three_in_ten_seconds_come_out_as_three() {
-        let (mut input, mut at) = (
-            Input {
-                per_s_u: Some(300_000),
-                ..BASE
-            },
-            Vec::new(),
-        );
+        let mut input = Input {
+            rate_u: Some(300_000),
+            ..BASE
+        };
+        let mut at = Vec::new();
         for tick in 1..=10 {
-            let got = step(&input, |_| false);
+            let got = step(&input, |_| Who::Here);
             if got.people > 0 {
                 at.push(tick);
             }
-            input = Input {
-                released: got.released,
-                remainder_u: got.remainder_u,
-                ..input
-            };
+            input = on(input, &got);
         }
         assert_eq!((input.released, at), (3, vec![4, 7, 10]));
     }
 
     #[test]
     fn silence_and_an_empty_line_bank_nothing() {
+        let waiting = Input {
+            remainder_u: 900_000,
+            ..BASE
+        };
         check(
             Input {
                 elapsed_ms: 3_600_000,
@@ -163,54 +248,22 @@ mod tests {
             5,
             0,
         );
+        check(Input { end: 0, ..waiting }, 0, 0);
         check(
             Input {
-                remainder_u: 900_000,
-                end: 0,
-                ..BASE
-            },
-            0,
-            0,
-        );
-        check(
-            Input {
-                remainder_u: 900_000,
                 selling: false,
-                ..BASE
+                ..waiting
             },
             0,
             0,
         );
-        check(
-            Input {
-                end: 3,
-                remainder_u: 900_000,
-                ..BASE
-            },
-            3,
-            0,
-        );
+        check(Input { end: 3, ..waiting }, 3, 0);
     }
 
     #[test]
     fn the_room_inside_binds_and_late_comers_go_first() {
-        check(
-            Input {
-                inside: 97,
-                called: 1,
-                ..BASE
-            },
-            2,
-            0,
-        );
-        check(
-            Input {
-                inside: 200,
-                ..BASE
-            },
-            0,
-            0,
-        );
+        check(Input { room: 2, ..BASE }, 2, 0);
+        check(Input { room: 0, ..BASE }, 0, 0);
         check(
             Input {
                 owed_u: 4 * VISITOR_U,
@@ -219,50 +272,130 @@ mod tests {
             1,
             0,
         );
-        let owing = step(
-            &Input {
-                owed_u: 9 * VISITOR_U,
-                ..BASE
-            },
-            |_| false,
-        );
+        let input = Input {
+            owed_u: 9 * VISITOR_U,
+            ..BASE
+        };
+        let owing = step(&input, |_| Who::Here);
         assert_eq!((owing.released, owing.owed_u), (0, 4 * VISITOR_U));
+        let open = Input {
+            rate_u: None,
+            room: 90,
+            ..BASE
+        };
+        check(open, 90, 0);
+    }
+
+    #[test]
+    fn where_nobody_more_is_wanted_a_trickle_goes_on() {
+        let mut input = Input {
+            wanted: 0,
+            trickle_u: 250_000,
+            ..BASE
+        };
+        for expected in [0, 0, 0, 1, 1, 1, 1, 2] {
+            let got = step(&input, |_| Who::Here);
+            assert_eq!((got.released, got.bound), (expected, Bound::Room));
+            input = on(input, &got);
+        }
         check(
             Input {
-                per_s_u: None,
-                inside: 10,
+                wanted: 3,
+                trickle_u: 250_000,
                 ..BASE
             },
-            90,
+            3,
             0,
         );
     }
 
     #[test]
-    fn voids_cost_nothing() {
-        let got = step(&BASE, |rank| rank % 10 != 9);
+    fn late_comers_may_take_what_a_tick_could_have_released() {
+        let late = |input: Input| step(&input, |_| Who::Here).late_u;
+        assert_eq!(late(BASE), 5 * VISITOR_U);
+        assert_eq!(late(Input { wanted: 2, ..BASE }), 2 * VISITOR_U);
+        let slow = Input {
+            wanted: 0,
+            trickle_u: 100_000,
+            ..BASE
+        };
+        assert_eq!(late(slow), 100_000);
         assert_eq!(
-            (got.released, got.people),
+            late(Input { end: 0, ..BASE }),
+            5 * VISITOR_U,
+            "also where nobody is left to call"
+        );
+    }
+
+    #[test]
+    fn voids_cost_nothing_and_those_away_are_called_with_the_others() {
+        let voids = step(&BASE, |rank| {
+            if rank % 10 == 9 {
+                Who::Here
+            } else {
+                Who::Nobody
+            }
+        });
+        assert_eq!(
+            (voids.released, voids.people),
             (59, 5),
             "five people and the voids up to the sixth"
         );
+        let away = step(
+            &BASE,
+            |rank| {
+                if rank % 10 == 9 { Who::Here } else { Who::Away }
+            },
+        );
+        assert_eq!((away.released, away.people), (50, 5));
+    }
+
+    #[test]
+    fn a_line_that_lost_its_network_is_not_run_through() {
+        let got = step(&BASE, |_| Who::Away);
+        assert_eq!((got.released, got.people), (5 * AWAY_PER_PERSON, 0));
+        let slow = Input {
+            rate_u: Some(300_000),
+            ..BASE
+        };
+        assert_eq!(step(&slow, |_| Who::Away).released, 0);
     }
 
     proptest! {
         #[test]
         fn the_counter_is_monotone_and_never_above_budget(
-            elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, per_s_u in 1000_u64..100 * VISITOR_U, max_inside in 0_u64..200,
-            inside in 0_u64..200, called in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9,
+            elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, room in 0_u64..200,
+            wanted in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9, away in 1_u64..9,
         ) {
-            let input = Input { elapsed_ms, remainder_u, per_s_u: Some(per_s_u), max_inside, inside, called, owed_u, selling, released, end };
-            let got = step(&input, |rank| rank % void == 0);
+            let input = Input { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, room, wanted, owed_u, selling, released, end };
+            let who = |rank: u64| if rank.is_multiple_of(void) { Who::Nobody } else if rank.is_multiple_of(away) { Who::Away } else { Who::Here };
+            let got = step(&input, who);
             prop_assert!(got.released >= released && got.released <= end.max(released));
-            let earned = remainder_u + per_s_u * elapsed_ms.min(1000) / 1000;
-            prop_assert!(got.people * VISITOR_U <= earned);
-            prop_assert!(got.people <= max_inside.saturating_sub(inside + called));
+            let earned = remainder_u + rate_u * elapsed_ms.min(1000) / 1000;
+            let slow = remainder_u + trickle_u * elapsed_ms.min(1000) / 1000;
+            prop_assert!(got.people * VISITOR_U <= earned.saturating_sub(owed_u));
+            prop_assert!(got.people <= room);
+            prop_assert!(got.people <= wanted.max(slow / VISITOR_U));
             prop_assert!(got.remainder_u < VISITOR_U);
-            let counted = (released..got.released).filter(|rank| rank % void != 0).count() as u64;
+            prop_assert!(got.people * VISITOR_U + got.remainder_u <= earned);
+            let counted = (released..got.released).filter(|rank| who(*rank) == Who::Here).count() as u64;
             prop_assert_eq!(counted, got.people);
+        }
+
+        #[test]
+        fn a_silent_line_never_releases_more_than_its_rate_over_any_time(
+            ticks in proptest::collection::vec((0_u64..3000, 0_u64..50, 0_u64..2), 1..60), rate_u in 100_000_u64..50 * VISITOR_U,
+        ) {
+            let mut input = Input { rate_u: Some(rate_u), trickle_u: rate_u / 100, end: u64::MAX, ..BASE };
+            let (mut called, mut credit) = (0_u64, VISITOR_U - 1);
+            for (elapsed_ms, wanted, selling) in ticks {
+                input = Input { elapsed_ms, wanted, selling: selling == 1, ..input };
+                let got = step(&input, |_| Who::Here);
+                called += got.people;
+                credit += credit_u(rate_u, elapsed_ms);
+                input = on(input, &got);
+                prop_assert!(called * VISITOR_U <= credit);
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use booking::clock::rfc3339;
 use serde::Serialize;
 
 use super::estimate::{Wait, refresh_s};
-use crate::room::{Method, Phase, Room, micros_per_s};
+use super::pace::VISITOR_U;
+use crate::room::{Phase, Room, micros_per_s};
 use crate::store::Place;
 
 /// Where a visitor stands on the way.
@@ -36,7 +37,8 @@ pub struct PlaceView {
     pub state: PlaceState,
     /// How long it will take.
     pub wait: Wait,
-    /// How likely a seat is left when the turn comes; null where it is not estimated.
+    /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a line, and from the
+    /// turn on.
     pub odds: Option<f64>,
     /// When the call is expected to be answered, RFC 3339; nothing is lost after it.
     pub claim_before: Option<String>,
@@ -65,19 +67,20 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         PlaceState::Waiting
     };
     let wait = match (state, ahead) {
-        (PlaceState::Waiting, Some(ahead))
-            if phase == Phase::Selling && !row.facts.paused && !tick.full =>
-        {
-            match document.method {
-                Method::Open => Wait::at_pace(0, 0, 1_000_000),
-                Method::Draw | Method::Fifo => {
-                    Wait::at_pace(ahead, room.cohorts().owed_u(), per_s_u)
-                }
-            }
+        (PlaceState::Waiting, Some(ahead)) if phase == Phase::Selling && !row.facts.paused => {
+            let owed = room.cohorts().owed_u() as f64 / VISITOR_U as f64;
+            Wait::at_rates((ahead + 1) as f64 + owed, tick.rates)
         }
         (PlaceState::Waiting | PlaceState::Closed, _) => Wait::UNKNOWN,
         (PlaceState::Called, _) if row.facts.paused => Wait::UNKNOWN,
         (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => Wait::NONE,
+    };
+    let odds = match (state, phase) {
+        (PlaceState::Waiting, Phase::SoldOut) => Some(0.0),
+        (PlaceState::Waiting, _) => ahead
+            .zip(tick.demand.as_ref())
+            .map(|(ahead, demand)| (demand.odds(ahead) * 10.0).round() / 10.0),
+        _ => None,
     };
     let claim_before = (state == PlaceState::Called)
         .then(|| rank.and_then(|rank| claim_before(room, rank, now)))
@@ -88,7 +91,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         ahead,
         state,
         wait,
-        odds: None,
+        odds,
         claim_before,
         refresh_s: match state {
             PlaceState::Waiting => refresh_s(ahead, per_s_u),

@@ -20,7 +20,7 @@ impl Lobby {
             .await
             .map_err(|error| Problem::ledger(&error))?;
         if let Some(rank) = room.rank(place.number) {
-            room.cohorts().settled(rank);
+            room.cohorts().left(rank);
         }
         self.personal.tell(
             place.holder,

@@ -50,7 +50,10 @@ pub async fn recognise(rooms: &Rooms, room: &Room, jwt: &str, now: i64) -> Resul
         .standing(room.id(), claims.number, claims.sub)
         .await
     {
-        Standing::Here(place) => Ok(place),
+        Standing::Here(place) => {
+            room.presence().seen(place.number);
+            Ok(place)
+        }
         Standing::Left => Err(Problem::new(
             410,
             "place_left",

@@ -10,8 +10,8 @@ use super::Promoter;
 use crate::admission::claim::room_closed;
 use crate::ledger::{Changed, Entry, RoomRow};
 use crate::room::{
-    Document, DocumentInput, EVERYDAY, Facts, Faults, Phase, Room, RoomView, check_per_s, overlap,
-    text, whole,
+    Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Room, RoomView, check_per_s,
+    overlap, text, whole,
 };
 
 /// More codes than this are several rooms.
@@ -30,7 +30,7 @@ pub struct PatchInput {
     pub per_s: Option<f64>,
     /// The most that may be inside at once.
     pub max_inside: Option<i64>,
-    /// `fixed`; `auto` is not available yet.
+    /// `auto` or `fixed`.
     pub mode: Option<String>,
     /// A line to everybody.
     pub message: Option<String>,
@@ -120,12 +120,8 @@ impl Promoter {
         let row = room.row();
         let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
         let mut faults = Faults::default();
-        match patch.mode.as_deref() {
-            None | Some("fixed") => {}
-            Some("auto") => {
-                faults.unbuilt("mode", "\"auto\" is not built yet; the pace stays fixed")
-            }
-            Some(other) => faults.bad("mode", format!("\"{other}\" is none of fixed, auto")),
+        if let Some(mode) = &patch.mode {
+            document.mode = Mode::check(mode, &mut faults).unwrap_or(document.mode);
         }
         if let Some(per_s) = patch.per_s {
             document.per_s = check_per_s(per_s, &mut faults);

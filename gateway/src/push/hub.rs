@@ -165,7 +165,7 @@ impl Hub {
     /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and to those it called.
     pub fn line(&self, room: &Room, now: i64) {
         let tick = room.tick();
-        let text = || encode(&Message::line(&tick, room.row().document.per_s, now));
+        let text = || encode(&Message::line(&tick, room.pace(), now));
         self.beat(self.begun.elapsed().as_secs(), &tick, text);
     }
 

@@ -62,6 +62,7 @@ pub struct LineSeats {
     held: u64,
     sold: u64,
     lapsing_5m: u64,
+    baskets_5m: u64,
 }
 
 impl Message<'_> {
@@ -84,6 +85,7 @@ impl Message<'_> {
                 held: pulse.held,
                 sold: pulse.sold,
                 lapsing_5m: pulse.lapsing_5m,
+                baskets_5m: pulse.baskets_5m,
             },
             at: rfc3339(now),
         }
@@ -149,7 +151,7 @@ mod tests {
         let text = encode(&Message::line(&Tick::default(), 0.5, 0));
         assert_eq!(
             text.as_str(),
-            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0},"at":"1970-01-01T00:00:00Z"}"#
+            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"at":"1970-01-01T00:00:00Z"}"#
         );
     }
 

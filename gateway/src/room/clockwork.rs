@@ -16,7 +16,11 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(10);
 /// Shows come and go by the promoter's hand: looking for them more often would only cost booking.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
+/// Who is here is told to the store well before the minute after which who is not seen counts as away.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+
 struct Beats {
+    reported: Option<Instant>,
     released: Option<Instant>,
     sampled: Instant,
     shows: Vec<String>,
@@ -28,6 +32,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
+        reported: None,
         released: None,
         sampled: Instant::now(),
         shows: Vec::new(),
@@ -67,6 +72,14 @@ async fn one_beat(
         while drawing::advance(rooms, room, due).await? {
             room.hub().draw(room, now);
         }
+    }
+    if beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
+        beats.reported = Some(Instant::now());
+        let here = room.presence().report();
+        rooms
+            .store()
+            .seen(room.id(), &here, now.div_euclid(1000))
+            .await;
     }
     // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
     let due = beats

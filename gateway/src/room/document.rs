@@ -7,8 +7,33 @@ use serde_json::{Value, json};
 use super::faults::{Faults, check_per_s, required_time, text, time, whole};
 use super::naming::{is_slug, shows};
 
-/// Booking's target where the document says nothing, milliseconds. Only the automatic pace reads it.
-const P99_MS: i64 = 300;
+/// Who decides how many may be inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Booking's measured health, within what the promoter allows.
+    Auto,
+    /// The promoter alone.
+    Fixed,
+}
+
+impl Mode {
+    /// Reads the setting, or notes what is wrong with it.
+    pub fn check(mode: &str, faults: &mut Faults) -> Option<Self> {
+        match mode {
+            "auto" => Some(Self::Auto),
+            "fixed" => Some(Self::Fixed),
+            other => {
+                faults.bad("mode", format!("\"{other}\" is none of auto, fixed"));
+                None
+            }
+        }
+    }
+}
+
+fn fixed() -> Mode {
+    Mode::Fixed
+}
 
 /// How the line comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -48,11 +73,14 @@ pub struct Document {
     pub closes_at: Option<i64>,
     /// How the line comes about.
     pub method: Method,
-    /// Visitors released a second.
+    /// Who decides how many may be inside. Rooms from before there was a choice stay as they were.
+    #[serde(default = "fixed")]
+    pub mode: Mode,
+    /// Present visitors released a second: with mode auto the most.
     pub per_s: f64,
     /// The most that may be inside at once.
     pub max_inside: u64,
-    /// Booking's target, milliseconds; kept for the automatic pace.
+    /// Booking's target for 99 of 100 calls, milliseconds: mode auto keeps it.
     pub p99_ms: u64,
     /// How long a pass lives, seconds.
     pub pass_s: u64,
@@ -82,7 +110,7 @@ pub struct DocumentInput {
     pub closes_at: Option<String>,
     /// `draw`, `fifo` or `open`.
     pub method: Option<String>,
-    /// `fixed`; `auto` is not available yet.
+    /// `auto` or `fixed`.
     pub mode: Option<String>,
     /// Visitors released a second.
     pub per_s: Option<f64>,
@@ -120,9 +148,10 @@ impl Document {
             draw_at: 0,
             closes_at: None,
             method: Method::Open,
+            mode: Mode::Auto,
             per_s: 500.0,
             max_inside: 5000,
-            p99_ms: P99_MS.unsigned_abs(),
+            p99_ms: 300,
             pass_s: 600,
             claim_s: 120,
             codes: Codes::None,
@@ -161,6 +190,10 @@ impl Document {
                     Method::Draw
                 }
             },
+            mode: match input.mode.as_deref() {
+                None => Mode::Auto,
+                Some(mode) => Mode::check(mode, &mut faults).unwrap_or(Mode::Auto),
+            },
             per_s: check_per_s(input.per_s.unwrap_or(500.0), &mut faults),
             max_inside: whole(
                 "max_inside",
@@ -170,7 +203,7 @@ impl Document {
                 10_000_000,
                 &mut faults,
             ),
-            p99_ms: P99_MS.unsigned_abs(),
+            p99_ms: whole("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
             pass_s: whole("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: whole("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
             codes: match input.codes.as_deref() {
@@ -227,7 +260,7 @@ impl Document {
         json!({
             "id": room, "title": self.title, "shows": self.shows, "opens_at": time(self.opens_at),
             "draw_at": time(self.draw_at), "closes_at": self.closes_at.map(time), "method": self.method,
-            "mode": "fixed", "per_s": self.per_s, "max_inside": self.max_inside, "p99_ms": self.p99_ms,
+            "mode": self.mode, "per_s": self.per_s, "max_inside": self.max_inside, "p99_ms": self.p99_ms,
             "pass_s": self.pass_s, "claim_s": self.claim_s, "binding": "cookie", "challenge": "none",
             "codes": self.codes, "beacon": "none", "message": self.message,
         })
@@ -250,13 +283,6 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
             }
         };
     setting(
-        "mode",
-        &input.mode,
-        "fixed",
-        &["auto"],
-        "leave it out or say \"fixed\"",
-    );
-    setting(
         "binding",
         &input.binding,
         "cookie",
@@ -277,14 +303,6 @@ fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
         &["drand"],
         "leave it out or say \"none\"",
     );
-    if input.p99_ms.is_some_and(|p99_ms| p99_ms != P99_MS) {
-        faults.unbuilt(
-            "p99_ms",
-            format!(
-                "only mode \"auto\" reads it, which is not built yet; leave it out or say {P99_MS}"
-            ),
-        );
-    }
     if input.lane.as_ref().is_some_and(|lanes| !lanes.is_empty()) {
         faults.unbuilt(
             "lane",
@@ -322,7 +340,7 @@ mod tests {
     #[test]
     fn all_bad_values_are_told_at_once() {
         let bad = input(
-            r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"auto"}"#,
+            r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"slow"}"#,
         );
         let problem = Document::check("Demo!", bad).expect_err("bad");
         let fields: Vec<_> = problem.extra["problems"]
@@ -348,18 +366,16 @@ mod tests {
 
     #[test]
     fn the_default_of_what_is_not_built_may_be_said() {
-        let text = GOOD.replacen('{', r#"{"p99_ms":300,"mode":"fixed","#, 1);
+        let text = GOOD.replacen('{', r#"{"binding":"cookie","beacon":"none","#, 1);
         assert!(Document::check("demo", input(&text)).is_ok());
     }
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
         for (field, setting) in [
-            ("mode", r#""auto""#),
             ("binding", r#""device""#),
             ("challenge", r#""pow""#),
             ("beacon", r#""drand""#),
-            ("p99_ms", "200"),
             ("lane", r#"[{"id":"m"}]"#),
         ] {
             let text = GOOD.replacen('{', &format!(r#"{{"{field}":{setting},"#), 1);

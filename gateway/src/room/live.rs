@@ -8,11 +8,15 @@ use tokio::sync::Notify;
 
 use super::{Codes, EVERYDAY, Known, Method, Phase, next};
 use crate::admission::cohort::Cohorts;
+use crate::admission::crowd::Crowd;
+use crate::admission::demand::Demand;
+use crate::admission::limits::Memory;
+use crate::admission::presence::Presence;
 use crate::draw::record::DrawRecord;
 use crate::draw::{self, merkle::Tree};
 use crate::ledger::{DrawRow, ReleaseRow, RoomRow};
 use crate::push::hub::Hub;
-use crate::store::Counts;
+use crate::store::{Counts, Numbers};
 use crate::upstream::Pulse;
 
 /// A drawn line: rank by number and number by rank.
@@ -51,14 +55,22 @@ pub struct Tick {
     pub released: u64,
     /// People behind the counter.
     pub waiting: u64,
-    /// Ranks from `released` on at which nobody stands, rising.
-    pub absent_ranks: Vec<u64>,
+    /// Who was away, as last looked.
+    pub away: Numbers,
+    /// Who is here behind the counter, as last looked.
+    pub crowd: Arc<Crowd>,
+    /// When that was, ms.
+    pub looked_at: i64,
     /// The store's figures.
     pub counts: Counts,
     /// Booking's figures.
     pub pulse: Pulse,
-    /// Whether `max_inside` kept people waiting.
-    pub full: bool,
+    /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
+    pub rates: (f64, f64),
+    /// The most inside, as booking's health and the promoter have it.
+    pub inside_max: u64,
+    /// The seats against the people before the line; `None` where there is no line or no seats.
+    pub demand: Option<Demand>,
     /// When, ms.
     pub at: i64,
 }
@@ -67,9 +79,7 @@ impl Tick {
     /// How many people stand between the counter and `rank`.
     #[must_use]
     pub fn ahead(&self, rank: u64) -> u64 {
-        let between = rank.saturating_sub(self.released);
-        let absent = self.absent_ranks.partition_point(|absent| *absent < rank) as u64;
-        between.saturating_sub(absent)
+        self.crowd.between(self.released, rank)
     }
 }
 
@@ -86,6 +96,8 @@ struct Inner {
     draw: RwLock<DrawState>,
     tick: RwLock<Arc<Tick>>,
     cohorts: Mutex<Cohorts>,
+    memory: Mutex<Memory>,
+    presence: Presence,
     release: tokio::sync::Mutex<ReleaseRow>,
     hub: Hub,
     nudge: Notify,
@@ -104,6 +116,8 @@ impl Room {
             draw: RwLock::new(draw),
             tick: RwLock::new(Arc::new(tick)),
             cohorts: Mutex::default(),
+            memory: Mutex::default(),
+            presence: Presence::default(),
             release: tokio::sync::Mutex::new(release),
             hub: Hub::new(),
             nudge: Notify::new(),
@@ -185,12 +199,38 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
     }
 
+    /// Visitors released a second: as the line has been moving, or as the promoter asked where it has not.
+    #[must_use]
+    pub fn pace(&self) -> f64 {
+        let (tick, asked) = (self.tick(), self.row().document.per_s);
+        if tick.at == 0 {
+            return asked;
+        }
+        // A promoter's change is seen at once, and a tenth of a visitor in a hundred seconds by nobody.
+        let (mean, _) = tick.rates;
+        (mean.min(asked) * 1000.0).round() / 1000.0
+    }
+
     /// Who was called when.
     pub fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
         self.inner
             .cohorts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the pace remembers of the seconds before.
+    pub fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.inner
+            .memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is here, at this node.
+    #[must_use]
+    pub fn presence(&self) -> &Presence {
+        &self.inner.presence
     }
 
     /// The release counter as last written; held while it is moved.

@@ -11,9 +11,9 @@ mod phase;
 mod registry;
 mod view;
 
-pub use document::{Codes, Document, DocumentInput, Method};
+pub use document::{Codes, Document, DocumentInput, Method, Mode};
 pub use faults::{Faults, check_per_s, micros_per_s, text, whole};
-pub use live::{Room, Tick};
+pub use live::{Ranked, Room, Tick};
 pub use naming::{is_slug, overlap};
 pub use phase::{Facts, Known, Phase, draw_due, next};
 pub use registry::{Parts, Rooms};

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, overlap};
 use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
+use crate::upstream::health::Health;
 use crate::upstream::{Core, ShowCard};
 
 /// What rooms are built from.
@@ -26,6 +27,8 @@ pub struct Parts {
     pub keyring: Keyring,
     /// Where `now` comes from.
     pub clock: Clock,
+    /// How well booking answers.
+    pub health: Health,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
 }
@@ -195,6 +198,12 @@ impl Rooms {
     #[must_use]
     pub fn keyring(&self) -> &Keyring {
         &self.inner.parts.keyring
+    }
+
+    /// How well booking answers.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.inner.parts.health
     }
 
     /// Milliseconds since the epoch.

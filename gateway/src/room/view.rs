@@ -106,7 +106,7 @@ impl RoomView {
             joined: tick.counts.joined,
             waiting: tick.waiting,
             released: tick.released,
-            per_s: document.per_s,
+            per_s: room.pace(),
             commitment: room.commitment(),
             message: document.message.clone(),
             trust: Trust {

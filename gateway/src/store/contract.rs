@@ -40,6 +40,7 @@ pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
     a_code_gives_one_place_and_stays_used(open(false).await).await;
     passes_and_finished_orders_are_counted(open(false).await).await;
     a_pass_counts_inside_though_its_place_was_left(&open).await;
+    who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(&open).await;
     for seed in 0..4 {
         random_steps_follow_the_model_over_restarts(&open, seed).await;
     }
@@ -182,12 +183,51 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
         1,
         "a pass that ran out is not inside"
     );
+    assert_eq!(
+        store.inside_beyond("r", &[100, 209, 210]).await,
+        [1, 1, 0],
+        "by the end of their passes"
+    );
     store.done("r", 4, &[holder(1), holder(9)]).await;
     let counts = store.counts("r", 101).await;
     assert_eq!(
         (counts.inside, counts.claimed, counts.done, counts.finished),
         (0, 2, 1, 4)
     );
+    assert_eq!(counts.ended, 1, "the pass that ran out");
+}
+
+async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it<F: Future<Output = Pair>>(
+    open: &impl Fn(bool) -> F,
+) {
+    let pair = open(false).await;
+    for at in 0..4 {
+        pair.store.join("r", entrant(at)).await.unwrap();
+    }
+    let away = async |pair: &Pair, now_s| {
+        let away = pair.store.away("r", now_s).await;
+        away.iter().collect::<Vec<_>>()
+    };
+    assert!(
+        away(&pair, 100).await.is_empty(),
+        "nobody has looked long enough"
+    );
+    pair.store.seen("r", &[1, 77], 130).await;
+    pair.store.leave("r", 3, 0).await.unwrap();
+    assert!(away(&pair, 159).await.is_empty());
+    assert_eq!(
+        away(&pair, 160).await,
+        [0, 2],
+        "and who left is absent, not away"
+    );
+    pair.store.seen("r", &[0], 170).await;
+    assert_eq!(away(&pair, 190).await, [1, 2]);
+    let pair = open(true).await;
+    assert!(
+        away(&pair, 200).await.is_empty(),
+        "presence is unknown after a restart"
+    );
+    assert_eq!(away(&pair, 260).await, [0, 1, 2]);
 }
 
 async fn a_pass_counts_inside_though_its_place_was_left<F: Future<Output = Pair>>(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use super::{Absent, Counts, Place, Standing};
+use super::{AWAY_AFTER_S, Counts, Numbers, Place, Standing};
 use crate::ledger::StoredLine;
 
 #[derive(Clone, Copy)]
@@ -40,9 +40,19 @@ pub(super) struct Line {
     left_with_pass: HashMap<Holder, Vec<u64>>,
     absent: Arc<Vec<u64>>,
     absent_count: u64,
+    /// When each number was last seen, unix seconds; 0 where this life of the store has not heard of it.
+    seen_at: Vec<u32>,
+    /// Since when this life of the store has looked, unix seconds.
+    looking_since: Option<i64>,
+    ended: u64,
     done: u64,
     finished: u64,
     pub(super) frozen: Option<u64>,
+}
+
+/// Seconds since the epoch, as small as they are kept: until the year 2106.
+fn seconds(at_s: i64) -> u32 {
+    u32::try_from(at_s.max(0)).unwrap_or(u32::MAX)
 }
 
 fn index(number: u64) -> usize {
@@ -276,19 +286,56 @@ impl Line {
     pub(super) fn counts(&mut self, now_s: i64) -> Counts {
         while self.inside.first().is_some_and(|(exp, _)| *exp <= now_s) {
             self.inside.pop_first();
+            self.ended += 1;
         }
         Counts {
             joined: self.joined(),
             absent: self.absent_count,
             inside: self.inside.len() as u64,
+            ended: self.ended,
             claimed: self.passes.len() as u64,
             done: self.done,
             finished: self.finished,
         }
     }
 
-    pub(super) fn absent(&self) -> Absent {
-        Absent(Arc::clone(&self.absent))
+    pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
+        let mut counts = vec![0; exps_s.len()];
+        for (exp, _) in &self.inside {
+            for (count, beyond) in counts.iter_mut().zip(exps_s) {
+                *count += u64::from(exp > beyond);
+            }
+        }
+        counts
+    }
+
+    pub(super) fn absent(&self) -> Numbers {
+        Numbers(Arc::clone(&self.absent))
+    }
+
+    pub(super) fn seen(&mut self, numbers: &[u64], now_s: i64) {
+        let joined = self.slots.len();
+        self.seen_at.resize(joined, 0);
+        for number in numbers {
+            if let Some(at) = self.seen_at.get_mut(index(*number)) {
+                *at = (*at).max(seconds(now_s));
+            }
+        }
+    }
+
+    /// Whoever joined is seen by joining; whoever is not known here counts as here until this store has looked for
+    /// long enough.
+    pub(super) fn away(&mut self, now_s: i64) -> Numbers {
+        let since = *self.looking_since.get_or_insert(now_s);
+        let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
+        let mut bits = vec![0_u64; self.slots.len().div_ceil(64)];
+        for (at, slot) in self.slots.iter().enumerate() {
+            let seen = self.seen_at.get(at).copied().unwrap_or(0);
+            let joined = seconds(slot.at.div_euclid(1000));
+            let away = slot.here && seen.max(joined).max(since) <= gone;
+            bits[at / 64] |= u64::from(away) << (at % 64);
+        }
+        Numbers(Arc::new(bits))
     }
 }
 

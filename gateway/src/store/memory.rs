@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
 use super::line::{Assigned, Line};
-use super::{Absent, Counts, Entrant, JoinRefused, Place, RoomStore, Standing};
+use super::{Counts, Entrant, JoinRefused, Numbers, Place, RoomStore, Standing};
 use crate::ledger::{Durable, Failure, Freeze, JoinRecorded, JoinRow, Ledger, StoredLine};
 
 /// A cheap handle; clones share the rooms.
@@ -193,9 +193,27 @@ impl RoomStore for MemoryStore {
             .map_or_else(|_| Counts::default(), |line| lock(&line).counts(now_s))
     }
 
-    async fn absent(&self, room: &str) -> Absent {
+    async fn inside_beyond(&self, room: &str, exps_s: &[i64]) -> Vec<u64> {
+        self.line(room).map_or_else(
+            |_| vec![0; exps_s.len()],
+            |line| lock(&line).inside_beyond(exps_s),
+        )
+    }
+
+    async fn absent(&self, room: &str) -> Numbers {
         self.line(room)
-            .map_or_else(|_| Absent::default(), |line| lock(&line).absent())
+            .map_or_else(|_| Numbers::default(), |line| lock(&line).absent())
+    }
+
+    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) {
+        if let Ok(line) = self.line(room) {
+            lock(&line).seen(numbers, now_s);
+        }
+    }
+
+    async fn away(&self, room: &str, now_s: i64) -> Numbers {
+        self.line(room)
+            .map_or_else(|_| Numbers::default(), |line| lock(&line).away(now_s))
     }
 }
 

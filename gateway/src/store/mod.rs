@@ -81,6 +81,8 @@ pub struct Counts {
     pub absent: u64,
     /// Live passes of visitors whose order is not ticketed.
     pub inside: u64,
+    /// Passes that ran out without an order, ever.
+    pub ended: u64,
     /// Visitors who ever claimed.
     pub claimed: u64,
     /// Visitors whose order was ticketed.
@@ -89,12 +91,15 @@ pub struct Counts {
     pub finished: u64,
 }
 
-/// The numbers at which nobody stands: void or left. A snapshot, one bit a number.
-#[derive(Debug, Clone, Default)]
-pub struct Absent(pub(crate) Arc<Vec<u64>>);
+/// Seconds after which somebody who was not seen counts as away; who was never heard of counts as here for as long.
+pub const AWAY_AFTER_S: i64 = 60;
 
-impl Absent {
-    /// Whether nobody stands at that number.
+/// A set of numbers: a snapshot, one bit a number.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers(pub(crate) Arc<Vec<u64>>);
+
+impl Numbers {
+    /// Whether the number is in it.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         usize::try_from(number / 64)
@@ -103,7 +108,7 @@ impl Absent {
             .is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Every absent number, rising.
+    /// Every number in it, rising.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0_u64..).zip(self.0.iter()).flat_map(|(at, word)| {
             (0..64)
@@ -136,6 +141,12 @@ pub trait RoomStore: Send + Sync + 'static {
     async fn done(&self, room: &str, cursor: u64, holders: &[Holder]);
     /// Figures now.
     async fn counts(&self, room: &str, now_s: i64) -> Counts;
-    /// Where nobody stands.
-    async fn absent(&self, room: &str) -> Absent;
+    /// How many of those inside have a pass that ends after each of these times.
+    async fn inside_beyond(&self, room: &str, exps_s: &[i64]) -> Vec<u64>;
+    /// The numbers at which nobody stands: void or left.
+    async fn absent(&self, room: &str) -> Numbers;
+    /// These visitors were here just now.
+    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64);
+    /// The numbers of those who have not been seen for [`AWAY_AFTER_S`]. After a restart nobody is, for as long.
+    async fn away(&self, room: &str, now_s: i64) -> Numbers;
 }

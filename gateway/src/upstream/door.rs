@@ -1,6 +1,8 @@
 //! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
 //! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -14,7 +16,7 @@ use crate::admission::estimate::Wait;
 use crate::admission::state::{PlaceState, PlaceView, describe};
 use crate::load::Load;
 use crate::lobby::recognise;
-use crate::room::{self, Phase, Room, Rooms, micros_per_s};
+use crate::room::{self, Phase, Room, Rooms};
 use crate::web::{Web, cookie, pass_cookie, place_cookie};
 
 /// Nobody is told to come back later than this: things change.
@@ -46,7 +48,15 @@ async fn guard(State(door): State<Door>, mut request: Request, next: Next) -> Re
     {
         return problem.into_response();
     }
-    next.run(request).await
+    let changes = !request.method().is_safe();
+    let asked = Instant::now();
+    let answer = next.run(request).await;
+    // Reads are answered from memory and would hide what booking needs for a hold or an order.
+    if changes {
+        let failed = answer.status().is_server_error();
+        door.rooms.health().record(asked.elapsed(), failed);
+    }
+    answer
 }
 
 impl Door {
@@ -114,7 +124,7 @@ impl Door {
 /// How long a place waits for its turn.
 fn own_wait_s(place: &PlaceView) -> u64 {
     match (place.state, place.wait.p50_s) {
-        (PlaceState::Waiting, Some(wait_s)) => wait_s,
+        (PlaceState::Waiting, Some(wait_s)) => wait_s.ceil() as u64,
         (PlaceState::Waiting, None) => BACK_UNKNOWN_S.min(place.refresh_s.max(5)),
         // The pass is there to be claimed, or was.
         (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => 1,
@@ -131,10 +141,15 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
         Phase::Scheduled => until(document.opens_at),
         Phase::Prequeue | Phase::Drawing => until(document.draw_at),
         Phase::Selling if row.facts.paused => BACK_UNKNOWN_S,
-        Phase::Selling if document.method == room::Method::Open && !tick.full => 1,
+        Phase::Selling
+            if document.method == room::Method::Open && tick.counts.inside < tick.inside_max =>
+        {
+            1
+        }
         Phase::Selling => {
-            let wait = Wait::at_pace(tick.waiting, 0, micros_per_s(document.per_s));
-            wait.p50_s.unwrap_or(BACK_UNKNOWN_S)
+            let wait = Wait::at_rates((tick.waiting + 1) as f64, tick.rates);
+            wait.p50_s
+                .map_or(BACK_UNKNOWN_S, |wait_s| wait_s.ceil() as u64)
         }
         Phase::SoldOut => BACK_UNKNOWN_S,
         Phase::Closed => BACK_MAX_S,

@@ -118,6 +118,9 @@ impl Core for Local {
             held: pulse.held,
             sold: pulse.sold,
             lapsing_5m: pulse.lapsing_5m,
+            lapsing_soon: pulse.lapsing_soon,
+            baskets: pulse.baskets,
+            baskets_5m: pulse.baskets_5m,
             finished: pulse.finished,
         })
     }

@@ -1,6 +1,7 @@
 //! What stands between the line and booking: one trait, so that booking may live in this process or behind an address.
 
 pub mod door;
+pub mod health;
 pub mod local;
 
 use async_trait::async_trait;
@@ -38,6 +39,12 @@ pub struct Pulse {
     pub sold: u64,
     /// Held cells whose deadline lies within five minutes.
     pub lapsing_5m: u64,
+    /// Held cells whose deadline is so near that they count as free for who is called now.
+    pub lapsing_soon: u64,
+    /// Holds, those with an order among them.
+    pub baskets: u64,
+    /// Holds whose deadline lies within five minutes.
+    pub baskets_5m: u64,
     /// Visitors whose orders were ticketed since the cursor, each with its own cursor, rising.
     pub finished: Vec<(u64, Holder)>,
 }

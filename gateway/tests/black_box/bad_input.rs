@@ -97,14 +97,13 @@ fn rows() -> Vec<Row> {
         ("a pace that is a word", Promoter, Method::PUT, fresh, document(json!({"per_s": "fast"})), (422, "invalid_field")),
         ("a negative pace", Promoter, Method::PATCH, sale, text(json!({"per_s": -1})), (422, "invalid_field")),
         ("an unknown live setting", Promoter, Method::PATCH, sale, text(json!({"speed": 3})), (422, "unknown_field")),
-        ("the automatic pace", Promoter, Method::PATCH, sale, text(json!({"mode": "auto"})), (422, "not_available")),
+        ("a pace by guess", Promoter, Method::PATCH, sale, text(json!({"mode": "guess"})), (422, "invalid_field")),
         ("a report as a picture", Promoter, Method::GET, "/v1/promoter/rooms/sale/report?format=png", String::new(), (422, "invalid_field")),
         ("an unknown room's report", Promoter, Method::GET, "/v1/promoter/rooms/nowhere/report", String::new(), (404, "not_found")),
         ("a hold without a pass", Nobody, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (429, "waiting_room")),
         ("a hold with a place", Place, Method::POST, "/v1/shows/night/holds", text(json!({"seats": ["A-1"]})), (401, "pass_invalid")),
     ];
     for (field, value) in [
-        ("mode", json!("auto")),
         ("binding", json!("device")),
         ("challenge", json!("pow")),
         ("beacon", json!("drand")),
@@ -196,7 +195,7 @@ async fn all_faults_of_a_room_are_named_at_once() {
     let promoter = Promoter::of(&server);
     let document = json!({
         "title": "", "shows": [], "opens_at": "soon", "method": "lottery", "per_s": 0, "max_inside": 0,
-        "pass_s": -5, "codes": "maybe", "mode": "auto", "binding": "device",
+        "pass_s": -5, "codes": "maybe", "mode": "guess", "binding": "device",
     });
     let problem = promoter
         .put("rooms/sale", &document)

@@ -147,6 +147,8 @@ async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
     assert!(store.secure(&hold.id, BEN, LOCK_MS).await.is_ok());
     for (within_ms, due) in [(LOCK_MS - NOW_MS, 4), (LOCK_MS - NOW_MS - 1, 0)] {
         let counts = store.counts(&show(), NOW_MS, within_ms).await;
-        assert_eq!(counts.expect("open").1, due, "orders do not lapse");
+        let baskets = counts.expect("open").1;
+        assert_eq!(baskets.lapsing_cells, due, "orders do not lapse");
+        assert_eq!((baskets.all, baskets.lapsing), (2, u64::from(due > 0)));
     }
 }

@@ -9,7 +9,7 @@ use crate::holds::{Held, Hold, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{HoldSignal, Opening, Refused, SeatRow, SeatRowKind};
+use crate::store::{Baskets, HoldSignal, Opening, Refused, SeatRow, SeatRowKind};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
@@ -292,17 +292,20 @@ impl ShowCells {
         (signals, false)
     }
 
-    pub(super) fn lapsing_before(&self, until_ms: i64) -> u64 {
+    pub(super) fn baskets(&self, until_ms: i64) -> Baskets {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
-        due.filter_map(|(_, id)| self.holds.get(id))
-            .filter(|hold| hold.stage == Stage::Basket)
-            .map(|hold| {
-                hold.items
-                    .iter()
-                    .map(|item| item.legs.len() as u64)
-                    .sum::<u64>()
-            })
-            .sum()
+        let mut baskets = Baskets {
+            all: self.holds.len() as u64,
+            ..Baskets::default()
+        };
+        for hold in due.filter_map(|(_, id)| self.holds.get(id)) {
+            if hold.stage == Stage::Basket {
+                baskets.lapsing += 1;
+                let cells = hold.items.iter().map(|item| item.legs.len() as u64);
+                baskets.lapsing_cells += cells.sum::<u64>();
+            }
+        }
+        baskets
     }
 
     /// The cells of holds that a picture of the ledger does not know: baskets, and orders that were being made or

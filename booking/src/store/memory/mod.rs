@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
-use super::{HoldSignal, InventoryStore, Opening, Refused, SeatRow, Swept, View};
+use super::{Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Swept, View};
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
@@ -210,12 +210,15 @@ impl InventoryStore for MemoryStore {
         self.look(show, |cells| cells.picture.changes(since))
     }
 
-    async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64) -> Option<(Counts, u64)> {
+    async fn counts(
+        &self,
+        show: &ShowId,
+        now_ms: i64,
+        within_ms: i64,
+    ) -> Option<(Counts, Baskets)> {
         self.look(show, |cells| {
-            (
-                cells.picture.counts(),
-                cells.lapsing_before(now_ms + within_ms),
-            )
+            let until_ms = now_ms.saturating_add(within_ms);
+            (cells.picture.counts(), cells.baskets(until_ms))
         })
     }
 

@@ -1,0 +1,86 @@
+//! The line behind the counter as a picture of who is here, so that anybody's "ahead" is two look-ups.
+
+use super::pace::Who;
+
+/// Ranks from `from` on; one bit each says whether somebody is here, and running sums say how many before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Crowd {
+    from: u64,
+    end: u64,
+    here: Vec<u64>,
+    /// People before each word.
+    before: Vec<u64>,
+}
+
+impl Crowd {
+    /// Takes the picture of `from..end`.
+    #[must_use]
+    pub fn take(from: u64, end: u64, who: impl Fn(u64) -> Who) -> Self {
+        let ranks = end.saturating_sub(from);
+        let words = usize::try_from(ranks.div_ceil(64)).unwrap_or(0);
+        let (mut here, mut before) = (Vec::with_capacity(words), Vec::with_capacity(words));
+        let mut people = 0;
+        for first in (from..end).step_by(64) {
+            let word = (first..end.min(first + 64))
+                .filter(|rank| who(*rank) == Who::Here)
+                .fold(0_u64, |word, rank| word | 1 << (rank - first));
+            before.push(people);
+            here.push(word);
+            people += u64::from(word.count_ones());
+        }
+        Self {
+            from,
+            end: end.max(from),
+            here,
+            before,
+        }
+    }
+
+    /// People here in `from..rank`; whoever came after the picture was taken counts as here.
+    fn people_before(&self, rank: u64) -> u64 {
+        let within = rank.clamp(self.from, self.end) - self.from;
+        let word = usize::try_from(within / 64).unwrap_or(usize::MAX);
+        let inside = match (self.here.get(word), self.before.get(word)) {
+            (Some(bits), Some(before)) => {
+                before + u64::from((bits & ((1 << (within % 64)) - 1)).count_ones())
+            }
+            _ => self.all(),
+        };
+        inside + rank.saturating_sub(self.end)
+    }
+
+    fn all(&self) -> u64 {
+        match (self.here.last(), self.before.last()) {
+            (Some(bits), Some(before)) => before + u64::from(bits.count_ones()),
+            _ => 0,
+        }
+    }
+
+    /// People here in `released..rank`.
+    #[must_use]
+    pub fn between(&self, released: u64, rank: u64) -> u64 {
+        self.people_before(rank)
+            .saturating_sub(self.people_before(released))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn between_counts_the_people_one_by_one(
+            line in proptest::collection::vec(any::<bool>(), 0..400), from in 0_u64..150, released in 0_u64..400, ahead in 0_u64..300,
+        ) {
+            let end = line.len() as u64;
+            let at = |rank: u64| line.get(usize::try_from(rank).expect("small")).copied();
+            let crowd = Crowd::take(from, end, |rank| if at(rank) == Some(true) { Who::Here } else { Who::Nobody });
+            let (released, rank) = (released.max(from), released.max(from) + ahead);
+            // Beyond the picture everybody counts.
+            let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
+            prop_assert_eq!(crowd.between(released, rank), expected);
+        }
+    }
+}

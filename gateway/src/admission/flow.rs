@@ -1,0 +1,144 @@
+//! How fast the line has been moving: for the waits that people are told, and for what booking completes.
+
+use super::pace::{Bound, VISITOR_U};
+
+/// Past seconds fade by this time, seconds.
+const MEMORY_S: f64 = 20.0;
+/// Of a normal distribution, nine in ten lie above the mean less so many deviations.
+const NINE_IN_TEN: f64 = 1.28;
+/// Means over the memory vary less than single seconds.
+const SECONDS_IN_MEMORY: f64 = 10.0;
+
+/// Rates, visitors a second, each faded over the last seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Flow {
+    /// What was asked for in these seconds, millionths of a visitor a second: asked for something else, the line has
+    /// not moved yet.
+    asked_u: u64,
+    released: Option<f64>,
+    variance: f64,
+    left_inside: f64,
+}
+
+/// One tick, as it went.
+#[derive(Debug, Clone, Copy)]
+pub struct Went {
+    /// Since the tick before, milliseconds.
+    pub elapsed_ms: u64,
+    /// People called.
+    pub people: u64,
+    /// What bound the release.
+    pub bound: Bound,
+    /// The rate that was asked for, millionths of a visitor a second.
+    pub rate_u: u64,
+    /// Visitors who finished or whose pass ran out since.
+    pub left_inside: u64,
+}
+
+impl Flow {
+    /// Takes in one tick.
+    #[must_use]
+    pub fn next(self, went: &Went) -> Self {
+        if went.elapsed_ms == 0 {
+            return self;
+        }
+        let seconds = went.elapsed_ms as f64 / 1000.0;
+        let part = 1.0 - (-seconds / MEMORY_S).exp();
+        let asked = per_s(went.rate_u);
+        let seen = match went.bound {
+            Bound::Rate => Some(asked),
+            Bound::Room => Some(went.people as f64 / seconds),
+            // Nobody left to call says nothing of how fast they would be called.
+            Bound::Line => None,
+        };
+        let (known, variance) = if went.rate_u == self.asked_u {
+            (self.released, self.variance)
+        } else {
+            (None, 0.0)
+        };
+        let before = known.unwrap_or(asked);
+        let off = seen.map_or(0.0, |seen| seen - before);
+        Self {
+            asked_u: went.rate_u,
+            released: seen.map(|_| before + part * off).or(known),
+            variance: (1.0 - part) * (variance + part * off * off),
+            left_inside: self.left_inside
+                + part * (went.left_inside as f64 / seconds - self.left_inside),
+        }
+    }
+
+    /// Visitors a second that finish, or whose pass runs out; millionths.
+    #[must_use]
+    pub fn left_inside_u(&self) -> u64 {
+        (self.left_inside * VISITOR_U as f64) as u64
+    }
+
+    /// The rate of the line, visitors a second: what may be expected, and what is fallen short of once in ten times.
+    /// `asked_u` is taken where nothing was seen of it yet.
+    #[must_use]
+    pub fn rates(&self, asked_u: u64) -> (f64, f64) {
+        let known = self.released.filter(|_| self.asked_u == asked_u);
+        let Some(mean) = known else {
+            return (per_s(asked_u), per_s(asked_u));
+        };
+        let deviation = (self.variance / SECONDS_IN_MEMORY).sqrt();
+        (mean, (mean - NINE_IN_TEN * deviation).max(mean / 4.0))
+    }
+}
+
+fn per_s(rate_u: u64) -> f64 {
+    rate_u as f64 / VISITOR_U as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Went = Went {
+        elapsed_ms: 1000,
+        people: 40,
+        bound: Bound::Rate,
+        rate_u: 40 * VISITOR_U,
+        left_inside: 30,
+    };
+
+    fn after(seconds: usize, went: Went, flow: Flow) -> Flow {
+        (0..seconds).fold(flow, |flow, _| flow.next(&went))
+    }
+
+    #[test]
+    fn at_a_fixed_pace_the_rate_is_what_was_asked_for_and_nothing_is_uncertain() {
+        let rates = after(30, SECOND, Flow::default()).rates(SECOND.rate_u);
+        assert_eq!(rates, (40.0, 40.0));
+    }
+
+    #[test]
+    fn when_the_room_binds_the_rate_follows_what_was_released_and_the_interval_widens() {
+        let slow = Went {
+            people: 10,
+            bound: Bound::Room,
+            ..SECOND
+        };
+        let (mean, low) = after(10, slow, after(30, SECOND, Flow::default())).rates(SECOND.rate_u);
+        assert!(
+            (20.0..35.0).contains(&mean) && low < mean - 1.0,
+            "{mean} {low}"
+        );
+        let (mean, _) = after(200, slow, Flow::default()).rates(SECOND.rate_u);
+        assert!((mean - 10.0).abs() < 0.1);
+        let doubled = after(200, slow, Flow::default()).rates(2 * SECOND.rate_u);
+        assert_eq!(doubled, (80.0, 80.0), "a new pace is believed at once");
+    }
+
+    #[test]
+    fn an_empty_line_teaches_nothing_and_who_leaves_inside_is_counted() {
+        let idle = Went {
+            people: 0,
+            bound: Bound::Line,
+            ..SECOND
+        };
+        let flow = after(100, idle, Flow::default());
+        assert_eq!(flow.rates(7 * VISITOR_U), (7.0, 7.0));
+        assert!(flow.left_inside_u().abs_diff(30 * VISITOR_U) < VISITOR_U);
+    }
+}

@@ -1,0 +1,187 @@
+//! From one second's shared measurements to what the pace may use: the room inside, the valve of auto mode, and the
+//! seats that are left. The planner runs this same code.
+
+use super::demand::{Demand, People, Seats};
+use super::flow::{Flow, Went};
+use super::pace::{Bound, VISITOR_U};
+use super::valve::{Reading, State, Valve};
+use crate::room::Mode;
+
+/// The trickle, as a part of the rate, and at the least, millionths of a visitor a second.
+const TRICKLE_PART: u64 = 100;
+const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
+
+/// What the promoter asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Who decides.
+    pub mode: Mode,
+    /// Whether there is a line; without one everybody is called while there is room.
+    pub line: bool,
+    /// Millionths of a visitor a second: the pace, or in auto mode the most.
+    pub per_s_u: u64,
+    /// The most inside.
+    pub max_inside: u64,
+    /// Booking's target, milliseconds.
+    pub p99_ms: u64,
+}
+
+/// One second's measurements.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// Milliseconds since the epoch.
+    pub now: i64,
+    /// Claimed, unfinished, unexpired, by time since the claim.
+    pub inside: [u64; 4],
+    /// Called, here, unclaimed, within their window, and expected to come.
+    pub called: u64,
+    /// Claiming at this moment.
+    pub entering: u64,
+    /// How many of those called come, 1/4 to 1.
+    pub show_up: f64,
+    /// Visitors whose order was ticketed, ever.
+    pub done: u64,
+    /// Visitors whose pass ran out without one, ever.
+    pub ended: u64,
+    /// The seats of the room's shows.
+    pub seats: Seats,
+    /// Booking's health.
+    pub reading: Reading,
+}
+
+impl Measured {
+    /// Everybody inside, or on the way there.
+    fn coming(&self) -> u64 {
+        self.inside.iter().sum::<u64>() + self.entering + self.called
+    }
+}
+
+/// What the pace may use this tick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// As [`super::pace::Input::rate_u`].
+    pub rate_u: Option<u64>,
+    /// As [`super::pace::Input::trickle_u`].
+    pub trickle_u: u64,
+    /// As [`super::pace::Input::room`].
+    pub room: u64,
+    /// As [`super::pace::Input::wanted`].
+    pub wanted: u64,
+    /// The most inside, as the valve and the promoter have it.
+    pub inside_max: u64,
+    /// Whether booking keeps its target.
+    pub well: bool,
+    /// The seats against the people; `None` where the room has no line or no seats.
+    pub demand: Option<Demand>,
+}
+
+/// What is remembered from one tick to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    valve: Option<Valve>,
+    flow: Flow,
+    left_inside: Option<u64>,
+}
+
+impl Memory {
+    /// Works out the limits of a second's tick, and moves the valve.
+    pub fn limits(&mut self, asked: &Asked, measured: &Measured) -> Limits {
+        if asked.mode == Mode::Auto {
+            let valve = self.valve.unwrap_or_else(|| first_valve(asked));
+            let next = valve.next(&measured.reading, asked, measured.coming(), measured.now);
+            self.valve = Some(next);
+        }
+        self.peek(asked, measured)
+    }
+
+    /// Works out the limits of a tick between two seconds: the valve stays as it is.
+    #[must_use]
+    pub fn peek(&self, asked: &Asked, measured: &Measured) -> Limits {
+        let coming = measured.coming();
+        // Room for one who comes is room for more than one who is called, where not everybody comes.
+        let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
+        let well = measured.reading.state(asked.p99_ms) != State::Ill;
+        let inside_max = match asked.mode {
+            Mode::Fixed => asked.max_inside,
+            Mode::Auto => self
+                .valve
+                .unwrap_or_else(|| first_valve(asked))
+                .most(asked.max_inside),
+        };
+        let people = People {
+            inside: measured.inside,
+            called: (measured.called + measured.entering) as f64,
+            done: measured.done,
+            ended: measured.ended,
+            show_up: measured.show_up,
+        };
+        let demand = if asked.line {
+            Demand::measure(&measured.seats, &people)
+        } else {
+            None
+        };
+        let trickle_u = (asked.per_s_u / TRICKLE_PART)
+            .max(TRICKLE_MIN_U)
+            .min(asked.per_s_u);
+        let rate_u = match asked.mode {
+            Mode::Auto if !well => asked.per_s_u.min(self.flow.left_inside_u()).max(trickle_u),
+            // What has opened again fills up step by step, or all who come at once would make booking ill again.
+            Mode::Auto if self.is_recovering(measured.now) => {
+                let left_u = self.flow.left_inside_u();
+                asked.per_s_u.min(left_u + left_u / 4).max(trickle_u)
+            }
+            Mode::Auto | Mode::Fixed => asked.per_s_u,
+        };
+        Limits {
+            rate_u: asked.line.then_some(rate_u),
+            trickle_u,
+            room: room_of(asked.max_inside),
+            wanted: room_of(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
+            inside_max,
+            well,
+            demand,
+        }
+    }
+
+    fn is_recovering(&self, now: i64) -> bool {
+        self.valve.is_some_and(|valve| valve.is_recovering(now))
+    }
+
+    /// Takes in how the tick went.
+    pub fn went(
+        &mut self,
+        people: u64,
+        bound: Bound,
+        elapsed_ms: u64,
+        asked: &Asked,
+        measured: &Measured,
+    ) {
+        let left_inside = measured.done + measured.ended;
+        let since = self
+            .left_inside
+            .map_or(0, |before| left_inside.saturating_sub(before));
+        self.left_inside = Some(left_inside);
+        self.flow = self.flow.next(&Went {
+            elapsed_ms,
+            people,
+            bound,
+            rate_u: asked.per_s_u,
+            left_inside: since,
+        });
+    }
+
+    /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
+    #[must_use]
+    pub fn rates(&self, per_s_u: u64) -> (f64, f64) {
+        self.flow.rates(per_s_u)
+    }
+}
+
+/// Without a line nobody is held back before anything was measured.
+fn first_valve(asked: &Asked) -> Valve {
+    if asked.line {
+        Valve::new(asked.max_inside)
+    } else {
+        Valve::open(asked.max_inside)
+    }
+}

@@ -1,0 +1,98 @@
+//! Who is here, as this node sees it: open sockets, and pollers as they look. The room's loop reports it to the store,
+//! which adds up all nodes; "ahead of you" then counts people and not abandoned tabs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One room's visitors at this node; a cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct Presence {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Open sockets by number: a visitor may have several.
+    open: HashMap<u64, u32>,
+    /// Seen since the last report: pollers, and sockets that closed.
+    seen: HashSet<u64>,
+}
+
+/// A visitor is here for as long as this lives.
+#[derive(Debug)]
+pub struct Here {
+    presence: Presence,
+    number: u64,
+}
+
+impl Presence {
+    /// A socket of that number opened.
+    #[must_use]
+    pub fn here(&self, number: u64) -> Here {
+        *self.lock().open.entry(number).or_default() += 1;
+        Here {
+            presence: self.clone(),
+            number,
+        }
+    }
+
+    /// Somebody looked with that number.
+    pub fn seen(&self, number: u64) {
+        self.lock().seen.insert(number);
+    }
+
+    /// Everybody who is here, or was since the last report.
+    #[must_use]
+    pub fn report(&self) -> Vec<u64> {
+        let mut inner = self.lock();
+        let seen = std::mem::take(&mut inner.seen);
+        inner.open.keys().copied().chain(seen).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Counting does not panic half-way; a poisoned lock only says that some caller did.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        let mut inner = self.presence.lock();
+        let gone = match inner.open.get_mut(&self.number) {
+            Some(sockets) => {
+                *sockets -= 1;
+                *sockets == 0
+            }
+            None => false,
+        };
+        if gone {
+            inner.open.remove(&self.number);
+            inner.seen.insert(self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(presence: &Presence) -> Vec<u64> {
+        let mut numbers = presence.report();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    #[test]
+    fn a_visitor_is_here_until_the_last_socket_closes_and_a_poller_when_it_looks() {
+        let presence = Presence::default();
+        let (one, other) = (presence.here(1), presence.here(1));
+        presence.seen(2);
+        assert_eq!(reported(&presence), [1, 2]);
+        drop(one);
+        assert_eq!(reported(&presence), [1]);
+        drop(other);
+        assert_eq!(reported(&presence), [1], "seen until the moment it closed");
+        assert!(reported(&presence).is_empty());
+    }
+}

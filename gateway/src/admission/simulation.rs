@@ -1,0 +1,372 @@
+//! A small on-sale in seconds, without sockets: a crowd, a booking that slows down when it is pushed, and the real pace
+//! between them. What the design promises of the pace is shown here first.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::cohort::{Cohorts, Timing};
+use super::demand::{AGES_S, Seats};
+use super::limits::{Asked, Limits, Measured, Memory};
+use super::pace::{Input, VISITOR_U, Who, step};
+use super::valve::Reading;
+use crate::room::Mode;
+
+/// The crowd and the house.
+struct Sale {
+    asked: Asked,
+    seats: u64,
+    party: u64,
+    /// Who is here at each rank.
+    line: Vec<Who>,
+    /// Seconds somebody takes to answer the call, by rank.
+    answers_after: fn(u64) -> u64,
+    claim_s: u64,
+    /// Seconds from the claim to the end of the visit, while booking answers at once; even.
+    visit_s: u64,
+    /// Those who take seats and pay; the others' holds lapse after `hold_s`.
+    buys: f64,
+    hold_s: u64,
+    /// Calls a second that booking answers well, by second.
+    capacity: fn(u64) -> u64,
+}
+
+const SALE: fn() -> Sale = || Sale {
+    asked: Asked {
+        mode: Mode::Auto,
+        line: true,
+        per_s_u: 50 * VISITOR_U,
+        max_inside: 1000,
+        p99_ms: 300,
+    },
+    seats: 100_000,
+    party: 2,
+    line: vec![Who::Here; 20_000],
+    answers_after: |_| 1,
+    claim_s: 30,
+    visit_s: 10,
+    buys: 0.8,
+    hold_s: 60,
+    capacity: |_| 1000,
+};
+
+/// One second, as it went.
+#[derive(Debug, Clone, Copy)]
+struct Second {
+    people: u64,
+    entered: u64,
+    p99_ms: u64,
+    inside: u64,
+    limits: Limits,
+    odds_of_last: f64,
+}
+
+struct Inside {
+    number: u64,
+    since: u64,
+    buys: bool,
+    calls_left: u64,
+    asks_at: Option<u64>,
+}
+
+impl Inside {
+    fn since_and_number(&self) -> (u64, u64) {
+        (self.since, self.number)
+    }
+}
+
+impl Sale {
+    fn run(&self, seconds: u64) -> Vec<Second> {
+        let mut rng = StdRng::seed_from_u64(7);
+        let (mut memory, mut cohorts) = (Memory::default(), Cohorts::default());
+        let (mut released, mut remainder_u) = (0, 0);
+        let mut answering: HashMap<u64, Vec<u64>> = HashMap::new();
+        let mut late: Vec<u64> = Vec::new();
+        let mut inside: Vec<Inside> = Vec::new();
+        // Baskets that will lapse, by second.
+        let mut lapses: Vec<u64> = Vec::new();
+        let (mut free, mut sold, mut done, ended) = (self.seats, 0, 0, 0);
+        let mut waiting: VecDeque<(u64, u64)> = VecDeque::new();
+        let mut went = Vec::new();
+        for at in 1..=seconds {
+            let now = at as i64 * 1000;
+            cohorts.expire(now, self.claim_s as i64 * 1000);
+            // Whoever is inside asks something every other second, and waits for the answer before asking again.
+            let capacity = (self.capacity)(at);
+            let mut asked_now = 0;
+            for visit in inside.iter_mut().filter(|visit| visit.asks_at == Some(at)) {
+                visit.asks_at = None;
+                asked_now += 1;
+                waiting.push_back(visit.since_and_number());
+            }
+            let p99_ms = 20 + (waiting.len() as u64).saturating_sub(capacity) * 1000 / capacity;
+            for _ in 0..capacity {
+                let Some(answered) = waiting.pop_front() else {
+                    break;
+                };
+                if let Some(visit) = inside.iter_mut().find(|v| v.since_and_number() == answered) {
+                    visit.calls_left -= 1;
+                    visit.asks_at = Some(at + 2);
+                }
+            }
+            inside.retain(|visit| {
+                let over = visit.calls_left == 0;
+                let takes = over && visit.buys && free >= self.party;
+                free -= if takes { self.party } else { 0 };
+                sold += if takes { self.party } else { 0 };
+                done += u64::from(takes);
+                if over && !visit.buys && free >= self.party {
+                    free -= self.party;
+                    lapses.push(at + self.hold_s);
+                }
+                !over
+            });
+            free += lapses.iter().filter(|due| **due == at).count() as u64 * self.party;
+            lapses.retain(|due| *due > at);
+
+            let mut ages = [0; 4];
+            for visit in &inside {
+                let age = AGES_S.iter().position(|age| at - visit.since < *age);
+                ages[age.unwrap_or(3)] += 1;
+            }
+            let baskets = lapses.len() as u64;
+            let soon = lapses.iter().filter(|due| **due <= at + 10).count() as u64;
+            let measured = Measured {
+                now,
+                inside: ages,
+                called: cohorts.expected(),
+                entering: 0,
+                show_up: cohorts.show_up(),
+                done,
+                ended,
+                seats: Seats {
+                    free,
+                    held: baskets * self.party,
+                    sold,
+                    lapsing: soon * self.party,
+                    baskets,
+                },
+                reading: Reading {
+                    p99_ms: (asked_now > 0 || p99_ms > 20).then_some(p99_ms),
+                    calls: asked_now,
+                    errors: 0,
+                },
+            };
+            let limits = memory.limits(&self.asked, &measured);
+            let input = Input {
+                elapsed_ms: 1000,
+                remainder_u,
+                rate_u: limits.rate_u,
+                trickle_u: limits.trickle_u,
+                room: limits.room,
+                wanted: limits.wanted,
+                owed_u: cohorts.owed_u(),
+                selling: true,
+                released,
+                end: self.line.len() as u64,
+            };
+            let who = |rank: u64| self.line[rank as usize];
+            let decided = step(&input, who);
+            cohorts.ticked(now, decided.owed_u, decided.late_u, self.asked.per_s_u);
+            let called = released..decided.released;
+            let away: HashSet<u64> = called
+                .clone()
+                .filter(|rank| who(*rank) == Who::Away)
+                .collect();
+            for rank in called.filter(|rank| who(*rank) == Who::Here) {
+                let after = (self.answers_after)(rank);
+                if after < u64::MAX {
+                    answering.entry(at + after).or_default().push(rank);
+                }
+            }
+            cohorts.released(released, decided.released, decided.people, away, now);
+            (released, remainder_u) = (decided.released, decided.remainder_u);
+            memory.went(decided.people, decided.bound, 1000, &self.asked, &measured);
+
+            let mut entered = 0;
+            late.extend(answering.remove(&at).unwrap_or_default());
+            late.retain(|rank| {
+                let comes = match cohorts.timing(*rank, true) {
+                    Timing::InWindow => true,
+                    Timing::Late => cohorts.take_late(),
+                };
+                if comes {
+                    cohorts.enter(*rank);
+                    cohorts.entered(*rank);
+                    entered += 1;
+                    inside.push(Inside {
+                        number: *rank,
+                        since: at,
+                        buys: rng.random_bool(self.buys),
+                        calls_left: self.visit_s / 2,
+                        asks_at: Some(at + 1),
+                    });
+                }
+                !comes
+            });
+            went.push(Second {
+                people: decided.people,
+                entered,
+                p99_ms,
+                inside: inside.len() as u64,
+                limits,
+                odds_of_last: limits
+                    .demand
+                    .map_or(1.0, |demand| demand.odds(self.line.len() as u64 - released)),
+            });
+        }
+        went
+    }
+}
+
+fn entered(seconds: &[Second]) -> u64 {
+    seconds.iter().map(|second| second.entered).sum()
+}
+
+#[test]
+fn a_fixed_pace_is_kept_in_every_ten_seconds() {
+    for per_s_u in [300_000, 7_500_000, 50_000_000] {
+        let mut sale = SALE();
+        sale.asked = Asked {
+            mode: Mode::Fixed,
+            per_s_u,
+            ..sale.asked
+        };
+        let went = sale.run(200);
+        for window in went.windows(10) {
+            let people: u64 = window.iter().map(|second| second.people).sum();
+            assert!(
+                people * VISITOR_U <= 11 * per_s_u.max(VISITOR_U),
+                "{people}"
+            );
+            assert!((people + 1) * VISITOR_U * 2 >= 19 * per_s_u, "{people}");
+        }
+        let all: u64 = went.iter().map(|second| second.people).sum();
+        assert!((all * VISITOR_U).abs_diff(200 * per_s_u) <= 200 * per_s_u / 20);
+    }
+}
+
+#[test]
+fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
+    for mode in [Mode::Auto, Mode::Fixed] {
+        let mut full = SALE();
+        full.asked.mode = mode;
+        let mut gone = SALE();
+        gone.asked.mode = mode;
+        gone.line = (0..20_000)
+            .map(|rank| {
+                if rank < 10_000 && rank % 10 != 0 {
+                    Who::Away
+                } else {
+                    Who::Here
+                }
+            })
+            .collect();
+        let (full, gone) = (entered(&full.run(120)), entered(&gone.run(120)));
+        assert!(gone * 20 >= full * 19, "{mode:?}: {gone} of {full}");
+    }
+}
+
+#[test]
+fn people_who_are_called_and_never_come_are_made_up_for_once_windows_end() {
+    let mut half = SALE();
+    half.asked.max_inside = 300;
+    half.claim_s = 10;
+    let full = entered(&half.run(200)[100..]);
+    half.answers_after = |rank| if rank % 2 == 0 { 1 } else { u64::MAX };
+    let half = entered(&half.run(200)[100..]);
+    assert!(half * 10 >= full * 8, "{half} of {full}");
+}
+
+#[test]
+fn when_booking_slows_down_the_entries_follow_and_come_back() {
+    let mut sale = SALE();
+    sale.asked.max_inside = 500;
+    sale.capacity = |at| if (100..160).contains(&at) { 75 } else { 300 };
+    let went = sale.run(260);
+    let before = entered(&went[60..100]) / 40;
+    assert!(before >= 40, "{before}");
+    let slow = &went[130..159];
+    let under = slow.iter().filter(|second| second.p99_ms <= 300).count();
+    assert!(under * 4 >= slow.len() * 3, "{under} of {}", slow.len());
+    let back = entered(&went[190..230]) / 40;
+    assert!(back * 10 >= before * 9, "{back} after {before}");
+}
+
+#[test]
+fn an_ill_booking_gets_no_more_people_than_it_completes_and_never_none_for_ever() {
+    let mut sale = SALE();
+    sale.capacity = |at| if at < 60 { 1000 } else { 1 };
+    let went = sale.run(400);
+    let late: u64 = went[300..].iter().map(|second| second.people).sum();
+    assert!((1..=100).contains(&late), "{late} in 100 s");
+    assert!(went[399].limits.inside_max >= 10);
+}
+
+#[test]
+fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_lapse() {
+    let mut sale = SALE();
+    (sale.seats, sale.buys, sale.visit_s) = (1000, 0.3, 4);
+    let went = sale.run(150);
+    let people = |from: usize, to: usize| -> u64 { went[from..to].iter().map(|s| s.people).sum() };
+    let first_lapse = went
+        .iter()
+        .position(|s| s.limits.demand.is_some_and(|d| d.people_wanted() == 0));
+    let covered = first_lapse.expect("at some time nobody more is wanted");
+    assert!(
+        people(covered, covered + 10) <= 30,
+        "{covered}: {}",
+        people(covered, covered + 10)
+    );
+    let resumed = (covered + 10..140)
+        .map(|from| people(from, from + 10))
+        .max();
+    assert!(resumed.expect("seconds") >= 100, "{resumed:?}");
+}
+
+#[test]
+fn half_of_those_called_coming_late_together_enter_by_the_pace() {
+    let mut sale = SALE();
+    sale.asked.per_s_u = 20 * VISITOR_U;
+    sale.claim_s = 30;
+    sale.answers_after = |rank| {
+        if rank % 2 == 0 && rank < 600 {
+            61 - (rank / 20).min(30)
+        } else {
+            1
+        }
+    };
+    sale.capacity = |_| 300;
+    let went = sale.run(180);
+    for second in &went {
+        assert!(second.p99_ms <= 300, "{second:?}");
+    }
+    for window in went.windows(10) {
+        assert!(entered(window) <= 20 * 11 + 20, "{}", entered(window));
+    }
+}
+
+#[test]
+fn nobody_is_ever_inside_beyond_what_the_promoter_allows() {
+    let mut sale = SALE();
+    (sale.asked.max_inside, sale.visit_s) = (120, 30);
+    for mode in [Mode::Auto, Mode::Fixed] {
+        sale.asked.mode = mode;
+        let most = sale.run(120).iter().map(|second| second.inside).max();
+        assert!(
+            most.is_some_and(|most| (60..=120).contains(&most)),
+            "{most:?}"
+        );
+    }
+}
+
+#[test]
+fn the_last_in_a_long_line_learn_early_that_the_seats_will_not_last() {
+    let mut sale = SALE();
+    sale.seats = 2000;
+    let went = sale.run(20);
+    assert!(went[0].odds_of_last < 0.05, "{}", went[0].odds_of_last);
+    sale.seats = 60_000;
+    assert!(sale.run(20)[0].odds_of_last > 0.95);
+}

@@ -1,0 +1,268 @@
+//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a third, when it is not
+//! (additive increase, multiplicative decrease: Chiu and Jain, 1989).
+
+use super::limits::Asked;
+use super::pace::VISITOR_U;
+
+/// A full climb from nothing to `max_inside` takes so many seconds of good health,
+const CLIMB_S: u64 = 20;
+/// and near the number at which booking last fell ill it goes so much slower,
+const CAREFUL: u64 = 10;
+/// until it has been well there for so long, milliseconds.
+const TRUSTED_AFTER_MS: i64 = 8000;
+/// The valve begins at this part of `max_inside`.
+const START_PART: u64 = 5;
+/// The valve never closes below this part of `max_inside`.
+const FLOOR_PART: u64 = 100;
+/// A cut shows in the measurements only after their window has passed, so the next one waits for that, milliseconds,
+const SETTLE_MS: i64 = 3000;
+/// and longer where the cut is seen to help.
+const HELPS_MS: i64 = 10_000;
+/// One failed call in so many is the most that counts as well.
+const ERRORS_PART: u64 = 100;
+
+/// Booking's health over the last seconds, as its door measured it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The time within which 99 of 100 calls were answered, milliseconds; `None` without calls.
+    pub p99_ms: Option<u64>,
+    /// Calls answered.
+    pub calls: u64,
+    /// Calls answered with a server error.
+    pub errors: u64,
+}
+
+/// What a reading says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Well under the target: there is room for more.
+    Well,
+    /// Under the target, but not by much: as it is, it may stay.
+    Tight,
+    /// Over the target, or failing.
+    Ill,
+}
+
+impl Reading {
+    /// How booking stands to its target.
+    #[must_use]
+    pub fn state(&self, target_ms: u64) -> State {
+        let p99_ms = self.p99_ms.unwrap_or(0);
+        if p99_ms > target_ms || self.errors.saturating_mul(ERRORS_PART) > self.calls {
+            State::Ill
+        } else if p99_ms > target_ms * 7 / 10 {
+            State::Tight
+        } else {
+            State::Well
+        }
+    }
+}
+
+/// How far the way in is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Valve {
+    most: u64,
+    cut: Option<Cut>,
+    /// Since when booking has not been anything but well, ms.
+    well_since: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut {
+    at: i64,
+    /// How many were inside when booking fell ill.
+    from: u64,
+    p99_ms: u64,
+}
+
+/// The least that a valve lets inside.
+fn floor(max_inside: u64) -> u64 {
+    (max_inside / FLOOR_PART).max(1)
+}
+
+impl Valve {
+    /// Open a little: nothing is measured yet.
+    #[must_use]
+    pub fn new(max_inside: u64) -> Self {
+        Self {
+            most: (max_inside / START_PART).max(floor(max_inside)),
+            cut: None,
+            well_since: None,
+        }
+    }
+
+    /// Open as far as it goes.
+    #[must_use]
+    pub fn open(max_inside: u64) -> Self {
+        Self {
+            most: max_inside,
+            cut: None,
+            well_since: None,
+        }
+    }
+
+    /// The most that may be inside now.
+    #[must_use]
+    pub fn most(&self, max_inside: u64) -> u64 {
+        self.most.clamp(floor(max_inside), max_inside)
+    }
+
+    /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their way, `rate` those who
+    /// would be called within a second if nothing held them back.
+    #[must_use]
+    pub fn next(self, reading: &Reading, asked: &Asked, inside: u64, now: i64) -> Self {
+        let max_inside = asked.max_inside;
+        let most = self.most(max_inside);
+        match reading.state(asked.p99_ms) {
+            State::Well => {
+                let well_since = self.well_since.unwrap_or(now);
+                let rate = asked.per_s_u.div_ceil(VISITOR_U);
+                let binds = inside.saturating_add(rate) >= most;
+                let climbed = most.saturating_add(self.step(well_since, max_inside, now));
+                Self {
+                    most: if binds { climbed.min(max_inside) } else { most },
+                    well_since: Some(well_since),
+                    ..self
+                }
+            }
+            State::Tight => Self {
+                most,
+                well_since: None,
+                ..self
+            },
+            State::Ill => self.cut(reading.p99_ms.unwrap_or(0), inside, max_inside, now),
+        }
+    }
+
+    /// Whether booking fell ill, and has not been well for long enough since to be trusted.
+    #[must_use]
+    pub fn is_recovering(&self, now: i64) -> bool {
+        self.cut.is_some()
+            && self
+                .well_since
+                .is_none_or(|since| now - since < TRUSTED_AFTER_MS)
+    }
+
+    fn step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
+        let step = max_inside.div_ceil(CLIMB_S);
+        let near = self.cut.is_some_and(|cut| self.most * 2 >= cut.from);
+        if near && now - well_since < TRUSTED_AFTER_MS {
+            step.div_ceil(CAREFUL)
+        } else {
+            step
+        }
+    }
+
+    fn cut(self, p99_ms: u64, inside: u64, max_inside: u64, now: i64) -> Self {
+        let waits = self.cut.is_some_and(|cut| {
+            let since = now - cut.at;
+            let helps = p99_ms < cut.p99_ms - cut.p99_ms / 10;
+            since < SETTLE_MS || (helps && since < HELPS_MS)
+        });
+        let most = self.most(max_inside);
+        if waits {
+            return Self {
+                most,
+                well_since: None,
+                ..self
+            };
+        }
+        // Where fewer are inside than might be, those few are already too many.
+        let from = most.min(inside);
+        Self {
+            most: (from - from / 3).max(floor(max_inside)),
+            cut: Some(Cut {
+                at: now,
+                from,
+                p99_ms,
+            }),
+            well_since: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room::Mode;
+    use proptest::prelude::*;
+
+    const ASKED: Asked = Asked {
+        mode: Mode::Auto,
+        line: true,
+        per_s_u: 10 * VISITOR_U,
+        max_inside: 1000,
+        p99_ms: 300,
+    };
+
+    fn reading(p99_ms: u64) -> Reading {
+        Reading {
+            p99_ms: Some(p99_ms),
+            calls: 100,
+            errors: 0,
+        }
+    }
+
+    fn check(valve: Valve, p99_ms: u64, inside: u64, now: i64, most: u64) -> Valve {
+        let next = valve.next(&reading(p99_ms), &ASKED, inside, now);
+        assert_eq!(next.most(1000), most);
+        next
+    }
+
+    #[test]
+    fn the_valve_climbs_step_by_step_only_while_it_binds_and_booking_is_well() {
+        let valve = Valve::new(1000);
+        check(valve, 20, 100, 0, 200);
+        check(valve, 20, 195, 0, 250);
+        check(valve, 250, 195, 0, 200);
+    }
+
+    #[test]
+    fn a_cut_takes_a_third_of_who_is_inside_and_waits_before_the_next() {
+        let valve = check(Valve::new(1000), 400, 150, 0, 100);
+        check(valve, 400, 100, 2999, 100);
+        check(valve, 400, 100, 3000, 67);
+        check(valve, 350, 100, 9999, 100);
+        check(valve, 350, 100, 10_000, 67);
+    }
+
+    #[test]
+    fn the_way_back_is_quick_at_first_and_careful_where_it_went_wrong() {
+        let mut valve = check(Valve::open(1000), 400, 900, 0, 600);
+        valve = check(valve, 20, 600, 1000, 605);
+        valve = check(valve, 20, 605, 2000, 610);
+        check(valve, 20, 610, 9000, 660);
+        let deep = check(check(valve, 400, 610, 10_000, 407), 400, 407, 13_000, 272);
+        let deep = check(deep, 400, 272, 16_000, 182);
+        check(deep, 20, 182, 17_000, 187);
+    }
+
+    #[test]
+    fn slow_answers_and_failures_are_ill_and_silence_is_not() {
+        for (p99_ms, calls, errors, expected) in [
+            (None, 0, 0, State::Well),
+            (Some(210), 100, 1, State::Well),
+            (Some(300), 100, 1, State::Tight),
+            (Some(301), 100, 0, State::Ill),
+            (Some(10), 100, 2, State::Ill),
+        ] {
+            let reading = Reading {
+                p99_ms,
+                calls,
+                errors,
+            };
+            assert_eq!(reading.state(300), expected, "{reading:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_valve_stays_between_its_floor_and_max_inside(max_inside in 1_u64..100_000, seconds in proptest::collection::vec((0_u64..600, 0_u64..200_000), 0..80)) {
+            let (mut valve, asked) = (Valve::new(max_inside), Asked { max_inside, ..ASKED });
+            for (second, (p99_ms, inside)) in (0..).zip(seconds) {
+                valve = valve.next(&reading(p99_ms), &asked, inside, second * 1000);
+                prop_assert!(valve.most(max_inside) >= 1 && valve.most(max_inside) <= max_inside);
+            }
+        }
+    }
+}

@@ -57,7 +57,11 @@ const frames = {
     const given = placesGiven(now.room, { joined, released, waiting });
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
     now.placeAt = placeAt; // The wait was told with the place, not with the line.
-    if (place?.state === "waiting" && performance.now() - Math.max(placeAt, askedAt) > ASK_AFTER_MS) refreshPlace();
+    if (place?.state === "waiting") {
+      // A counter that has passed this place means that a call was missed; otherwise wait and odds are asked for anew.
+      const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
+      if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
+    }
     if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(whereOneStands(place, seats));
   },
   place({ number, rank, ahead }) {
@@ -65,6 +69,7 @@ const frames = {
     if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
   },
   turn({ claim_before }) {
+    turns += 1;
     if (now.place && now.place.state === "waiting") update({ place: { ...now.place, state: "called", claim_before } });
   },
   draw(record) {
@@ -85,11 +90,16 @@ async function refreshRoom() {
 /** Wait and odds come with the place only: it is asked for anew before they are stale, by each browser in its own time. */
 const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
 let askedAt = 0;
+const MISSED_MS = 3_000;
+/** Calls heard so far: an answer that was under way when one came is older than the call. */
+let turns = 0;
 
 /** Asks for the place; answers the seconds until it should be asked for again. */
 async function refreshPlace() {
   askedAt = performance.now();
+  const heard = turns;
   const answer = await call("GET", `${base}/place`);
+  if (answer.ok && heard !== turns && answer.body.state === "waiting") return refreshPlace();
   if (answer.ok) {
     update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: toldOf(answer.body) } });
     return answer.body.refresh_s ?? 10;

@@ -195,7 +195,7 @@ impl Conn {
         let tick = self.room.tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
         let ahead = self.rank.map(|rank| tick.ahead(rank));
-        let per_s_u = micros_per_s(self.room.row().document.per_s);
+        let per_s_u = micros_per_s(self.room.pace());
         self.cadence = Cadence::of(ahead, called, per_s_u, self.place.number);
         let waits_at = self.rank.filter(|_| !called);
         let hub = self.room.hub();

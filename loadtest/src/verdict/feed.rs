@@ -27,8 +27,11 @@ pub struct Picture<'a> {
     /// The first picture.
     base: Vec<u8>,
     first_ms: f64,
+    /// When it was last sent anything of the show.
+    fed_ms: f64,
+    /// When it was last sent anything at all.
     last_ms: f64,
-    /// When it could not see: from the closing of its socket to the next snapshot.
+    /// When it could not see: what happened before a new snapshot may have been missed.
     blind: Vec<(f64, f64)>,
     broken: bool,
 }
@@ -56,7 +59,7 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
                 }
                 let cells = unpacked(packed, *cells as usize);
                 match known {
-                    Some(picture) => picture.renew(story, feed, *version, cells, findings),
+                    Some(picture) => picture.renew(feed, *version, cells, findings),
                     None => {
                         pictures.insert(key, Picture::new(feed, *version, cells));
                     }
@@ -126,20 +129,14 @@ impl<'a> Picture<'a> {
             cells,
             changes: HashMap::new(),
             first_ms: feed.at_ms,
+            fed_ms: feed.at_ms,
             last_ms: feed.at_ms,
             blind: Vec::new(),
             broken: false,
         }
     }
 
-    fn renew(
-        &mut self,
-        story: &Story<'_>,
-        feed: &Feed,
-        version: u64,
-        cells: Vec<u8>,
-        findings: &mut Findings,
-    ) {
+    fn renew(&mut self, feed: &Feed, version: u64, cells: Vec<u8>, findings: &mut Findings) {
         if version < self.version {
             findings.add(Invariant::Feed, || {
                 format!(
@@ -148,13 +145,7 @@ impl<'a> Picture<'a> {
                 )
             });
         }
-        let closes = story
-            .history
-            .closes
-            .iter()
-            .filter(|(who, at)| who == self.observer && *at < feed.at_ms);
-        let closed = closes.map(|(_, at)| *at).fold(self.last_ms, f64::max);
-        self.blind.push((self.last_ms.min(closed), feed.at_ms));
+        self.blind.push((self.last_ms, feed.at_ms));
         for (index, state) in (0..).zip(&cells) {
             if self.cells.get(index as usize) != Some(state) {
                 self.changes
@@ -163,7 +154,8 @@ impl<'a> Picture<'a> {
                     .push((feed.at_ms, *state));
             }
         }
-        (self.version, self.cells, self.last_ms) = (version, cells, feed.at_ms);
+        (self.version, self.cells) = (version, cells);
+        (self.fed_ms, self.last_ms) = (feed.at_ms, feed.at_ms);
     }
 
     /// Takes a delta; false where it does not follow.
@@ -203,7 +195,8 @@ impl<'a> Picture<'a> {
                 .or_default()
                 .push((feed.at_ms, state));
         }
-        (self.version, self.last_ms) = (to, feed.at_ms);
+        self.version = to;
+        (self.fed_ms, self.last_ms) = (feed.at_ms, feed.at_ms);
         true
     }
 
@@ -265,11 +258,10 @@ fn ends(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
             .iter()
             .filter(|picture| picture.show == show && !picture.broken)
         {
-            let gone = story
-                .history
-                .closes
+            let before = &story.history.closes[..story.history.closes_before_finals];
+            let gone = before
                 .iter()
-                .any(|(who, at)| who == picture.observer && *at >= picture.last_ms);
+                .any(|(who, at)| who == picture.observer && *at >= picture.fed_ms);
             // Who went before the end is only held to the version it saw.
             if gone && picture.version != last.version {
                 continue;

@@ -39,11 +39,12 @@ fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
     takers
 }
 
-/// Checks all holds.
-pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) {
+/// Checks all holds; returns of how many that ran out an observer saw what became of their seats.
+pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Findings) -> u64 {
     taken_early(story, findings);
     told_early(story, findings);
     let takers = takers(story);
+    let mut watched = 0;
     for (id, hold) in &story.holds {
         let grace_ms = story
             .dump
@@ -53,10 +54,18 @@ pub fn judge(story: &Story<'_>, pictures: &[Picture<'_>], findings: &mut Finding
         let gone_ms = hold.asked.expires_ms + grace_ms + GONE_WITHIN_MS;
         honoured_late(id, hold, gone_ms, findings);
         if !hold.dropped && !hold.ordered() {
-            held_late(story, pictures, &takers, (id, hold), gone_ms, findings);
+            watched += u64::from(held_late(
+                story,
+                pictures,
+                &takers,
+                (id, hold),
+                gone_ms,
+                findings,
+            ));
         }
         freed_early(story, pictures, (id, hold), findings);
     }
+    watched
 }
 
 /// Nothing is done with a hold that is over.
@@ -88,7 +97,7 @@ fn honoured_late(id: &str, hold: &HoldStory<'_>, gone_ms: f64, findings: &mut Fi
     }
 }
 
-/// The cells of a hold that ran out are seen free, or another's.
+/// The cells of a hold that ran out are seen free, or another's; true where somebody watched one of them.
 fn held_late(
     story: &Story<'_>,
     pictures: &[Picture<'_>],
@@ -96,9 +105,9 @@ fn held_late(
     (id, hold): (&str, &HoldStory<'_>),
     gone_ms: f64,
     findings: &mut Findings,
-) {
+) -> bool {
     let (Some(seats), Some(show)) = (&hold.seats, story.dump.shows.get(&*hold.asked.show)) else {
-        return;
+        return false;
     };
     let deadline = hold.asked.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
@@ -108,12 +117,13 @@ fn held_late(
             .history
             .disturbed_within(deadline - RECOVERY_MS, seen_ms)
     {
-        return;
+        return false;
     }
     let lost = story
         .lost_holds
         .iter()
         .any(|(of, sent)| *of == &*hold.asked.show && *sent <= seen_ms);
+    let mut watched = false;
     for seat in seats {
         let Some(cell) = show.seat(seat) else {
             continue;
@@ -133,6 +143,7 @@ fn held_late(
         if anothers || watching.peek().is_none() {
             continue;
         }
+        watched = true;
         let still = watching.all(|picture| {
             let held = picture.at(cell, deadline).is_some_and(is_held);
             held && picture
@@ -147,6 +158,7 @@ fn held_late(
             });
         }
     }
+    watched
 }
 
 /// The cells of a hold that stands are never seen free, but by its owner's doing.
@@ -189,12 +201,15 @@ fn freed_early(
     }
 }
 
+/// From when until when a hold had a seat for certain, by show and seat.
+type Stays<'a> = HashMap<(&'a str, &'a str), Vec<(f64, f64, &'a str)>>;
+
 /// Nobody is given a seat that stands in somebody's basket.
 fn taken_early(story: &Story<'_>, findings: &mut Findings) {
     if story.has_legs() {
         return;
     }
-    let mut by_seat: HashMap<(&str, &str), Vec<(f64, f64, &str)>> = HashMap::new();
+    let mut by_seat: Stays<'_> = HashMap::new();
     for (id, hold) in &story.holds {
         for stretch in &hold.stretches {
             let until = stretch.until_ms.min(hold.ended_ms());

@@ -37,8 +37,11 @@ fn limit(story: &Story<'_>, show: &str) -> u64 {
         .map_or(u64::MAX, |show| show.seats_per_visitor)
 }
 
+/// From when until when somebody had which seats for certain.
+type Had<'a> = (f64, f64, Vec<&'a str>);
+
 fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
-    let mut had: BTreeMap<(&str, u64), Vec<(f64, f64, Vec<&str>)>> = BTreeMap::new();
+    let mut had: BTreeMap<(&str, u64), Vec<Had<'_>>> = BTreeMap::new();
     for hold in story.holds.values() {
         let had = had
             .entry((&hold.asked.show, hold.call.visitor))

@@ -9,8 +9,9 @@ use super::story::Story;
 /// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
-/// Checks all three.
-pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+/// Checks all three; returns how many passes could be held against the counter.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut compared = 0;
     never_falls(story, findings);
     let released = told(story);
     let paused = paused(story);
@@ -54,14 +55,16 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
                     continue;
                 }
                 let rank = rank.or_else(|| own_rank.get(&call.visitor).copied());
-                if let Some(rank) = rank
-                    && let Some((at, least)) = bound(&released, call.done_ms)
-                    && rank >= least
-                {
-                    findings.add(Invariant::Released, || format!(
-                        "line {}: visitor {} at rank {rank} got a pass at {:.0}, and at {at:.0} only ranks below {least} were released",
-                        call.line, call.visitor, call.done_ms
-                    ));
+                if let (Some(rank), Some((at, least))) = (rank, bound(&released, call.done_ms)) {
+                    compared += 1;
+                    if rank >= least {
+                        findings.add(Invariant::Released, || {
+                            format!(
+                                "line {}: visitor {} at rank {rank} got a pass at {:.0}, and at {at:.0} only ranks below {least} were released",
+                                call.line, call.visitor, call.done_ms
+                            )
+                        });
+                    }
                 }
                 if let Some((from, to)) = paused
                     .iter()
@@ -75,6 +78,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
             _ => {}
         }
     }
+    compared
 }
 
 /// The most that anybody had been told of the counter, in the order of time.

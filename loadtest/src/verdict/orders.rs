@@ -154,7 +154,7 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
     }
 }
 
-fn seats_of<'a>(read: &'a OrderRead) -> Option<BTreeSet<&'a str>> {
+fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
     read.seats
         .as_ref()
         .map(|seats| seats.iter().map(|seat| &**seat).collect())

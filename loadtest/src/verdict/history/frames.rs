@@ -10,7 +10,7 @@ use super::hex_bytes;
 pub struct Frame {
     /// Where it stands.
     pub line: u32,
-    /// The visitor's number or the observer's name.
+    /// Whose it is: observers and visitors may have the same numbers.
     pub who: String,
     /// The visitor, where it is one.
     pub visitor: Option<u64>,
@@ -113,8 +113,8 @@ struct RawSocket {
 
 fn named(value: &Value) -> anyhow::Result<String> {
     match value {
-        Value::String(name) => Ok(name.clone()),
-        Value::Number(number) => Ok(number.to_string()),
+        Value::String(name) => Ok(format!("observer {name}")),
+        Value::Number(number) => Ok(format!("observer {number}")),
         other => bail!("an observer is a name or a number, not {other}"),
     }
 }
@@ -122,7 +122,7 @@ fn named(value: &Value) -> anyhow::Result<String> {
 fn who(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Result<String> {
     match (observer, visitor) {
         (Some(observer), _) => named(observer),
-        (None, Some(visitor)) => Ok(visitor.to_string()),
+        (None, Some(visitor)) => Ok(format!("visitor {visitor}")),
         (None, None) => bail!("neither \"visitor\" nor \"observer\""),
     }
 }

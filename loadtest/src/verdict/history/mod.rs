@@ -35,8 +35,10 @@ pub struct History {
     pub frames: Vec<Frame>,
     /// Seats as observers saw them, in the order of the file.
     pub feed: Vec<Feed>,
-    /// When an observer's or visitor's socket closed.
+    /// Whose socket closed, an observer's or a visitor's, and when.
     pub closes: Vec<(String, f64)>,
+    /// How many of those stand before the first of `finals`.
+    pub closes_before_finals: usize,
     /// What was done to the system.
     pub faults: Vec<Fault>,
     /// How visitors ended: visitor and outcome.
@@ -225,6 +227,9 @@ impl History {
                     version: raw.version.parse()?,
                     packed: hex_bytes("packed", &raw.packed)?,
                 };
+                if self.finals.is_empty() {
+                    self.closes_before_finals = self.closes.len();
+                }
                 self.finals.insert(raw.show, seats);
             }
             "settled" => self.settled_ms = Some(serde_json::from_str::<At>(line)?.at_ms),

@@ -130,6 +130,19 @@ mod tests {
     }
 
     #[test]
+    fn the_clean_run_brings_evidence_of_everything_that_is_judged() {
+        let (history, dump) = Run::new().texts();
+        let files = (("history", history.as_bytes()), ("dump", dump.as_bytes()));
+        let report = super::super::texts(files.0, files.1, None).expect("readable");
+        let without: Vec<_> = report
+            .figures
+            .iter()
+            .filter(|(_, count)| *count == 0)
+            .collect();
+        assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
     fn every_invariant_has_a_violation_planted_against_it() {
         for invariant in Invariant::ALL {
             let planted = PLANTS

@@ -269,7 +269,7 @@ plants! {
         let behind = behind.expect("such a delta");
         let version = run.history[behind]["to"].clone();
         let snapshot = json!({
-            "kind": "snapshot", "observer": "o1", "at_ms": at(64.6), "show": "night", "version": version, "cells": 12,
+            "kind": "snapshot", "observer": 0, "at_ms": at(64.6), "show": "night", "version": version, "cells": 12,
             "packed": "a205c0",
         });
         run.history.insert(behind + 1, snapshot);
@@ -287,7 +287,9 @@ plants! {
         run.call(5, "place", 15.0, 200, json!({ "number": 11, "rank": 11, "ahead": 2 }));
     };
     Nothing "odd, but right: an observer goes before the end" |run| {
-        run.history.retain(|record| !(record["observer"] == "o1" && record["at_ms"].as_f64() > Some(at(87.9))));
-        run.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(87.95), "what": "close", "close_code": 1000 }));
+        run.history.retain(|record| !(record["observer"] == 0 && record["at_ms"].as_f64() > Some(at(87.9))));
+        let close = json!({ "kind": "socket", "observer": 0, "at_ms": at(87.95), "what": "close", "close_code": 1000 });
+        let last = run.history.iter().position(|record| record["kind"] == "final_seats");
+        run.history.insert(last.expect("such a record"), close);
     };
 }

@@ -1,208 +1,15 @@
-//! A small run in which everything is as it should be, and in which everything happens that may: a draw with a void, a
-//! late joiner, a pause, a hold that changes, one that lapses, one given back, a call without an answer, a payment
-//! declined, a gateway killed over a basket.
+//! What happens in the clean run, act by act.
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
+use super::{
+    DRAWN, LATE, LEAVER, OBSERVER, OBSERVERS_NUMBER, PLANNED, PRICE, ROOM, Run, SEATS, SHOW, at,
+    holder, label, labels, leaf, packed,
+};
 use crate::verdict::oracle::{self, Bytes32, VOID};
 
-/// When the run begins, milliseconds since the epoch.
-const BEGIN_MS: f64 = 1_800_000_000_000.0;
-/// The room.
-const ROOM: &str = "hall";
-/// The show.
-const SHOW: &str = "night";
-/// Its seats; the last one is not for sale.
-pub const SEATS: u32 = 12;
-/// What a seat costs.
-const PRICE: i64 = 1_000;
-/// Visitors of the run.
-const PLANNED: u64 = 10;
-/// Numbers in the draw: nine visitors and the observer.
-const DRAWN: u64 = 10;
-/// The observer, who stands in the line as well.
-const OBSERVER: u64 = 1_000;
-/// The last number of the draw is the observer's.
-const OBSERVERS_NUMBER: u64 = 9;
-/// Who left before the draw.
-const LEAVER: u64 = 5;
-/// Who came after it.
-const LATE: u64 = 9;
-
-/// A run as the two files it leaves behind.
-#[derive(Clone)]
-pub struct Run {
-    /// The history's records.
-    pub history: Vec<Value>,
-    /// The dump's records.
-    pub dump: Vec<Value>,
-    ranks: Vec<u64>,
-    version: u64,
-    packed: Vec<u8>,
-}
-
-/// A moment of the run, from seconds.
-pub fn at(s: f64) -> f64 {
-    BEGIN_MS + (s * 1_000.0).round()
-}
-
-/// A seat's label.
-fn label(cell: u32) -> String {
-    format!("A-{}", cell + 1)
-}
-
-fn labels(cells: &[u32]) -> Vec<String> {
-    cells.iter().copied().map(label).collect()
-}
-
-/// A visitor's holder.
-pub fn holder(visitor: u64) -> String {
-    hex::encode(leaf(visitor))
-}
-
-fn leaf(visitor: u64) -> Bytes32 {
-    Sha256::digest(visitor.to_be_bytes()).into()
-}
-
-fn packed(cells: &[u8]) -> String {
-    let four = cells.chunks(4).map(|four| {
-        four.iter()
-            .zip([0, 2, 4, 6])
-            .fold(0_u8, |byte, (state, shift)| byte | state << shift)
-    });
-    hex::encode(four.collect::<Vec<u8>>())
-}
-
 impl Run {
-    /// The run.
-    pub fn new() -> Self {
-        let mut run = Self {
-            history: Vec::new(),
-            dump: Vec::new(),
-            ranks: Vec::new(),
-            version: 1 << 40,
-            packed: vec![0; SEATS as usize],
-        };
-        run.packed[SEATS as usize - 1] = 3;
-        run.begin();
-        run.draw();
-        run.line();
-        run.buy();
-        run.lapse_decline_and_drop();
-        run.kill();
-        run.end();
-        run.close_ledger();
-        run
-    }
-
-    /// Both files as text.
-    pub fn texts(&self) -> (String, String) {
-        let text = |records: &[Value]| records.iter().map(|record| format!("{record}\n")).collect();
-        (text(&self.history), text(&self.dump))
-    }
-
-    /// A call that was answered.
-    pub fn call(
-        &mut self,
-        visitor: u64,
-        op: &str,
-        s: f64,
-        status: impl Into<Option<u16>>,
-        more: Value,
-    ) {
-        let status = status.into();
-        let lasts = if status.is_some() { 0.05 } else { 5.0 };
-        let mut record = json!({
-            "kind": "call", "visitor": visitor, "op": op, "intended_ms": at(s), "sent_ms": at(s), "done_ms": at(s + lasts),
-            "status": status, "code": null, "error": status.is_none().then_some("no answer"), "key": null,
-        });
-        merge(&mut record, more);
-        self.history.push(record);
-    }
-
-    fn frame(&mut self, s: f64, more: Value) {
-        let mut record = json!({ "kind": "frame", "at_ms": at(s) });
-        merge(&mut record, more);
-        self.history.push(record);
-    }
-
-    /// Cells change before the observer's eyes.
-    pub fn delta(&mut self, s: f64, cells: &[(u32, u8)]) {
-        for (cell, state) in cells {
-            self.packed[*cell as usize] = *state;
-        }
-        let (from, to) = (self.version, self.version + 1);
-        self.version = to;
-        self.history.push(json!({
-            "kind": "delta", "observer": "o1", "at_ms": at(s), "show": SHOW,
-            "from": from.to_string(), "to": to.to_string(), "cells": cells,
-        }));
-    }
-
-    fn snapshot(&mut self, s: f64) {
-        self.history.push(json!({
-            "kind": "snapshot", "observer": "o1", "at_ms": at(s), "show": SHOW, "version": self.version.to_string(),
-            "cells": SEATS, "packed": packed(&self.packed),
-        }));
-    }
-
-    /// What the last picture and the seats show in the end.
-    pub fn ends_as(&mut self, cell: u32, state: u8) {
-        self.delta(128.0, &[(cell, state)]);
-        let (version, packed) = (self.version.to_string(), packed(&self.packed));
-        let last = self.record("final_seats", |_| true);
-        last["version"] = json!(version);
-        last["packed"] = json!(packed);
-    }
-
-    /// The first record of the history of a kind that fits.
-    pub fn record(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> &mut Value {
-        let found = self
-            .history
-            .iter_mut()
-            .find(|record| record["kind"] == kind && fits(record));
-        found.expect("the clean run has such a record")
-    }
-
-    /// A visitor's first call of a kind.
-    pub fn call_of(&mut self, visitor: u64, op: &str) -> &mut Value {
-        self.record("call", |call| {
-            call["visitor"] == visitor && call["op"] == op
-        })
-    }
-
-    /// The first record of the ledger of a kind that has this value in the member of that name.
-    pub fn row(&mut self, kind: &str, member: &str, value: impl Into<Value>) -> &mut Value {
-        let value = value.into();
-        let found = self
-            .dump
-            .iter_mut()
-            .find(|record| record["kind"] == kind && record[member] == value);
-        found.expect("the clean ledger has such a record")
-    }
-
-    /// Forgets records of the ledger.
-    pub fn forget_rows(&mut self, gone: impl Fn(&Value) -> bool) {
-        self.dump.retain(|record| !gone(record));
-    }
-
-    /// The rank of a visitor.
-    pub fn rank(&self, visitor: u64) -> u64 {
-        let number = if visitor == OBSERVER {
-            OBSERVERS_NUMBER
-        } else if visitor == LATE {
-            DRAWN
-        } else {
-            visitor
-        };
-        usize::try_from(number)
-            .ok()
-            .and_then(|number| self.ranks.get(number).copied())
-            .unwrap_or(number)
-    }
-
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.history.push(json!({
             "kind": "run", "version": 1, "scenario": "self-test", "seed": 1, "started_ms": at(0.0), "planned": PLANNED,
             "room": ROOM, "shows": [SHOW], "room_doc": { "method": "draw", "max_inside": 20 }, "show_docs": {}, "rig": null,
@@ -223,12 +30,12 @@ impl Run {
             );
             self.frame(1.2, json!({ "visitor": who, "type": "place", "number": number, "rank": null, "ahead": null }));
         }
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(1.5), "what": "open", "close_code": null }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(1.5), "what": "open", "close_code": null }));
         self.snapshot(2.0);
         self.call(LEAVER, "leave", 5.0, 204, json!({}));
     }
 
-    fn draw(&mut self) {
+    pub(super) fn draw(&mut self) {
         let holders: Vec<Bytes32> = (0..DRAWN)
             .map(|number| match number {
                 LEAVER => VOID,
@@ -287,21 +94,21 @@ impl Run {
         );
     }
 
-    fn line(&mut self) {
+    pub(super) fn line(&mut self) {
         self.frame(
             10.0,
-            json!({ "observer": "o1", "type": "draw", "frozen": true, "drawn": true }),
+            json!({ "observer": 0, "type": "draw", "frozen": true, "drawn": true }),
         );
         for s in 10..=129_u32 {
             let released = s - 10;
             self.frame(s.into(), json!({
-                "observer": "o1", "type": "line", "released": released.min(11), "per_s": 1.0, "waiting": 11 - released.min(11),
+                "observer": 0, "type": "line", "released": released.min(11), "per_s": 1.0, "waiting": 11 - released.min(11),
                 "seats": { "free": 11, "held": 0, "sold": 0, "lapsing_5m": 0 },
             }));
         }
         for (s, paused) in [(24.0, true), (28.0, false)] {
             self.frame(s, json!({
-                "observer": "o1", "type": "room", "phase": "selling", "paused": paused, "joined": 11, "released": 11,
+                "observer": 0, "type": "room", "phase": "selling", "paused": paused, "joined": 11, "released": 11,
                 "per_s": 1.0, "message": "",
             }));
         }
@@ -320,14 +127,6 @@ impl Run {
                 json!({ "exp_ms": at(400.0), "rank": rank }),
             );
         }
-    }
-
-    /// A hold that is answered.
-    pub fn hold(&mut self, visitor: u64, s: f64, cells: &[u32], id: &str) {
-        self.call(visitor, "hold", s, 201, json!({
-            "show": SHOW, "asked": "seats", "wanted": labels(cells), "quantity": cells.len(), "hold": id,
-            "seats": labels(cells), "expires_ms": at(s + 20.0), "key": format!("key-{id}"),
-        }));
     }
 
     /// An order from asking to tickets; with the ledger's side of it.
@@ -379,43 +178,7 @@ impl Run {
         self.delta(s + 1.4, &sold);
     }
 
-    /// The ledger's side of an order: the order, its claims while it lives, its payment.
-    pub fn ledger_order(
-        &mut self,
-        (visitor, id, hold): (u64, &str, &str),
-        s: f64,
-        cells: &[u32],
-        steps: &[(f64, &str)],
-    ) {
-        let amount = PRICE * i64::try_from(cells.len()).expect("few");
-        let state = steps.last().map_or("pending", |(_, state)| state);
-        let history: Vec<_> = steps
-            .iter()
-            .map(|(s, state)| json!({ "at_ms": at(*s), "state": state, "reason": "" }))
-            .collect();
-        self.dump.push(json!({
-            "kind": "order", "order": id, "show": SHOW, "hold": hold, "visitor": holder(visitor), "room": ROOM, "state": state,
-            "reason": "", "amount": amount, "currency": "EUR", "cells": cells, "labels": labels(cells),
-            "created_ms": at(s + 0.02), "pay_until_ms": at(s + 18.0), "claim_until_ms": at(s + 23.0), "history": history,
-        }));
-        if state != "expired" {
-            for cell in cells {
-                self.dump.push(json!({ "kind": "claim", "show": SHOW, "cell": cell, "seat": cell, "leg": 0, "order": id }));
-            }
-        }
-        let paid = match state {
-            "ticketed" => "captured",
-            "expired" => "declined",
-            _ => "created",
-        };
-        self.dump.push(json!({
-            "kind": "payment", "payment": id.replace("order", "payment"), "order": id, "provider": "sandbox", "state": paid,
-            "amount": amount, "currency": "EUR", "captured": if paid == "captured" { amount } else { 0 }, "refunded": 0,
-            "updated_ms": at(s + 1.2), "provider_state": (paid != "created").then_some(paid),
-        }));
-    }
-
-    fn buy(&mut self) {
+    pub(super) fn buy(&mut self) {
         // Changes its mind; the best two first.
         self.hold(0, 30.0, &[0, 1], "hold_0");
         let hold = self.call_of(0, "hold");
@@ -442,7 +205,7 @@ impl Run {
         self.order(1, 37.0, &[3]);
     }
 
-    fn lapse_decline_and_drop(&mut self) {
+    pub(super) fn lapse_decline_and_drop(&mut self) {
         self.call(4, "drop", 38.6, 204, json!({ "hold": "hold_4" }));
         self.delta(38.8, &[(6, 0)]);
         self.call(3, "order", 39.0, 201, json!({
@@ -472,6 +235,9 @@ impl Run {
         self.call(3, "order_read", 63.0, 200, json!({
             "order": "order_3", "state": "expired", "tickets": [], "seats": ["A-6"], "total": PRICE,
         }));
+        // A visitor with the observer's number goes: sockets of the two are not the same.
+        let close = json!({ "kind": "socket", "visitor": 0, "at_ms": at(62.5), "what": "close", "close_code": 1000 });
+        self.history.push(close);
         // Others take what came free.
         self.hold(6, 64.0, &[4], "hold_6");
         self.delta(64.1, &[(4, 1)]);
@@ -481,14 +247,14 @@ impl Run {
         self.order(7, 67.0, &[5]);
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.hold(LATE, 80.0, &[7], "hold_9");
         self.delta(80.1, &[(7, 1)]);
         self.history.push(json!({
             "kind": "fault", "at_ms": at(84.0), "what": "kill gateway", "until_ms": at(84.5), "ready_ms": at(86.0),
         }));
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
-        self.history.push(json!({ "kind": "socket", "observer": "o1", "at_ms": at(86.5), "what": "open", "close_code": null }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(84.0), "what": "close", "close_code": 1006 }));
+        self.history.push(json!({ "kind": "socket", "observer": 0, "at_ms": at(86.5), "what": "open", "close_code": null }));
         // The basket is forgotten, and somebody else is quicker.
         self.version = 2 << 40;
         self.packed[7] = 0;
@@ -507,7 +273,7 @@ impl Run {
         self.call(LATE, "hold", 91.0, 409, taken);
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let outcomes = [
             "ticketed", "ticketed", "gave_up", "declined", "gave_up", "left", "ticketed",
             "ticketed", "ticketed", "no_seats",
@@ -528,7 +294,7 @@ impl Run {
             .push(json!({ "kind": "finished", "at_ms": at(130.0), "figures": {} }));
     }
 
-    fn close_ledger(&mut self) {
+    pub(super) fn close_ledger(&mut self) {
         let labels: Vec<_> = (0..SEATS).map(label).collect();
         self.dump.insert(0, json!({
             "kind": "show", "show": SHOW, "seats": SEATS, "legs": 1, "currency": "EUR", "prices": { "a": PRICE },
@@ -540,11 +306,5 @@ impl Run {
         );
         self.dump
             .push(json!({ "kind": "pending", "seat_rows": null, "effects": 0, "events": 0 }));
-    }
-}
-
-fn merge(record: &mut Value, more: Value) {
-    if let (Some(record), Value::Object(more)) = (record.as_object_mut(), more) {
-        record.extend(more);
     }
 }

@@ -15,12 +15,33 @@ pub use report::{Report, Sample, Setting};
 
 /// Operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[
-    "join", "place", "leave", "claim", "show", "seatmap", "seats", "hold", "change", "drop",
-    "order", "pay", "order_read", "cancel", "ticket", "room",
+    "join",
+    "place",
+    "leave",
+    "claim",
+    "show",
+    "seatmap",
+    "seats",
+    "hold",
+    "change",
+    "drop",
+    "order",
+    "pay",
+    "order_read",
+    "cancel",
+    "ticket",
+    "room",
 ];
 /// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
 pub const BOOKING: &[&str] = &[
-    "hold", "change", "drop", "order", "pay", "order_read", "cancel", "ticket",
+    "hold",
+    "change",
+    "drop",
+    "order",
+    "pay",
+    "order_read",
+    "cancel",
+    "ticket",
 ];
 /// What there is of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[
@@ -109,10 +130,7 @@ impl Tally {
     /// A tally for so many visitors.
     pub fn new(visitors: usize) -> Self {
         let tally = Self::default();
-        tally
-            .seen()
-            .people
-            .resize_with(visitors, Person::default);
+        tally.seen().people.resize_with(visitors, Person::default);
         tally
     }
 

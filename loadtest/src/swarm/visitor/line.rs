@@ -91,10 +91,13 @@ impl Visitor {
     }
 
     pub(super) async fn await_turn(&mut self) -> Way<()> {
-        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
-        let from_ms = self
-            .at_ms
-            .max(self.stage.clock.start_ms() + draw_s * 1e3);
+        let draw_s = self
+            .stage
+            .scenario
+            .onsale
+            .at_s("draw_at")
+            .unwrap_or_default();
+        let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
         let rng = &mut self.plan.rng;
         let mut mishap = |happens: bool| {
             let span = crate::swarm::scenario::Range(0.0, MISHAP_WITHIN_S);
@@ -166,7 +169,12 @@ impl Visitor {
     }
 
     fn drop_socket(&mut self) {
-        let away_s = self.stage.scenario.behaviour.drop_s.draw(&mut self.plan.rng);
+        let away_s = self
+            .stage
+            .scenario
+            .behaviour
+            .drop_s
+            .draw(&mut self.plan.rng);
         if let Some(socket) = &self.socket {
             socket.wish(Wish::Drop(Duration::from_secs_f64(away_s)));
         }
@@ -200,7 +208,9 @@ impl Visitor {
             return Ok(false);
         }
         let path = format!("/v1/rooms/{}", self.stage.scenario.onsale.room());
-        let room = self.call("room", &Call::get(path), 0.0, |_| fields(json!({}))).await?;
+        let room = self
+            .call("room", &Call::get(path), 0.0, |_| fields(json!({})))
+            .await?;
         Ok(room.json()["phase"] == "sold_out")
     }
 
@@ -275,13 +285,19 @@ impl Visitor {
     async fn leave<T>(&mut self) -> Way<T> {
         let path = self.stage.room_path("place");
         let call = Call::new(Method::DELETE, path).bearer(&self.place);
-        self.call("leave", &call, 0.0, |_| fields(json!({}))).await?;
+        self.call("leave", &call, 0.0, |_| fields(json!({})))
+            .await?;
         Err(End::Left)
     }
 
     /// Seconds from the last step until so long after the draw; below 0 where that is over.
     pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
-        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
+        let draw_s = self
+            .stage
+            .scenario
+            .onsale
+            .at_s("draw_at")
+            .unwrap_or_default();
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
@@ -315,7 +331,8 @@ impl Visitor {
                 }
                 409 => {
                     let wait_s = answer.retry_after_s.unwrap_or(1.0);
-                    think_s = wait_s + crate::swarm::scenario::Range(0.0, 0.5).draw(&mut self.plan.rng);
+                    think_s =
+                        wait_s + crate::swarm::scenario::Range(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(End::Closed),
                 _ => return Err(Self::unforeseen("claim", &answer)),

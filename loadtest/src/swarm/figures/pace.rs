@@ -28,14 +28,14 @@ pub fn figures(
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
 ) {
-    let steps = steps(released, people);
     // Before the first release there is no pace, and the step that empties the line releases what was left.
-    let idle = steps.iter().take_while(|step| step.people < 1.0).count();
-    let busy = steps[idle..]
+    let closed = released
         .iter()
-        .take_while(|step| step.more_wait)
+        .take_while(|(_, counter)| *counter == 0)
         .count();
-    let steps = &steps[idle..idle + busy];
+    let steps = steps(&released[closed..], people);
+    let busy = steps.iter().take_while(|step| step.more_wait).count();
+    let steps = &steps[..busy];
     if let Some(error) = mean_error(steps, per_s) {
         into.insert("pace_error".into(), error);
     }

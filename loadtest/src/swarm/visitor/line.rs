@@ -11,11 +11,13 @@ use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::figures::Told;
 use crate::swarm::http::{Answer, Call};
 use crate::swarm::plan::secret;
-use crate::swarm::scenario::Behaviour;
+use crate::swarm::scenario::{Behaviour, Range};
 use crate::swarm::socket::{Heard, Wish};
 
 /// After the draw everybody looks at their place, but not in the same instant.
 const LOOK_WITHIN_S: f64 = 1.5;
+/// Large crowds spread further, to so many looks a second.
+const LOOKS_PER_S: f64 = 2_000.0;
 /// Leaving and dropped sockets fall into this long after the draw or the join.
 const MISHAP_WITHIN_S: f64 = 20.0;
 /// A page that was told nothing looks again after this long, milliseconds.
@@ -100,7 +102,7 @@ impl Visitor {
         let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
         let rng = &mut self.plan.rng;
         let mut mishap = |happens: bool| {
-            let span = crate::swarm::scenario::Range(0.0, MISHAP_WITHIN_S);
+            let span = Range(0.0, MISHAP_WITHIN_S);
             happens.then(|| from_ms + span.draw(rng) * 1e3)
         };
         let mind = Mind {
@@ -141,7 +143,7 @@ impl Visitor {
                         return Err(End::NoShow);
                     }
                     if !told {
-                        let span = crate::swarm::scenario::Range(0.0, LOOK_WITHIN_S);
+                        let span = Range(0.0, self.look_within_s());
                         mind.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
@@ -166,6 +168,11 @@ impl Visitor {
                 }
             }
         }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
+    fn look_within_s(&self) -> f64 {
+        LOOK_WITHIN_S.max(self.stage.scenario.crowd.visitors as f64 / LOOKS_PER_S)
     }
 
     fn drop_socket(&mut self) {
@@ -331,8 +338,7 @@ impl Visitor {
                 }
                 409 => {
                     let wait_s = answer.retry_after_s.unwrap_or(1.0);
-                    think_s =
-                        wait_s + crate::swarm::scenario::Range(0.0, 0.5).draw(&mut self.plan.rng);
+                    think_s = wait_s + Range(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(End::Closed),
                 _ => return Err(Self::unforeseen("claim", &answer)),

@@ -175,6 +175,7 @@ mod tests {
             person.gone_ms = Some(-60_000.0);
         }
         let figures = figures_of(&steady(), &people);
-        assert!(figures["released_window_min"] < 1e-9, "{figures:?}");
+        // Ten seconds of ranks that nobody stands at, but for the tick that ends the window.
+        assert!(figures["released_window_min"] < 1.1, "{figures:?}");
     }
 }

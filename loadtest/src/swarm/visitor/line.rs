@@ -20,8 +20,8 @@ const LOOK_WITHIN_S: f64 = 1.5;
 const LOOKS_PER_S: f64 = 2_000.0;
 /// Leaving and dropped sockets fall into this long after the draw or the join.
 const MISHAP_WITHIN_S: f64 = 20.0;
-/// A page that was told nothing looks again after this long, milliseconds.
-const LOOK_AGAIN_MS: f64 = 30_000.0;
+/// Somebody on a socket looks again only now and then, and never together with all others, seconds.
+const LOOK_AGAIN_S: Range = Range(45.0, 120.0);
 
 /// What a look at the place showed.
 enum Look {
@@ -118,8 +118,7 @@ impl Visitor {
     }
 
     async fn listen(&mut self, mut mind: Mind) -> Way<()> {
-        // A page whose socket stays silent looks by itself.
-        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
         let mut told = false;
         loop {
             let next_ms = mind.next();
@@ -163,7 +162,8 @@ impl Visitor {
                             Look::Waiting { .. } => {}
                         }
                         told = self.rank.is_some();
-                        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+                        mind.look_ms =
+                            Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
             }

@@ -7,7 +7,9 @@ pub fn resident_mb(pid: u32) -> Option<f64> {
 }
 
 fn parse(status: &str) -> Option<f64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1.024e-3)
 }

@@ -157,7 +157,10 @@ impl Process {
             }
             if started.elapsed() > READY_WITHIN {
                 self.tell_log();
-                bail!("the gateway is not ready after {} s", READY_WITHIN.as_secs());
+                bail!(
+                    "the gateway is not ready after {} s",
+                    READY_WITHIN.as_secs()
+                );
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -176,7 +179,10 @@ impl Process {
             .take()
             .context("the gateway is not running")?;
         self.set_pid(None);
-        child.kill().await.context("the gateway could not be killed")
+        child
+            .kill()
+            .await
+            .context("the gateway could not be killed")
     }
 
     /// Sends a signal, where it runs.

@@ -61,7 +61,9 @@ impl FromStr for Kill {
             .split_once('@')
             .ok_or_else(|| format!("\"{text}\" is not such as gateway@30%"))?;
         if what != "gateway" {
-            return Err(format!("\"{what}\" cannot be killed: the rig has a gateway"));
+            return Err(format!(
+                "\"{what}\" cannot be killed: the rig has a gateway"
+            ));
         }
         let share = when
             .strip_suffix('%')

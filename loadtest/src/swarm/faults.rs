@@ -51,7 +51,9 @@ async fn kill(stage: &Stage, rig: &Rig, at_s: f64) -> Result<(), Over> {
 }
 
 async fn slow_down(stage: &Stage, rig: &Rig, slow: Slow) -> Result<(), Over> {
-    stage.until(stage.clock.start_ms() + slow.at_s * 1e3).await?;
+    stage
+        .until(stage.clock.start_ms() + slow.at_s * 1e3)
+        .await?;
     let at_ms = stage.clock.now_ms();
     let until_ms = at_ms + slow.for_s * 1e3;
     stage.tally.seen().disturbances.push(Disturbance {

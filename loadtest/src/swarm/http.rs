@@ -169,7 +169,10 @@ impl Http {
             .map_err(|error| format!("the request could not be built: {error}"))?;
         let client = &self.clients[who % self.clients.len()];
         let exchange = async {
-            let answer = client.request(request).await.map_err(|error| told(&error))?;
+            let answer = client
+                .request(request)
+                .await
+                .map_err(|error| told(&error))?;
             let status = answer.status().as_u16();
             let retry_after_s = answer
                 .headers()

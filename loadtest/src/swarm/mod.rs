@@ -195,6 +195,8 @@ async fn once(
 
 /// Whether the gateway at `url` is ready for visitors.
 pub async fn is_ready(url: &str) -> bool {
-    let ready = http::Http::new(url).send(&http::Call::get("/readyz"), 0).await;
+    let ready = http::Http::new(url)
+        .send(&http::Call::get("/readyz"), 0)
+        .await;
     ready.is_ok_and(|answer| answer.is_ok())
 }

@@ -37,7 +37,8 @@ pub async fn open(stage: &Arc<Stage>) -> anyhow::Result<Observers> {
     let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
     let mut tasks = Vec::new();
     for at in 0..stage.shows.len() * EACH {
-        let mut rng = ChaCha8Rng::seed_from_u64(SEED + at as u64 + stage.clock.start_ms().to_bits());
+        let mut rng =
+            ChaCha8Rng::seed_from_u64(SEED + at as u64 + stage.clock.start_ms().to_bits());
         let owner = Owner {
             who: at,
             observer: true,
@@ -67,7 +68,11 @@ async fn join(stage: &Stage, secret: &str) -> anyhow::Result<String> {
                 return place.ok_or_else(|| anyhow::anyhow!("a join was answered without a place"));
             }
             Ok(answer) if matches!(answer.status, 409 | 429 | 503) => {}
-            Ok(answer) => bail!("an observer could not join: {} {:?}", answer.status, answer.code()),
+            Ok(answer) => bail!(
+                "an observer could not join: {} {:?}",
+                answer.status,
+                answer.code()
+            ),
             Err(error) => bail!("an observer could not join: {error}"),
         }
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -129,7 +134,11 @@ impl Watcher {
         let mut sold = self.sold.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut sold[self.show];
         // A seat that comes back is for sale again, and then another sale is the last.
-        *slot = if free + held == 0 { slot.or(Some(at_ms)) } else { None };
+        *slot = if free + held == 0 {
+            slot.or(Some(at_ms))
+        } else {
+            None
+        };
         let all: Option<Vec<f64>> = sold.iter().copied().collect();
         let last = all.map(|times| times.into_iter().fold(0.0, f64::max));
         self.stage.tally.seen().all_sold_ms = last;

@@ -75,7 +75,12 @@ impl Outcome {
             return writeln!(out, "{:#}", self.document(seed));
         }
         writeln!(out, "{}: {}", self.scenario.name, self.scenario.title)?;
-        for (name, figure) in self.report.figures.iter().filter(|(name, _)| !name.contains('.')) {
+        for (name, figure) in self
+            .report
+            .figures
+            .iter()
+            .filter(|(name, _)| !name.contains('.'))
+        {
             writeln!(out, "  {name:26} {figure:12.3}")?;
         }
         self.print_calls(&mut out)?;

@@ -221,7 +221,11 @@ async fn settle(stage: &Stage) -> bool {
 
 async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {
     let call = Call::get(format!("/v1/shows/{show}/seats"));
-    let answer = stage.http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
+    let answer = stage
+        .http
+        .send(&call, 0)
+        .await
+        .map_err(anyhow::Error::msg)?;
     let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
     snapshot.with_context(|| format!("the seats of {show} could not be read in the end"))
 }

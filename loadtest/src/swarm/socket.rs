@@ -102,7 +102,10 @@ pub async fn open_mute(stage: &Stage, owner: &Owner) -> Result<(), String> {
     if let Some(show) = stage.shows.first() {
         let watch = json!({"type": "watch", "show": show.id}).to_string();
         let watch = Message::Text(watch.into());
-        socket.send(watch).await.map_err(|error| error.to_string())?;
+        socket
+            .send(watch)
+            .await
+            .map_err(|error| error.to_string())?;
     }
     stage.over().await;
     Ok(())
@@ -131,11 +134,8 @@ impl Line {
                     let dropped = matches!(ended, Ended::Dropped(_));
                     if !dropped {
                         // Where the other side closed, this only says so once more.
-                        let _ = tokio::time::timeout(
-                            Duration::from_secs(1),
-                            socket.close(None),
-                        )
-                        .await;
+                        let _ =
+                            tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                     }
                     match ended {
                         Ended::Unwanted => {

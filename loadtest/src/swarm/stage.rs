@@ -91,13 +91,19 @@ impl Stage {
 
     /// Notes that a visitor leaves something behind that ends by itself at `at_ms`.
     pub fn left_behind(&self, at_ms: f64) {
-        let mut lapses = self.lapses_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lapses = self
+            .lapses_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *lapses = lapses.max(at_ms);
     }
 
     /// When the last thing left behind has ended by itself.
     pub fn lapses_ms(&self) -> f64 {
-        *self.lapses_ms.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .lapses_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the run for whoever waits.
@@ -162,7 +168,14 @@ impl Stage {
             let sent_ms = self.clock.now_ms();
             let answer = self.http.send(call, who).await;
             let done_ms = self.clock.now_ms();
-            self.write_call(who, op, call, [intended_ms, sent_ms, done_ms], &answer, &more);
+            self.write_call(
+                who,
+                op,
+                call,
+                [intended_ms, sent_ms, done_ms],
+                &answer,
+                &more,
+            );
             let code = answer.as_ref().ok().and_then(Answer::code);
             self.tally.called(
                 op,
@@ -228,4 +241,3 @@ fn is_put_off(answer: &Answer, code: Option<&str>) -> bool {
     (matches!(answer.status, 429 | 502 | 503 | 504) && !no_pass)
         || code == Some("idempotency_in_flight")
 }
-

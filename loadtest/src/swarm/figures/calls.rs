@@ -224,7 +224,10 @@ mod tests {
         calls.add("hold", [1_000.0, 3_000.0, 3_010.0], Some(201), None);
         let mut figures = BTreeMap::new();
         calls.figures(&mut figures);
-        assert!((figures["hold.p99_ms"] - 2_010.0).abs() < 3.0, "{figures:?}");
+        assert!(
+            (figures["hold.p99_ms"] - 2_010.0).abs() < 3.0,
+            "{figures:?}"
+        );
         assert!((figures["late_sends"] - 1.0).abs() < 1e-9);
         assert!((figures["booking.count"] - 1.0).abs() < 1e-9);
     }

@@ -1,6 +1,7 @@
 //! What a run comes to: what visitors saw is collected as it happens, and worked out by pure functions at the end.
 
 mod calls;
+mod cover;
 mod pace;
 mod people;
 mod recovery;
@@ -15,12 +16,33 @@ pub use report::{Report, Sample, Setting};
 
 /// Operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[
-    "join", "place", "leave", "claim", "show", "seatmap", "seats", "hold", "change", "drop",
-    "order", "pay", "order_read", "cancel", "ticket", "room",
+    "join",
+    "place",
+    "leave",
+    "claim",
+    "show",
+    "seatmap",
+    "seats",
+    "hold",
+    "change",
+    "drop",
+    "order",
+    "pay",
+    "order_read",
+    "cancel",
+    "ticket",
+    "room",
 ];
 /// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
 pub const BOOKING: &[&str] = &[
-    "hold", "change", "drop", "order", "pay", "order_read", "cancel", "ticket",
+    "hold",
+    "change",
+    "drop",
+    "order",
+    "pay",
+    "order_read",
+    "cancel",
+    "ticket",
 ];
 /// What there is of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[
@@ -45,6 +67,8 @@ pub const FIGURES: &[&str] = &[
     "released_window_max",
     "released_window_min",
     "pace_error",
+    "covered_pace",
+    "resumed",
     "waits_known",
     "wait_under_p90",
     "wait_under_p50",
@@ -109,10 +133,7 @@ impl Tally {
     /// A tally for so many visitors.
     pub fn new(visitors: usize) -> Self {
         let tally = Self::default();
-        tally
-            .seen()
-            .people
-            .resize_with(visitors, Person::default);
+        tally.seen().people.resize_with(visitors, Person::default);
         tally
     }
 

@@ -55,7 +55,11 @@ impl Person {
     /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever was merely not seen
     /// again after [`ABSENT_AFTER_MS`], as the line promises.
     pub fn is_here(&self, at_ms: f64) -> bool {
-        let grace_ms = if self.outcome == Some("left") { 0.0 } else { ABSENT_AFTER_MS };
+        let grace_ms = if self.outcome == Some("left") {
+            0.0
+        } else {
+            ABSENT_AFTER_MS
+        };
         self.joined_ms.is_some_and(|joined| joined <= at_ms)
             && self.gone_ms.is_none_or(|gone| gone + grace_ms > at_ms)
     }
@@ -154,7 +158,9 @@ mod tests {
 
     #[test]
     fn the_busiest_window_is_found_wherever_it_lies() {
-        assert!((busiest(&[0.0, 5_000.0, 11_000.0, 12_000.0, 14_000.0], 10_000.0) - 4.0).abs() < 1e-9);
+        assert!(
+            (busiest(&[0.0, 5_000.0, 11_000.0, 12_000.0, 14_000.0], 10_000.0) - 4.0).abs() < 1e-9
+        );
         assert!(busiest(&[], 10_000.0).abs() < 1e-9);
     }
 

@@ -32,8 +32,8 @@ pub fn figures(
     let mut entries: Vec<f64> = people.iter().filter_map(|one| one.entered_ms).collect();
     entries.sort_unstable_by(f64::total_cmp);
     let within = |from: f64, until: f64| {
-        let count = entries.partition_point(|at| *at < until)
-            - entries.partition_point(|at| *at < from);
+        let count =
+            entries.partition_point(|at| *at < until) - entries.partition_point(|at| *at < from);
         float(count as u64) / ((until - from) / 1e3)
     };
     let wanted = 0.9 * within(slow.from_ms - BEFORE_MS, slow.from_ms);
@@ -80,6 +80,9 @@ mod tests {
         let mut into = BTreeMap::new();
         figures(&booking, &people, 300.0, &[slow], &mut into);
         assert!((into["recovery_s"] - 12.0).abs() < 1e-9, "{into:?}");
-        assert!((9.0..=10.5).contains(&into["entries_recovery_s"]), "{into:?}");
+        assert!(
+            (9.0..=10.5).contains(&into["entries_recovery_s"]),
+            "{into:?}"
+        );
     }
 }

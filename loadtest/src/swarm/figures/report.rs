@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
-use super::{Person, Seen, pace, people, recovery, waits};
+use super::{Person, Seen, cover, pace, people, recovery, waits};
 
 /// What the run was like, as far as figures depend on it.
 #[derive(Debug, Clone)]
@@ -55,6 +55,13 @@ impl Report {
             &seen.people,
             setting.per_s,
             &seen.disturbances,
+            &mut figures,
+        );
+        cover::figures(
+            &seen.released,
+            &seen.free,
+            setting.per_s,
+            seen.all_sold_ms,
             &mut figures,
         );
         waits::figures(&seen.people, &seen.free, setting.end_ms, &mut figures);

@@ -126,7 +126,10 @@ mod tests {
     fn a_call_with_no_seat_left_is_a_no() {
         let mut person = told(10.0, 0.5);
         person.called_ms = Some(5_000.0);
-        assert_eq!(came_true(&person, &[(1_000.0, 3), (4_000.0, 0)]), Some(false));
+        assert_eq!(
+            came_true(&person, &[(1_000.0, 3), (4_000.0, 0)]),
+            Some(false)
+        );
         assert_eq!(came_true(&person, &[(1_000.0, 3)]), Some(true));
     }
 }

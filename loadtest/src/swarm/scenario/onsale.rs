@@ -185,7 +185,9 @@ fn plan(
             })?;
             Ok((Some(format.to_owned()), chart))
         }
-        None => Err(format!("plan \"{plan}\" is none of grid:ROWSxSEATS, seatsio:FILE")),
+        None => Err(format!(
+            "plan \"{plan}\" is none of grid:ROWSxSEATS, seatsio:FILE"
+        )),
     }
 }
 

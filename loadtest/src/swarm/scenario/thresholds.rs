@@ -27,12 +27,14 @@ impl Threshold {
     /// Every unknown figure and every bound that is none.
     pub fn read_all(table: &toml::Table, has_baseline: bool) -> Result<Vec<Self>, Vec<String>> {
         let (mut found, mut faults) = (Vec::new(), Vec::new());
-        walk("", table, &mut |name, bounds| {
-            match Self::read(name, bounds, has_baseline) {
+        walk(
+            "",
+            table,
+            &mut |name, bounds| match Self::read(name, bounds, has_baseline) {
                 Ok(threshold) => found.push(threshold),
                 Err(fault) => faults.push(fault),
-            }
-        });
+            },
+        );
         if faults.is_empty() {
             Ok(found)
         } else {

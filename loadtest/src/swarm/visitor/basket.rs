@@ -40,7 +40,8 @@ impl Visitor {
             socket.wish(Wish::Watch(id.clone()));
         }
         let look = Call::get(format!("/v1/shows/{id}"));
-        self.call("show", &look, 0.0, |_| fields(json!({"show": id}))).await?;
+        self.call("show", &look, 0.0, |_| fields(json!({"show": id})))
+            .await?;
         Ok(())
     }
 
@@ -168,7 +169,8 @@ impl Visitor {
     pub(super) fn leave_basket(&self, basket: &Basket) {
         // The lock outlives what is shown by some seconds of grace.
         let grace_s = self.stage.scenario.onsale.longest_s("grace_s", 5.0);
-        self.stage.left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
+        self.stage
+            .left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
 }
 

@@ -83,9 +83,7 @@ impl Visitor {
         think_s: &mut f64,
     ) -> Way<Option<Value>> {
         if !self.stage.scenario.behaviour.wanted.is_empty() {
-            return Ok(Some(
-                json!({"seats": self.stage.scenario.behaviour.wanted}),
-            ));
+            return Ok(Some(json!({"seats": self.stage.scenario.behaviour.wanted})));
         }
         // Looking comes first, then the thought over what was seen.
         let picture = self.seats(show, 0.0).await?;
@@ -107,7 +105,10 @@ impl Visitor {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "what may be asked next may also be nothing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "what may be asked next may also be nothing"
+)]
 fn best(party: usize) -> Option<Value> {
     Some(json!({"best": {"quantity": party}}))
 }

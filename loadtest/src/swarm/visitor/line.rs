@@ -11,15 +11,17 @@ use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::figures::Told;
 use crate::swarm::http::{Answer, Call};
 use crate::swarm::plan::secret;
-use crate::swarm::scenario::Behaviour;
+use crate::swarm::scenario::{Behaviour, Range};
 use crate::swarm::socket::{Heard, Wish};
 
 /// After the draw everybody looks at their place, but not in the same instant.
 const LOOK_WITHIN_S: f64 = 1.5;
+/// Large crowds spread further, to so many looks a second.
+const LOOKS_PER_S: f64 = 2_000.0;
 /// Leaving and dropped sockets fall into this long after the draw or the join.
 const MISHAP_WITHIN_S: f64 = 20.0;
-/// A page that was told nothing looks again after this long, milliseconds.
-const LOOK_AGAIN_MS: f64 = 30_000.0;
+/// Somebody on a socket looks again only now and then, and never together with all others, seconds.
+const LOOK_AGAIN_S: Range = Range(45.0, 120.0);
 
 /// What a look at the place showed.
 enum Look {
@@ -91,13 +93,16 @@ impl Visitor {
     }
 
     pub(super) async fn await_turn(&mut self) -> Way<()> {
-        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
-        let from_ms = self
-            .at_ms
-            .max(self.stage.clock.start_ms() + draw_s * 1e3);
+        let draw_s = self
+            .stage
+            .scenario
+            .onsale
+            .at_s("draw_at")
+            .unwrap_or_default();
+        let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
         let rng = &mut self.plan.rng;
         let mut mishap = |happens: bool| {
-            let span = crate::swarm::scenario::Range(0.0, MISHAP_WITHIN_S);
+            let span = Range(0.0, MISHAP_WITHIN_S);
             happens.then(|| from_ms + span.draw(rng) * 1e3)
         };
         let mind = Mind {
@@ -113,8 +118,7 @@ impl Visitor {
     }
 
     async fn listen(&mut self, mut mind: Mind) -> Way<()> {
-        // A page whose socket stays silent looks by itself.
-        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
         let mut told = false;
         loop {
             let next_ms = mind.next();
@@ -138,7 +142,7 @@ impl Visitor {
                         return Err(End::NoShow);
                     }
                     if !told {
-                        let span = crate::swarm::scenario::Range(0.0, LOOK_WITHIN_S);
+                        let span = Range(0.0, self.look_within_s());
                         mind.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
@@ -158,15 +162,26 @@ impl Visitor {
                             Look::Waiting { .. } => {}
                         }
                         told = self.rank.is_some();
-                        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_MS);
+                        mind.look_ms =
+                            Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
             }
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
+    fn look_within_s(&self) -> f64 {
+        LOOK_WITHIN_S.max(self.stage.scenario.crowd.visitors as f64 / LOOKS_PER_S)
+    }
+
     fn drop_socket(&mut self) {
-        let away_s = self.stage.scenario.behaviour.drop_s.draw(&mut self.plan.rng);
+        let away_s = self
+            .stage
+            .scenario
+            .behaviour
+            .drop_s
+            .draw(&mut self.plan.rng);
         if let Some(socket) = &self.socket {
             socket.wish(Wish::Drop(Duration::from_secs_f64(away_s)));
         }
@@ -200,7 +215,9 @@ impl Visitor {
             return Ok(false);
         }
         let path = format!("/v1/rooms/{}", self.stage.scenario.onsale.room());
-        let room = self.call("room", &Call::get(path), 0.0, |_| fields(json!({}))).await?;
+        let room = self
+            .call("room", &Call::get(path), 0.0, |_| fields(json!({})))
+            .await?;
         Ok(room.json()["phase"] == "sold_out")
     }
 
@@ -275,13 +292,19 @@ impl Visitor {
     async fn leave<T>(&mut self) -> Way<T> {
         let path = self.stage.room_path("place");
         let call = Call::new(Method::DELETE, path).bearer(&self.place);
-        self.call("leave", &call, 0.0, |_| fields(json!({}))).await?;
+        self.call("leave", &call, 0.0, |_| fields(json!({})))
+            .await?;
         Err(End::Left)
     }
 
     /// Seconds from the last step until so long after the draw; below 0 where that is over.
     pub(super) fn until_after_draw_s(&self, after_s: f64) -> f64 {
-        let draw_s = self.stage.scenario.onsale.at_s("draw_at").unwrap_or_default();
+        let draw_s = self
+            .stage
+            .scenario
+            .onsale
+            .at_s("draw_at")
+            .unwrap_or_default();
         (self.stage.clock.start_ms() - self.at_ms) / 1e3 + draw_s + after_s
     }
 
@@ -315,7 +338,7 @@ impl Visitor {
                 }
                 409 => {
                     let wait_s = answer.retry_after_s.unwrap_or(1.0);
-                    think_s = wait_s + crate::swarm::scenario::Range(0.0, 0.5).draw(&mut self.plan.rng);
+                    think_s = wait_s + Range(0.0, 0.5).draw(&mut self.plan.rng);
                 }
                 410 => return Err(End::Closed),
                 _ => return Err(Self::unforeseen("claim", &answer)),

@@ -1,0 +1,97 @@
+//! How the line went on while all seats that were left lay in baskets: from the release counter and the count of free
+//! seats, as sockets were told both.
+
+use std::collections::BTreeMap;
+
+use super::calls::float;
+
+/// Those called before the last free seat went may still be told of a moment later.
+const SETTLE_MS: f64 = 2_000.0;
+
+/// A time without a free seat.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Span {
+    from: f64,
+    until: f64,
+}
+
+/// The pace while no seat was free, as a share of `per_s`, and how many were released after seats had come back;
+/// nothing where seats were always free. `sold_ms` is when the last seat turned sold, where it did.
+pub fn figures(
+    released: &[(f64, u64)],
+    free: &[(f64, u64)],
+    per_s: f64,
+    sold_ms: Option<f64>,
+    into: &mut BTreeMap<String, f64>,
+) {
+    let end = sold_ms
+        .or(free.last().map(|(at, _)| *at))
+        .unwrap_or_default();
+    let spans = spans(free, end);
+    let Some(first) = spans.first() else {
+        return;
+    };
+    let counter = |at: f64| {
+        let told = released.partition_point(|(when, _)| *when <= at);
+        told.checked_sub(1).map_or(0, |last| released[last].1)
+    };
+    let (mut called, mut seconds) = (0, 0.0);
+    for span in &spans {
+        let from = span.from + SETTLE_MS;
+        if from < span.until {
+            called += counter(span.until) - counter(from);
+            seconds += (span.until - from) / 1e3;
+        }
+    }
+    if seconds > 0.0 {
+        into.insert("covered_pace".into(), float(called) / seconds / per_s);
+    }
+    let resumed = counter(end.max(first.until)) - counter(first.until);
+    into.insert("resumed".into(), float(resumed));
+}
+
+fn spans(free: &[(f64, u64)], end: f64) -> Vec<Span> {
+    let ends = free.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    free.iter()
+        .zip(ends)
+        .filter(|((from, count), until)| *count == 0 && from < until)
+        .map(|((from, _), until)| Span { from: *from, until })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(released: &[(f64, u64)], free: &[(f64, u64)]) -> BTreeMap<String, f64> {
+        let mut into = BTreeMap::new();
+        figures(released, free, 10.0, Some(40_000.0), &mut into);
+        into
+    }
+
+    const FREE: [(f64, u64); 4] = [(0.0, 5), (10_000.0, 0), (22_000.0, 3), (30_000.0, 0)];
+
+    #[test]
+    fn a_line_that_waits_for_seats_and_goes_on_with_them() {
+        let released = [(9_000.0, 90), (20_000.0, 100), (25_000.0, 130)];
+        let figures = of(&released, &FREE);
+        assert!(
+            (figures["covered_pace"] - 10.0 / 18.0 / 10.0).abs() < 1e-9,
+            "{figures:?}"
+        );
+        assert!((figures["resumed"] - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_line_that_goes_on_regardless_is_seen() {
+        let released: Vec<_> = (0..40_u32)
+            .map(|second| (f64::from(second) * 1e3, u64::from(second) * 10))
+            .collect();
+        assert!(of(&released, &FREE)["covered_pace"] > 0.9);
+    }
+
+    #[test]
+    fn where_seats_are_always_free_there_is_nothing_to_tell() {
+        assert!(of(&[(1.0, 5)], &[(0.0, 9)]).is_empty());
+    }
+}

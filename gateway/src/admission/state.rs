@@ -50,8 +50,7 @@ pub struct PlaceView {
 #[must_use]
 pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let (row, tick, phase) = (room.row(), room.tick(), room.phase(now));
-    let document = &row.document;
-    let per_s_u = micros_per_s(document.per_s);
+    let per_s_u = micros_per_s(room.pace());
     let rank = room.rank(place.number);
     let ahead = rank.map(|rank| tick.ahead(rank));
     let called = rank.is_some_and(|rank| rank < tick.released);

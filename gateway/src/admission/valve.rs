@@ -4,10 +4,11 @@
 use super::limits::Asked;
 use super::pace::VISITOR_U;
 
-/// A full climb from nothing to `max_inside` takes so many seconds of good health,
-const CLIMB_S: u64 = 20;
-/// and near the number at which booking last fell ill it goes so much slower,
-const CAREFUL: u64 = 10;
+/// In good health the valve opens each second by this part of itself, and at the most by that of `max_inside`;
+const CLIMB_PART: u64 = 8;
+const CLIMB_PART_OF_ALL: u64 = 20;
+/// near the number at which booking last fell ill only by this part of itself,
+const CAREFUL_PART: u64 = 40;
 /// until it has been well there for so long, milliseconds.
 const TRUSTED_AFTER_MS: i64 = 8000;
 /// The valve begins at this part of `max_inside`.
@@ -18,6 +19,10 @@ const FLOOR_PART: u64 = 100;
 const SETTLE_MS: i64 = 3000;
 /// and longer where the cut is seen to help.
 const HELPS_MS: i64 = 10_000;
+/// What people feel is more than the door measures, so booking counts as ill before it reaches its target,
+const ILL_PERCENT: u64 = 80;
+/// and as it may stay from here on.
+const TIGHT_PERCENT: u64 = 50;
 /// One failed call in so many is the most that counts as well.
 const ERRORS_PART: u64 = 100;
 
@@ -35,11 +40,11 @@ pub struct Reading {
 /// What a reading says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Well under the target: there is room for more.
+    /// Far under the target: there is room for more.
     Well,
     /// Under the target, but not by much: as it is, it may stay.
     Tight,
-    /// Over the target, or failing.
+    /// At the target, or failing.
     Ill,
 }
 
@@ -48,9 +53,11 @@ impl Reading {
     #[must_use]
     pub fn state(&self, target_ms: u64) -> State {
         let p99_ms = self.p99_ms.unwrap_or(0);
-        if p99_ms > target_ms || self.errors.saturating_mul(ERRORS_PART) > self.calls {
+        if p99_ms > target_ms * ILL_PERCENT / 100
+            || self.errors.saturating_mul(ERRORS_PART) > self.calls
+        {
             State::Ill
-        } else if p99_ms > target_ms * 7 / 10 {
+        } else if p99_ms > target_ms * TIGHT_PERCENT / 100 {
             State::Tight
         } else {
             State::Well
@@ -144,12 +151,13 @@ impl Valve {
     }
 
     fn step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
-        let step = max_inside.div_ceil(CLIMB_S);
-        let near = self.cut.is_some_and(|cut| self.most * 2 >= cut.from);
+        let most = self.most(max_inside);
+        let near = self.cut.is_some_and(|cut| most * 2 >= cut.from);
         if near && now - well_since < TRUSTED_AFTER_MS {
-            step.div_ceil(CAREFUL)
+            most.div_ceil(CAREFUL_PART)
         } else {
-            step
+            let of_all = max_inside.div_ceil(CLIMB_PART_OF_ALL);
+            most.div_ceil(CLIMB_PART).min(of_all)
         }
     }
 
@@ -213,8 +221,8 @@ mod tests {
     fn the_valve_climbs_step_by_step_only_while_it_binds_and_booking_is_well() {
         let valve = Valve::new(1000);
         check(valve, 20, 100, 0, 200);
-        check(valve, 20, 195, 0, 250);
-        check(valve, 250, 195, 0, 200);
+        check(valve, 20, 195, 0, 225);
+        check(valve, 200, 195, 0, 200);
     }
 
     #[test]
@@ -229,21 +237,22 @@ mod tests {
     #[test]
     fn the_way_back_is_quick_at_first_and_careful_where_it_went_wrong() {
         let mut valve = check(Valve::open(1000), 400, 900, 0, 600);
-        valve = check(valve, 20, 600, 1000, 605);
-        valve = check(valve, 20, 605, 2000, 610);
-        check(valve, 20, 610, 9000, 660);
-        let deep = check(check(valve, 400, 610, 10_000, 407), 400, 407, 13_000, 272);
-        let deep = check(deep, 400, 272, 16_000, 182);
-        check(deep, 20, 182, 17_000, 187);
+        valve = check(valve, 20, 600, 1000, 615);
+        valve = check(valve, 20, 615, 2000, 631);
+        check(valve, 20, 631, 9000, 681);
+        let deep = check(valve, 400, 631, 10_000, 421);
+        let deep = check(deep, 400, 421, 13_000, 281);
+        let deep = check(deep, 400, 281, 16_000, 188);
+        check(deep, 20, 188, 17_000, 193);
     }
 
     #[test]
     fn slow_answers_and_failures_are_ill_and_silence_is_not() {
         for (p99_ms, calls, errors, expected) in [
             (None, 0, 0, State::Well),
-            (Some(210), 100, 1, State::Well),
-            (Some(300), 100, 1, State::Tight),
-            (Some(301), 100, 0, State::Ill),
+            (Some(150), 100, 1, State::Well),
+            (Some(240), 100, 1, State::Tight),
+            (Some(241), 100, 0, State::Ill),
             (Some(10), 100, 2, State::Ill),
         ] {
             let reading = Reading {

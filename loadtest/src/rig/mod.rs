@@ -21,7 +21,7 @@ use crate::swarm::Sample;
 use process::Process;
 
 /// One cycle of a slowed process.
-const CYCLE: Duration = Duration::from_millis(200);
+const CYCLE: Duration = Duration::from_millis(100);
 /// How often memory is read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 

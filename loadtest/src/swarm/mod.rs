@@ -151,7 +151,7 @@ async fn play(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
         Some(rig) if !options.no_verdict => Some(rig.judge(history).await?),
         _ => None,
     };
-    let outcome = Outcome::of(scenario, report, baseline, judged);
+    let outcome = Outcome::of(scenario, report, baseline, judged, !kills.is_empty());
     outcome.print(options.seed, options.json)?;
     Ok(outcome.ended())
 }

@@ -25,14 +25,17 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Judges the thresholds.
+    /// Judges the thresholds; `killed` says whether processes were killed in the run.
     pub fn of(
         scenario: &Scenario,
         report: Report,
         baseline: Option<Report>,
         judged: Option<Judged>,
+        killed: bool,
     ) -> Self {
         let base = baseline.as_ref().map(|report| &report.figures);
+        let asked = scenario.thresholds.iter();
+        let asked = asked.filter(|threshold| !(killed && threshold.undisturbed));
         let judge = |threshold: &super::scenario::Threshold| {
             (
                 threshold.to_string(),
@@ -40,7 +43,7 @@ impl Outcome {
             )
         };
         Self {
-            thresholds: scenario.thresholds.iter().map(judge).collect(),
+            thresholds: asked.map(judge).collect(),
             scenario: scenario.clone(),
             report,
             baseline,

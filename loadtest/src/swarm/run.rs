@@ -1,6 +1,7 @@
 //! One run of a scenario against one address: applies the on-sale, lets the crowd come, waits until nothing is left
 //! to wait for, and writes down how everything stands in the end.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use super::socket::Snapshot;
 use super::stage::{Show, Stage, round};
 use super::{faults, observer, plan, progress, visitor};
 use crate::rig::Rig;
+use crate::verdict::oracle;
 
 /// Baskets and orders that were left behind are waited for at most this long.
 const SETTLE_MAX_S: f64 = 120.0;
@@ -230,6 +232,27 @@ async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {
     snapshot.with_context(|| format!("the seats of {show} could not be read in the end"))
 }
 
+/// Gives those who never asked for their rank the one that the published draw gave them: the line counted them for as
+/// long as it believed them there.
+fn rank_the_silent(stage: &Stage, record: &Value) {
+    let seed = record["seed"]
+        .as_str()
+        .and_then(|hex| hex::decode(hex).ok());
+    let drawn = match (
+        seed.and_then(|seed| seed.try_into().ok()),
+        record["n"].as_u64(),
+    ) {
+        (Some(seed), Some(n)) => oracle::line(&seed, n),
+        _ => Vec::new(),
+    };
+    let ranks: HashMap<u64, u64> = drawn.into_iter().zip(0..).collect();
+    for person in &mut stage.tally.seen().people {
+        if let (None, Some(number)) = (person.rank, person.number) {
+            person.rank = Some(ranks.get(&number).copied().unwrap_or(number));
+        }
+    }
+}
+
 async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
     for show in &stage.shows {
         let seats = read_seats(stage, &show.id).await?;
@@ -249,6 +272,7 @@ async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
     if record.is_ok() {
         let leaves = read("draw/leaves").await?;
         let leaves = leaves.is_ok().then(|| hex::encode(&leaves.body));
+        rank_the_silent(stage, &record.json());
         stage.history.write(
             "draw_record",
             json!({"record": record.json(), "leaves": leaves}),

@@ -11,7 +11,7 @@ mod limits;
 mod line;
 mod lines;
 mod money;
-mod oracle;
+pub mod oracle;
 mod orders;
 mod report;
 mod seats;

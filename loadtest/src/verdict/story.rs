@@ -85,7 +85,7 @@ impl<'a> Story<'a> {
             story.tell(call);
         }
         for hold in story.holds.values_mut() {
-            hold.live();
+            hold.live(history);
         }
         story
     }
@@ -216,7 +216,7 @@ impl<'a> HoldStory<'a> {
     }
 
     /// Walks through its life.
-    fn live(&mut self) {
+    fn live(&mut self, history: &History) {
         let mut seats: Option<Vec<&'a str>> =
             Some(self.asked.seats.iter().map(|seat| &**seat).collect());
         let mut from_ms = self.call.done_ms;
@@ -236,7 +236,8 @@ impl<'a> HoldStory<'a> {
             }
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
-            } else if call.perhaps() {
+            } else if call.perhaps() || history.killed_within(self.call.done_ms, call.done_ms) {
+                // Refused after a kill, it may have been refused because the basket was forgotten.
                 seats = None;
             }
             from_ms = call.done_ms;

@@ -1,4 +1,5 @@
-//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses its bounds.
+//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses its bounds; one that is
+//! marked `undisturbed` is not asked of a run with `--kill`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +15,8 @@ pub struct Threshold {
     pub min: Option<f64>,
     /// At most.
     pub max: Option<f64>,
+    /// Whether it says something only of a run in which nothing is killed.
+    pub undisturbed: bool,
 }
 
 /// A threshold that did not hold.
@@ -68,10 +71,20 @@ impl Threshold {
             Some(toml::Value::Float(bound)) => Ok(Some(*bound)),
             Some(_) => Err(format!("thresholds.{figure}.{name} is not a number")),
         };
+        let undisturbed = match table.get("undisturbed") {
+            None => false,
+            Some(toml::Value::Boolean(undisturbed)) => *undisturbed,
+            Some(_) => {
+                return Err(format!(
+                    "thresholds.{figure}.undisturbed is neither true nor false"
+                ));
+            }
+        };
         Ok(Self {
             figure: figure.to_owned(),
             min: bound("min")?,
             max: bound("max")?,
+            undisturbed,
         })
     }
 
@@ -131,7 +144,8 @@ fn walk(prefix: &str, table: &toml::Table, leaf: &mut impl FnMut(&str, &toml::Va
             format!("{prefix}.{key}")
         };
         let is_bounds = |inner: &toml::Table| {
-            !inner.is_empty() && inner.keys().all(|key| key == "min" || key == "max")
+            let known = |key: &String| ["min", "max", "undisturbed"].contains(&key.as_str());
+            !inner.is_empty() && inner.keys().all(known)
         };
         match value {
             toml::Value::Table(inner) if !is_bounds(inner) && !inner.is_empty() => {
@@ -156,6 +170,7 @@ mod tests {
         assert!(faults[0].contains("hold.p98_ms"), "{faults:?}");
         assert!(read("baseline.entries_per_s = { min = 0.95 }").is_err());
         assert!(read("hold.p99_ms = { least = 3 }").is_err());
+        assert!(read("hold.p99_ms = { max = 3, undisturbed = 1 }").is_err());
     }
 
     #[test]

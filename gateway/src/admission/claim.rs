@@ -128,9 +128,11 @@ async fn may_enter(
     if row.facts.paused {
         return Err(not_called(room, place, now));
     }
-    if rank >= room.tick().released && row.document.method == Method::Open {
+    let tick = room.tick();
+    let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
+    if rank >= tick.released && row.document.method == Method::Open && has_room {
         // Where there is no line, nobody waits a second for the next tick.
-        release::tick(rooms, room, None, now)
+        release::tick(rooms, room, None, false, now)
             .await
             .map_err(|error| Problem::ledger(&error))?;
     }

@@ -152,19 +152,21 @@ impl Cohorts {
     /// When the rank was called, where that is still known.
     #[must_use]
     pub fn called_at(&self, rank: u64) -> Option<i64> {
+        let at = self.recent.partition_point(|cohort| cohort.to <= rank);
         self.recent
-            .iter()
-            .find(|cohort| cohort.holds(rank))
+            .get(at)
+            .filter(|cohort| cohort.holds(rank))
             .map(|cohort| cohort.at)
     }
 
     /// How a claim of that rank stands.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> Timing {
+        let at = self.recent.partition_point(|cohort| cohort.to <= rank);
         let reserved = self
             .recent
-            .iter()
-            .any(|cohort| cohort.holds(rank) && !cohort.away.contains(&rank));
+            .get(at)
+            .is_some_and(|cohort| cohort.holds(rank) && !cohort.away.contains(&rank));
         if first && reserved {
             Timing::InWindow
         } else {

@@ -120,7 +120,7 @@ impl Demand {
     pub fn people_wanted(&self) -> u64 {
         let left = self.supply - self.choosing * self.takes();
         // A float below zero, or not a number, becomes 0; one beyond the range its end.
-        (left / self.takes()).ceil().max(0.0) as u64
+        (left / self.takes() / self.show_up).ceil().max(0.0) as u64
     }
 
     /// How likely a seat is left for who has `ahead` people before it, 0 to 1.

@@ -69,8 +69,6 @@ pub struct Limits {
     pub wanted: u64,
     /// The most inside, as the valve and the promoter have it.
     pub inside_max: u64,
-    /// Whether booking keeps its target.
-    pub well: bool,
     /// The seats against the people; `None` where the room has no line or no seats.
     pub demand: Option<Demand>,
 }
@@ -81,6 +79,7 @@ pub struct Memory {
     valve: Option<Valve>,
     flow: Flow,
     left_inside: Option<u64>,
+    went_at: Option<i64>,
 }
 
 impl Memory {
@@ -138,7 +137,6 @@ impl Memory {
             room: room_of(asked.max_inside),
             wanted: room_of(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
             inside_max,
-            well,
             demand,
         }
     }
@@ -156,6 +154,13 @@ impl Memory {
         asked: &Asked,
         measured: &Measured,
     ) {
+        // What happened is divided by the time that passed, and not by that which the pace may count.
+        let passed = self.went_at.map_or(0, |at| measured.now - at);
+        let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));
+        if elapsed_ms == 0 {
+            return;
+        }
+        self.went_at = Some(measured.now);
         let left_inside = measured.done + measured.ended;
         let since = self
             .left_inside

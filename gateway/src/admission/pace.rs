@@ -141,7 +141,7 @@ fn budget(input: &Input, full_u: Option<u64>, slow_u: u64) -> Budget {
         input.owed_u.saturating_sub(earned(full_u)),
     );
     let slow_u = earned(slow_u).min(full_u);
-    let by_rate = full_u / VISITOR_U <= input.wanted.min(input.room);
+    let by_rate = full_u <= input.wanted.min(input.room).saturating_mul(VISITOR_U);
     let people = if by_rate {
         full_u / VISITOR_U
     } else {

@@ -16,8 +16,8 @@ use crate::upstream::Pulse;
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
 
-/// Carries out one tick of `room` at `now` (ms). With `pulse` it is the second's own tick, and the booking figures are
-/// replaced as well; without, one in between, because somebody came.
+/// Carries out one tick of `room` at `now` (ms): the `second`'s own, or one in between, because somebody came. With
+/// `pulse` the booking figures are replaced as well; before they were ever known, nobody in a line is called.
 ///
 /// # Errors
 /// Where the ledger did not take the move; the counter stands where it stood.
@@ -25,6 +25,7 @@ pub async fn tick(
     rooms: &Rooms,
     room: &Room,
     pulse: Option<Pulse>,
+    second: bool,
     now: i64,
 ) -> Result<(), Failure> {
     // Held to the end: whoever lets a late comer in holds it too, so that both see the same room inside.
@@ -32,14 +33,15 @@ pub async fn tick(
     let last = room.tick();
     let stored = room.row();
     let document = &stored.document;
-    let second = pulse.is_some();
+    let known = pulse.is_some() || last.known;
     let pulse = pulse.unwrap_or_else(|| last.pulse.clone());
     let asked = asked(document);
     let claim_ms = i64::try_from(document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX);
     room.cohorts().expire(now, claim_ms);
     let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
     let behind = counts.joined.saturating_sub(row.released);
-    let looks = now - last.looked_at >= LOOK_EVERY_MS || (second && behind <= LOOKED_AT_ALWAYS);
+    let looks =
+        now - last.looked_at >= LOOK_EVERY_MS || (second && counts.joined <= LOOKED_AT_ALWAYS);
     let line = Line {
         nobody: rooms.store().absent(room.id()).await,
         away: if looks {
@@ -68,7 +70,9 @@ pub async fn tick(
         room: limits.room,
         wanted: limits.wanted,
         owed_u,
-        selling: room.phase(now) == Phase::Selling && !stored.facts.paused,
+        selling: room.phase(now) == Phase::Selling
+            && !stored.facts.paused
+            && (known || !asked.line),
         released: row.released,
         end: counts.joined,
     };
@@ -112,6 +116,7 @@ pub async fn tick(
         away: line.away,
         counts,
         pulse,
+        known,
         rates: room.memory().rates(asked.per_s_u),
         inside_max: limits.inside_max,
         demand: limits.demand,

@@ -151,6 +151,7 @@ impl Sale {
                     p99_ms: (asked_now > 0 || p99_ms > 20).then_some(p99_ms),
                     calls: asked_now,
                     errors: 0,
+                    shedding: false,
                 },
             };
             let limits = memory.limits(&self.asked, &measured);

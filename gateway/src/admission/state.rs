@@ -5,8 +5,14 @@ use serde::Serialize;
 
 use super::estimate::{Wait, refresh_s};
 use super::pace::VISITOR_U;
-use crate::room::{Phase, Room, micros_per_s};
+use crate::room::{Phase, Room, Tick, micros_per_s};
 use crate::store::Place;
+
+/// Odds below which no wait is told.
+const ODDS_KNOWN: f64 = 0.1;
+/// The rarest that a page is asked to look, seconds, and the same while all seats are in baskets.
+const LOOK_MAX_S: u64 = 45;
+const NEAR_THE_END_S: u64 = 5;
 
 /// Where a visitor stands on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -66,7 +72,14 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         PlaceState::Waiting
     };
     let wait = match (state, ahead) {
-        (PlaceState::Waiting, Some(ahead)) if phase == Phase::Selling && !row.facts.paused => {
+        // Where hardly a seat will be left, nobody knows when some come back, or whether.
+        (PlaceState::Waiting, Some(ahead))
+            if phase == Phase::Selling
+                && !row.facts.paused
+                && tick
+                    .demand
+                    .is_none_or(|demand| demand.odds(ahead) >= ODDS_KNOWN) =>
+        {
             let owed = room.cohorts().owed_u() as f64 / VISITOR_U as f64;
             Wait::at_rates((ahead + 1) as f64 + owed, tick.rates)
         }
@@ -93,12 +106,24 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         odds,
         claim_before,
         refresh_s: match state {
-            PlaceState::Waiting => refresh_s(ahead, per_s_u),
+            PlaceState::Waiting => look_again_s(&tick, ahead, per_s_u),
             PlaceState::Called => 2,
             PlaceState::Admitted | PlaceState::Done => 10,
             PlaceState::Closed => 60,
         },
     }
+}
+
+/// Where no seat is free the line may go on or end at any moment, and whoever only looks now and then should soon know.
+/// Nobody looks so rarely that they would count as away.
+fn look_again_s(tick: &Tick, ahead: Option<u64>, per_s_u: u64) -> u64 {
+    let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
+    let most = if near_the_end {
+        NEAR_THE_END_S
+    } else {
+        LOOK_MAX_S
+    };
+    refresh_s(ahead, per_s_u).min(most)
 }
 
 /// When the call of a rank is expected to be answered, RFC 3339. A call whose window has passed is as good as one

@@ -1,5 +1,6 @@
-//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a third, when it is not
-//! (additive increase, multiplicative decrease: Chiu and Jain, 1989).
+//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a third, when it is not.
+//! The decrease is that of Chiu and Jain (1989); the increase is by a part of what is open, at the most by a fixed part of
+//! what the promoter allows.
 
 use super::limits::Asked;
 use super::pace::VISITOR_U;
@@ -19,10 +20,14 @@ const FLOOR_PART: u64 = 100;
 const SETTLE_MS: i64 = 3000;
 /// and longer where the cut is seen to help.
 const HELPS_MS: i64 = 10_000;
+/// Fewer calls than these say little of how slow booking is.
+const CALLS_MIN: u64 = 20;
 /// What people feel is more than the door measures, so booking counts as ill before it reaches its target,
 const ILL_PERCENT: u64 = 80;
 /// and as it may stay from here on.
 const TIGHT_PERCENT: u64 = 50;
+/// A cut is remembered for so long at the most, milliseconds.
+const FORGOTTEN_AFTER_MS: i64 = 60_000;
 /// One failed call in so many is the most that counts as well.
 const ERRORS_PART: u64 = 100;
 
@@ -35,6 +40,8 @@ pub struct Reading {
     pub calls: u64,
     /// Calls answered with a server error.
     pub errors: u64,
+    /// Whether new holds are refused because the process is overloaded.
+    pub shedding: bool,
 }
 
 /// What a reading says.
@@ -53,9 +60,10 @@ impl Reading {
     #[must_use]
     pub fn state(&self, target_ms: u64) -> State {
         let p99_ms = self.p99_ms.unwrap_or(0);
-        if p99_ms > target_ms * ILL_PERCENT / 100
-            || self.errors.saturating_mul(ERRORS_PART) > self.calls
-        {
+        // One slow or failed call among few is no illness; it only keeps the valve from opening further.
+        let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
+        let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
+        if self.shedding || slow || failing {
             State::Ill
         } else if p99_ms > target_ms * TIGHT_PERCENT / 100 {
             State::Tight
@@ -134,8 +142,8 @@ impl Valve {
             }
             State::Tight => Self {
                 most,
+                cut: self.cut.filter(|cut| now - cut.at < FORGOTTEN_AFTER_MS),
                 well_since: None,
-                ..self
             },
             State::Ill => self.cut(reading.p99_ms.unwrap_or(0), inside, max_inside, now),
         }
@@ -208,6 +216,7 @@ mod tests {
             p99_ms: Some(p99_ms),
             calls: 100,
             errors: 0,
+            shedding: false,
         }
     }
 
@@ -253,12 +262,14 @@ mod tests {
             (Some(150), 100, 1, State::Well),
             (Some(240), 100, 1, State::Tight),
             (Some(241), 100, 0, State::Ill),
+            (Some(2410), 19, 1, State::Tight),
             (Some(10), 100, 2, State::Ill),
         ] {
             let reading = Reading {
                 p99_ms,
                 calls,
                 errors,
+                shedding: false,
             };
             assert_eq!(reading.state(300), expected, "{reading:?}");
         }

@@ -89,7 +89,7 @@ async fn one_beat(
         } else {
             None
         };
-        release::tick(rooms, room, pulse, now).await?;
+        release::tick(rooms, room, pulse, due, now).await?;
         if due {
             // The next one is due a second after this one was, not after it came: a late tick loses no time.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);

@@ -65,6 +65,8 @@ pub struct Tick {
     pub counts: Counts,
     /// Booking's figures.
     pub pulse: Pulse,
+    /// Whether booking has ever given any.
+    pub known: bool,
     /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
     pub rates: (f64, f64),
     /// The most inside, as booking's health and the promoter have it.

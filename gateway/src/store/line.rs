@@ -272,7 +272,9 @@ impl Line {
         for holder in holders {
             let left = self.left_with_pass.remove(holder).unwrap_or_default();
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
-                if let Some(slot) = self.slots.get_mut(index(number))
+                // A place without a pass bought nothing: its holder had another one before.
+                if self.passes.contains_key(&number)
+                    && let Some(slot) = self.slots.get_mut(index(number))
                     && !slot.done
                 {
                     slot.done = true;

@@ -1,11 +1,9 @@
 //! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
 //! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
 
-use std::time::Instant;
-
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use booking::door::keys::bearer;
@@ -48,13 +46,16 @@ async fn guard(State(door): State<Door>, mut request: Request, next: Next) -> Re
     {
         return problem.into_response();
     }
-    let changes = !request.method().is_safe();
-    let asked = Instant::now();
+    let call = is_a_purchase(&request).then(|| door.rooms.health().call());
     let answer = next.run(request).await;
-    // Reads are answered from memory and would hide what booking needs for a hold or an order.
-    if changes {
-        let failed = answer.status().is_server_error();
-        door.rooms.health().record(asked.elapsed(), failed);
+    if let Some(call) = call {
+        // Whoever was turned away for what they sent took none of booking's time.
+        let status = answer.status();
+        if status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT {
+            call.answered(status.is_server_error());
+        } else {
+            call.refused();
+        }
     }
     answer
 }
@@ -154,6 +155,13 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
         Phase::SoldOut => BACK_UNKNOWN_S,
         Phase::Closed => BACK_MAX_S,
     }
+}
+
+/// Holds and what becomes of them: what booking's health is measured by. Reads are answered from memory and would hide
+/// it; webhooks, plans and documents come from others and take their own time.
+fn is_a_purchase(request: &Request) -> bool {
+    let path = request.uri().path();
+    !request.method().is_safe() && (takes_seats(request) || path.starts_with("/v1/holds/"))
 }
 
 fn takes_seats(request: &Request) -> bool {

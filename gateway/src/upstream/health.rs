@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::admission::valve::Reading;
-use crate::load::Load;
+use crate::load::{Level, Load};
 
 /// Seconds that are kept.
 const SECONDS: usize = 10;
@@ -12,6 +12,8 @@ const SECONDS: usize = 10;
 const LOOK_BACK: usize = 3;
 /// and further only until it has so many calls: one slow call in a quiet hour is no illness.
 const CALLS_MIN: u64 = 50;
+/// A call that is given up after so long was given up because it took so long.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
 /// Each bucket ends a tenth above the one before, from a millisecond to about a minute.
 const BUCKETS: usize = 116;
 const BUCKET_STEP: f64 = 1.1;
@@ -74,6 +76,7 @@ impl Window {
             p99_ms: p99_ms(&buckets, calls),
             calls,
             errors,
+            shedding: false,
         }
     }
 }
@@ -96,6 +99,49 @@ fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
         let at = i32::try_from(at).unwrap_or(i32::MAX);
         BUCKET_STEP.powi(at).round() as u64
     })
+}
+
+/// A call on its way. One that is given up before its answer counts as failed: nobody waits so long for booking that
+/// is well.
+pub struct Call {
+    health: Health,
+    asked: Instant,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Abandoned,
+    Answered { failed: bool },
+    Refused,
+}
+
+impl Call {
+    /// It was answered, and failed where the fault was the server's.
+    pub fn answered(mut self, failed: bool) {
+        self.outcome = Outcome::Answered { failed };
+    }
+
+    /// It was turned away for what was sent, which says nothing of booking.
+    pub fn refused(mut self) {
+        self.outcome = Outcome::Refused;
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let failed = match self.outcome {
+            Outcome::Refused => return,
+            Outcome::Answered { failed } => failed,
+            // A visitor who hangs up at once says nothing of booking either.
+            Outcome::Abandoned if self.asked.elapsed() < GIVEN_UP_AFTER => return,
+            Outcome::Abandoned => true,
+        };
+        let at = self.health.second();
+        self.health
+            .window()
+            .record(at, self.asked.elapsed(), failed);
+    }
 }
 
 /// A cheap handle on this node's measurements of booking.
@@ -126,10 +172,14 @@ impl Health {
         }
     }
 
-    /// A call was answered after that time, and failed where the fault was the server's.
-    pub fn record(&self, took: Duration, failed: bool) {
-        let at = self.second();
-        self.window().record(at, took, failed);
+    /// A call to booking begins.
+    #[must_use]
+    pub fn call(&self) -> Call {
+        Call {
+            health: self.clone(),
+            asked: Instant::now(),
+            outcome: Outcome::Abandoned,
+        }
     }
 
     /// The last seconds. A call waits before anybody looks at it, too: where that is longer than the answers take, it is
@@ -139,7 +189,12 @@ impl Health {
         let now = self.second();
         let mut reading = self.window().read(now);
         let lag_ms = self.inner.load.lag_p99_ms();
-        reading.p99_ms = reading.p99_ms.map(|p99_ms| p99_ms.max(lag_ms));
+        reading.p99_ms = match reading.p99_ms {
+            Some(p99_ms) => Some(p99_ms.max(lag_ms)),
+            // Without calls a late process is late all the same.
+            None => (lag_ms > 0).then_some(lag_ms),
+        };
+        reading.shedding = self.inner.load.level() >= Level::Holds;
         reading
     }
 

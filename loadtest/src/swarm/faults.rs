@@ -34,11 +34,13 @@ async fn kill(stage: &Stage, rig: &Rig, at_s: f64) -> Result<(), Over> {
     let at_ms = stage.clock.now_ms();
     let revived = rig.kill_and_restart().await;
     let ready_ms = stage.clock.now_ms();
-    stage.tally.seen().disturbances.push(Disturbance {
-        from_ms: at_ms,
-        until_ms: ready_ms,
-        slow: false,
-    });
+    if revived.is_ok() {
+        stage.tally.seen().disturbances.push(Disturbance {
+            from_ms: at_ms,
+            until_ms: ready_ms,
+            slow: false,
+        });
+    }
     let ready = revived.is_ok().then(|| round(ready_ms));
     stage.history.write(
         "fault",

@@ -82,6 +82,14 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     if let Some(rig) = &ground.rig {
         rig.wake();
     }
+    let inflicted = stage.tally.seen().disturbances.clone();
+    let killed = inflicted.iter().filter(|one| !one.slow).count();
+    let asked = ground.kills.len();
+    if killed != asked {
+        bail!(
+            "{killed} of {asked} kills were inflicted and survived: the crowd was done before, or the gateway did not come back"
+        );
+    }
     let settled = settle(&stage).await;
     shown.abort();
     progress::end_line();

@@ -25,7 +25,7 @@ pub fn figures(
         return;
     };
     let windows = by_window(booking, slow.from_ms, slow.until_ms, WINDOW_S, 0.99);
-    let is_over = |p99: &Option<f64>| p99.is_some_and(|p99| p99 > target_ms);
+    let is_over = |p99: &Option<f64>| p99.is_none_or(|p99| p99 > target_ms);
     let last_over = windows.iter().rposition(is_over).map_or(0, |at| at + 1);
     into.insert("recovery_s".into(), float(last_over as u64) * WINDOW_S);
 

@@ -23,7 +23,7 @@ const HELPS_MS: i64 = 10_000;
 /// Fewer calls than these say little of how slow booking is.
 const CALLS_MIN: u64 = 20;
 /// What people feel is more than the door measures, so booking counts as ill before it reaches its target,
-const ILL_PERCENT: u64 = 80;
+const ILL_PERCENT: u64 = 70;
 /// and as it may stay from here on.
 const TIGHT_PERCENT: u64 = 50;
 /// A cut is remembered for so long at the most, milliseconds.
@@ -260,8 +260,8 @@ mod tests {
         for (p99_ms, calls, errors, expected) in [
             (None, 0, 0, State::Well),
             (Some(150), 100, 1, State::Well),
-            (Some(240), 100, 1, State::Tight),
-            (Some(241), 100, 0, State::Ill),
+            (Some(210), 100, 1, State::Tight),
+            (Some(211), 100, 0, State::Ill),
             (Some(2410), 19, 1, State::Tight),
             (Some(10), 100, 2, State::Ill),
         ] {

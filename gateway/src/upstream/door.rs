@@ -157,11 +157,13 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
     }
 }
 
-/// Holds and what becomes of them: what booking's health is measured by. Reads are answered from memory and would hide
+/// Holds, orders and the sandbox's payments: what booking's health is measured by. Reads are answered from memory and would hide
 /// it; webhooks, plans and documents come from others and take their own time.
 fn is_a_purchase(request: &Request) -> bool {
     let path = request.uri().path();
-    !request.method().is_safe() && (takes_seats(request) || path.starts_with("/v1/holds/"))
+    let of_purchases = ["/v1/holds/", "/v1/orders/", "/v1/sandbox/payments/"];
+    let is_one = takes_seats(request) || of_purchases.iter().any(|of| path.starts_with(of));
+    !request.method().is_safe() && is_one
 }
 
 fn takes_seats(request: &Request) -> bool {

@@ -13,7 +13,7 @@ use super::message::{Message, Request, encode};
 use super::personal::{Ear, Word};
 use super::seats::{Seats, Watch};
 use super::socket::{End, Push};
-use super::wire::{Event, Wire};
+use super::wire::{Moved, Wire};
 use crate::admission::state::{PlaceState, claim_before, describe};
 use crate::room::{Phase, Room, RoomView, Rooms, Tick, micros_per_s};
 use crate::store::{Place, Standing};
@@ -85,7 +85,7 @@ impl Conn {
             // Whatever waits while this is false waits in one place for all: nothing is kept for this client.
             let open = self.wire.is_open();
             tokio::select! {
-                event = self.wire.next() => self.happened(event?, open).await?,
+                moved = self.wire.next() => self.happened(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
                     Heard::Line(line) => self.beat(line).await?,
                     Heard::News(news) => self.pass_on(news).await?,
@@ -113,8 +113,8 @@ impl Conn {
         self.room.id() == room && self.place.number == number
     }
 
-    async fn happened(&mut self, event: Event, was_open: bool) -> Result<(), End> {
-        if let Event::Heard(heard) = event {
+    async fn happened(&mut self, moved: Moved, was_open: bool) -> Result<(), End> {
+        if let Moved::Heard(heard) = moved {
             self.hear(heard).await?;
         }
         if self.wire.is_open() && !was_open {

@@ -23,7 +23,7 @@ pub struct Wire {
 }
 
 /// What happens on a wire.
-pub enum Event {
+pub enum Moved {
     /// What was stuck has gone out.
     Flushed,
     /// The client answered a ping.
@@ -109,16 +109,16 @@ impl Wire {
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn next(&mut self) -> Result<Event, Gone> {
+    pub async fn next(&mut self) -> Result<Moved, Gone> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Gone>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Moved, Gone>> {
         if self.stuck {
             match Pin::new(&mut self.socket).poll_flush(cx) {
                 Poll::Ready(Ok(())) => {
                     self.stuck = false;
-                    return Poll::Ready(Ok(Event::Flushed));
+                    return Poll::Ready(Ok(Moved::Flushed));
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(Gone)),
                 Poll::Pending => {}
@@ -129,9 +129,9 @@ impl Wire {
             && let Ok(number) = answer.as_ref().try_into()
             && self.drain.answered(u32::from_be_bytes(number))
         {
-            return Poll::Ready(Ok(Event::Answered));
+            return Poll::Ready(Ok(Moved::Answered));
         }
-        Poll::Ready(Ok(Event::Heard(heard)))
+        Poll::Ready(Ok(Moved::Heard(heard)))
     }
 
     /// Says good-bye, where the client still listens.

@@ -1,1 +1,162 @@
 #![doc = include_str!("../README.md")]
+
+mod address;
+mod call;
+mod error;
+mod health;
+mod lane;
+mod reply;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+pub use call::{Arg, Call, Command, Script};
+pub use error::Error;
+pub use health::{CLOCK_OFF_MS_MAX, Finding};
+pub use reply::Reply;
+
+use address::Address;
+use lane::Lane;
+use redis::{Cmd, Value};
+
+/// How the connection is kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// An answer that takes longer is given up; what was asked may still be done. 500 ms by default.
+    pub response: Duration,
+    /// A connection that takes longer is given up, the question to the Sentinels included. 1 s by default.
+    pub connect: Duration,
+    /// Connections that share the calls; a cluster has one to each node instead. 2 by default.
+    pub connections: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            response: Duration::from_millis(500),
+            connect: Duration::from_secs(1),
+            connections: 2,
+        }
+    }
+}
+
+/// A cheap handle on Redis. It connects when it is first used, and again whenever the connection broke.
+#[derive(Clone)]
+pub struct Redis {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    address: Address,
+    options: Options,
+    lanes: Vec<Lane>,
+    next: AtomicUsize,
+}
+
+impl Redis {
+    /// A handle on the servers at a URL, with the default options.
+    ///
+    /// # Errors
+    /// `Wrong` where the URL is not one; the servers are not asked yet.
+    pub fn connect(url: &str) -> Result<Self, Error> {
+        Self::connect_with(url, Options::default())
+    }
+
+    /// A handle on the servers at a URL.
+    ///
+    /// # Errors
+    /// `Wrong` where the URL is not one; the servers are not asked yet.
+    pub fn connect_with(url: &str, options: Options) -> Result<Self, Error> {
+        let address = Address::parse(url)?;
+        let lanes = match address {
+            Address::Cluster(_) => 1,
+            Address::Single(_) | Address::Sentinel { .. } => options.connections.max(1),
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                address,
+                options,
+                lanes: (0..lanes).map(|_| Lane::default()).collect(),
+                next: AtomicUsize::new(0),
+            }),
+        })
+    }
+
+    /// Runs a script by its hash, and by its source on a server that has not seen it. A connection that turns out
+    /// to be broken is made anew and the script sent once more, so it must be idempotent.
+    ///
+    /// # Errors
+    /// `Unreachable` where no answer came: it may have run. `Refused` with the code of an error reply.
+    pub async fn run(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        match self.twice(&call.by_hash()).await {
+            Err(Error::Refused(code, _)) if code == "NOSCRIPT" => {
+                self.twice(&call.by_source()).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Asks a plain command.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub async fn ask(&self, command: &Command) -> Result<Reply, Error> {
+        self.twice(&command.build()).await
+    }
+
+    /// Asks all primaries; a single server is one.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub async fn ask_all(&self, command: &Command) -> Result<Vec<Reply>, Error> {
+        let lane = self.lane();
+        let (generation, mut link) = lane.link(&self.inner.address, &self.inner.options).await?;
+        let answers = link
+            .send_to_all(command.build())
+            .await
+            .map_err(Error::from)
+            .inspect_err(|error| note(lane, generation, error))?;
+        answers.into_iter().map(Reply::of).collect()
+    }
+
+    /// Sends once more what failed at once: then the connection was broken, not the server slow.
+    async fn twice(&self, command: &Cmd) -> Result<Reply, Error> {
+        let started = Instant::now();
+        match self.once(command).await {
+            Err(Error::Unreachable(_)) if started.elapsed() < self.inner.options.response / 2 => {
+                self.once(command).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn once(&self, command: &Cmd) -> Result<Reply, Error> {
+        let lane = self.lane();
+        let (generation, mut link) = lane.link(&self.inner.address, &self.inner.options).await?;
+        let answer: Result<Value, Error> = link.send(command).await.map_err(Error::from);
+        match answer.and_then(Reply::of) {
+            Ok(reply) => {
+                lane.worked();
+                Ok(reply)
+            }
+            Err(error) => {
+                note(lane, generation, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn lane(&self) -> &Lane {
+        let lanes = &self.inner.lanes;
+        &lanes[self.inner.next.fetch_add(1, Ordering::Relaxed) % lanes.len()]
+    }
+}
+
+fn note(lane: &Lane, generation: u64, error: &Error) {
+    if matches!(error, Error::Unreachable(_)) {
+        lane.broke(generation);
+    } else {
+        lane.worked();
+    }
+}

@@ -1,0 +1,126 @@
+//! Where Redis is: one URL for each of the three forms.
+
+use redis::{ConnectionInfo, IntoConnectionInfo};
+
+use crate::Error;
+
+/// A parsed address; it never prints its password.
+#[derive(Clone)]
+pub(crate) enum Address {
+    /// One server.
+    Single(Box<ConnectionInfo>),
+    /// A primary that Sentinels name; user and password are the servers', the Sentinels are asked without.
+    Sentinel {
+        sentinels: Vec<ConnectionInfo>,
+        primary: String,
+    },
+    /// A cluster, by some of its nodes.
+    Cluster(Vec<ConnectionInfo>),
+}
+
+impl Address {
+    /// Reads `redis://`, `rediss://`, `redis+sentinel://` and `redis+cluster://`.
+    pub(crate) fn parse(url: &str) -> Result<Self, Error> {
+        if let Some(rest) = url.strip_prefix("redis+sentinel://") {
+            let (hosts, primary) = rest
+                .rsplit_once('/')
+                .filter(|(_, primary)| !primary.is_empty())
+                .ok_or_else(|| wrong("it must end in the name of the primary, as in /mymaster"))?;
+            Ok(Self::Sentinel {
+                sentinels: nodes(hosts)?,
+                primary: primary.to_owned(),
+            })
+        } else if let Some(rest) = url.strip_prefix("redis+cluster://") {
+            Ok(Self::Cluster(nodes(rest.trim_end_matches('/'))?))
+        } else if url.starts_with("redis://") || url.starts_with("rediss://") {
+            Ok(Self::Single(Box::new(node(url)?)))
+        } else {
+            Err(wrong(
+                "it must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://",
+            ))
+        }
+    }
+}
+
+/// `[user:pass@]h1:p1,h2:p2`: each host with the same credentials.
+fn nodes(text: &str) -> Result<Vec<ConnectionInfo>, Error> {
+    let (credentials, hosts) = match text.rsplit_once('@') {
+        Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
+        None => (String::new(), text),
+    };
+    hosts
+        .split(',')
+        .map(|host| {
+            if host.is_empty() {
+                Err(wrong("a host is missing between the commas"))
+            } else {
+                node(&format!("redis://{credentials}{host}"))
+            }
+        })
+        .collect()
+}
+
+fn node(url: &str) -> Result<ConnectionInfo, Error> {
+    // What the package says of a bad URL may repeat it with its password, so only the place is told.
+    url.into_connection_info()
+        .map_err(|_| wrong("a host, port, user, password or database number cannot be read"))
+}
+
+fn wrong(why: &str) -> Error {
+    Error::Wrong(format!("the address of Redis is not one: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, accepted: bool) {
+        assert_eq!(Address::parse(url).is_ok(), accepted, "{url}");
+    }
+
+    #[test]
+    fn the_forms_are_read_and_rubbish_is_not() {
+        for url in [
+            "redis://127.0.0.1:6379",
+            "redis://user:p%40ss@localhost:6379/3",
+            "rediss://cache.example:6380",
+            "redis+sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster",
+            "redis+sentinel://user:pass@10.0.0.1:26379/mymaster",
+            "redis+cluster://user:pass@10.0.0.1:7000,[::1]:7001",
+        ] {
+            check(url, true);
+        }
+        for url in [
+            "",
+            "127.0.0.1:6379",
+            "http://127.0.0.1",
+            "redis://host:port",
+            "redis+sentinel://10.0.0.1:26379",
+            "redis+sentinel://10.0.0.1:26379/",
+            "redis+cluster://10.0.0.1:7000,,10.0.0.2:7000",
+        ] {
+            check(url, false);
+        }
+    }
+
+    #[test]
+    fn credentials_are_decoded_and_go_to_every_node() {
+        let Ok(Address::Cluster(nodes)) = Address::parse("redis+cluster://ana:p%40ss@a:1,b:2")
+        else {
+            panic!("a cluster");
+        };
+        for node in &nodes {
+            assert_eq!(node.redis_settings().username(), Some("ana"));
+            assert_eq!(node.redis_settings().password(), Some("p@ss"));
+        }
+        assert_eq!(nodes.len(), 2);
+    }
+
+    #[test]
+    fn a_bad_address_does_not_tell_its_password() {
+        let Err(error) = Address::parse("redis://ana:geheim@host:port") else {
+            panic!("no port");
+        };
+        assert!(!error.to_string().contains("geheim"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong between a store and Redis, in the three ways that a store must treat differently.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// Why a call to Redis gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No answer came: the server is away, switching over, or slow. What was asked **may have been done**.
+    #[error("Redis did not answer: {0}")]
+    Unreachable(String),
+    /// The server or a script said no, and nothing was changed by the call. The code is the reply's first word.
+    #[error("Redis refused: {0} {1}")]
+    Refused(String, String),
+    /// The answer or the address is not what it must be: a fault of this program or of its configuration.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Error {
+    /// The code of a refusal.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(code, _) => Some(code),
+            Self::Unreachable(_) | Self::Wrong(_) => None,
+        }
+    }
+}
+
+impl From<RedisError> for Error {
+    fn from(error: RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Server(kind) if is_away(kind) => Self::Unreachable(error.to_string()),
+            ErrorKind::Server(_) | ErrorKind::Extension => refused(
+                error.code().unwrap_or("ERR"),
+                error.detail().unwrap_or_default(),
+            ),
+            ErrorKind::AuthenticationFailed => refused("WRONGPASS", &error.to_string()),
+            ErrorKind::UnexpectedReturnType | ErrorKind::Client => Self::Wrong(error.to_string()),
+            ErrorKind::InvalidClientConfig | ErrorKind::EmptySentinelList => {
+                Self::Wrong(error.to_string())
+            }
+            _ => Self::Unreachable(error.to_string()),
+        }
+    }
+}
+
+fn refused(code: &str, detail: &str) -> Error {
+    Error::Refused(code.to_owned(), detail.to_owned())
+}
+
+/// Answers of a server that is not, or no longer, the one to ask. They change nothing, but the next one may.
+fn is_away(kind: ServerErrorKind) -> bool {
+    matches!(
+        kind,
+        ServerErrorKind::BusyLoading
+            | ServerErrorKind::Moved
+            | ServerErrorKind::Ask
+            | ServerErrorKind::TryAgain
+            | ServerErrorKind::ClusterDown
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ReadOnly
+    )
+}

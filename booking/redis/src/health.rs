@@ -1,0 +1,116 @@
+//! What must be true of the servers, whatever they hold: nothing is evicted, the version knows what the scripts
+//! use, the clock is right.
+
+use std::fmt;
+
+use crate::{Command, Error, Redis};
+
+/// The oldest version whose commands the scripts use.
+const OLDEST: (u32, u32) = (6, 2);
+/// A clock further off than this would free seats early, or late.
+pub const CLOCK_OFF_MS_MAX: i64 = 5_000;
+
+/// Something about a server that an operator should mend. It prints as a sentence for `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// Full memory would make it forget locks.
+    Evicts(String),
+    /// It is too old.
+    Old(String),
+    /// Its clock is off by so many milliseconds; positive when it is ahead.
+    Clock(i64),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evicts(policy) => write!(
+                formatter,
+                "Redis has maxmemory-policy {policy}: when its memory is full it would forget locks. Set noeviction."
+            ),
+            Self::Old(version) => write!(
+                formatter,
+                "Redis {version} is older than {}.{}, which the scripts need. Upgrade it.",
+                OLDEST.0, OLDEST.1
+            ),
+            Self::Clock(off_ms) => write!(
+                formatter,
+                "The clock of Redis is {} ms {} the ledger's. Set the clock of that machine.",
+                off_ms.abs(),
+                if *off_ms > 0 { "ahead of" } else { "behind" }
+            ),
+        }
+    }
+}
+
+impl Redis {
+    /// Looks at every primary; `now_ms` is the ledger's time. An empty list is good news.
+    ///
+    /// # Errors
+    /// Where a server does not answer, or `INFO` and `TIME` are not allowed.
+    pub async fn check(&self, now_ms: i64) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
+        for info in self.ask_all(&Command::new("INFO").arg("server")).await? {
+            let version = field(info.text()?, "redis_version").unwrap_or_default();
+            if is_old(version) {
+                findings.push(Finding::Old(version.to_owned()));
+            }
+        }
+        // CONFIG is not for an account that may do only what it must; INFO tells the policy as well.
+        for info in self.ask_all(&Command::new("INFO").arg("memory")).await? {
+            let policy = field(info.text()?, "maxmemory_policy").unwrap_or("unknown");
+            if policy != "noeviction" {
+                findings.push(Finding::Evicts(policy.to_owned()));
+            }
+        }
+        for time in self.ask_all(&Command::new("TIME")).await? {
+            let off_ms = time_ms(&time)? - now_ms;
+            if off_ms.abs() > CLOCK_OFF_MS_MAX {
+                findings.push(Finding::Clock(off_ms));
+            }
+        }
+        findings.dedup();
+        Ok(findings)
+    }
+}
+
+fn time_ms(time: &crate::Reply) -> Result<i64, Error> {
+    Ok(time.at(0)?.int()? * 1_000 + time.at(1)?.int()? / 1_000)
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::trim)
+}
+
+fn is_old(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < OLDEST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for (version, old) in [
+            ("6.0.16", true),
+            ("6.2.0", false),
+            ("7.0.15", false),
+            ("10.1", false),
+            ("", true),
+        ] {
+            assert_eq!(is_old(version), old, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let info = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
+        assert_eq!(field(info, "maxmemory_policy"), Some("noeviction"));
+        assert_eq!(field(info, "maxmemory"), Some("0"));
+        assert_eq!(field(info, "policy"), None);
+    }
+}

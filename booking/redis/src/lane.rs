@@ -1,0 +1,188 @@
+//! One multiplexed connection that many callers share, made anew after it broke. Who finds it broken says which one
+//! broke, so that a hundred callers of one broken connection make one new one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
+use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
+use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
+
+use crate::address::Address;
+use crate::{Error, Options};
+
+/// After a failed attempt nobody tries again for so long.
+const PAUSE: Duration = Duration::from_millis(50);
+/// A cluster's connection mends itself; after failing for so long it is made anew all the same.
+const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
+/// Calls that may wait for the socket; the package's 50 stall a crowd.
+const PIPELINE: usize = 4_096;
+
+/// A live connection.
+#[derive(Clone)]
+pub(crate) enum Link {
+    Server(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Link {
+    pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
+        match self {
+            Self::Server(link) => link.req_packed_command(command).await,
+            Self::Cluster(link) => link.req_packed_command(command).await,
+        }
+    }
+
+    /// The answers of all primaries.
+    pub(crate) async fn send_to_all(&mut self, command: Cmd) -> RedisResult<Vec<Value>> {
+        match self {
+            Self::Server(link) => Ok(vec![link.req_packed_command(&command).await?]),
+            Self::Cluster(link) => {
+                let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                Ok(match link.route_command(command, all).await? {
+                    Value::Map(pairs) => pairs.into_iter().map(|(_, value)| value).collect(),
+                    // Older protocols answer with pairs of address and answer.
+                    Value::Array(pairs) => pairs
+                        .into_iter()
+                        .filter_map(|pair| match pair {
+                            Value::Array(mut pair) => pair.pop(),
+                            _ => None,
+                        })
+                        .collect(),
+                    other => vec![other],
+                })
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    generation: u64,
+    link: Option<Link>,
+    failing_since: Option<Instant>,
+}
+
+/// A place for one connection.
+#[derive(Default)]
+pub(crate) struct Lane {
+    state: Mutex<State>,
+    /// When the last attempt failed; held while one is made.
+    attempt: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl Lane {
+    /// The connection and its generation, made first where there is none.
+    pub(crate) async fn link(
+        &self,
+        address: &Address,
+        options: &Options,
+    ) -> Result<(u64, Link), Error> {
+        if let Some(present) = self.present() {
+            return Ok(present);
+        }
+        let mut failed_at = self.attempt.lock().await;
+        if let Some(present) = self.present() {
+            return Ok(present);
+        }
+        if failed_at.is_some_and(|at| at.elapsed() < PAUSE) {
+            return Err(Error::Unreachable(
+                "it could not be reached just now".into(),
+            ));
+        }
+        match tokio::time::timeout(options.connect, open(address, options)).await {
+            Ok(Ok(link)) => {
+                *failed_at = None;
+                let mut state = self.state();
+                state.generation += 1;
+                state.link = Some(link.clone());
+                state.failing_since = None;
+                Ok((state.generation, link))
+            }
+            Ok(Err(error)) => {
+                *failed_at = Some(Instant::now());
+                Err(error.into())
+            }
+            Err(_) => {
+                *failed_at = Some(Instant::now());
+                Err(Error::Unreachable("connecting took too long".into()))
+            }
+        }
+    }
+
+    /// Says that a connection gave an answer.
+    pub(crate) fn worked(&self) {
+        let mut state = self.state();
+        if state.failing_since.is_some() {
+            state.failing_since = None;
+        }
+    }
+
+    /// Says that a connection gave none: the next call makes another, unless somebody did already.
+    pub(crate) fn broke(&self, generation: u64) {
+        let mut state = self.state();
+        if state.generation != generation {
+            return;
+        }
+        let since = *state.failing_since.get_or_insert_with(Instant::now);
+        let mends_itself = matches!(state.link, Some(Link::Cluster(_)));
+        if !mends_itself || since.elapsed() > CLUSTER_PATIENCE {
+            state.link = None;
+        }
+    }
+
+    fn present(&self) -> Option<(u64, Link)> {
+        let state = self.state();
+        state.link.clone().map(|link| (state.generation, link))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Three plain fields, each whole whatever panicked beside them.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn open(address: &Address, options: &Options) -> RedisResult<Link> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(options.connect))
+        .set_response_timeout(Some(options.response))
+        .set_pipeline_buffer_size(PIPELINE);
+    match address {
+        Address::Single(server) => {
+            let client = Client::open((**server).clone())?;
+            let link = client.get_multiplexed_async_connection_with_config(&config);
+            Ok(Link::Server(link.await?))
+        }
+        Address::Sentinel { sentinels, primary } => {
+            let addresses = sentinels.iter().map(|node| node.addr().clone());
+            let mut builder =
+                SentinelClientBuilder::new(addresses, primary, SentinelServerType::Master)?;
+            if let Some(settings) = sentinels.first().map(|node| node.redis_settings()) {
+                if let Some(user) = settings.username() {
+                    builder = builder.set_client_to_redis_username(user);
+                }
+                if let Some(password) = settings.password() {
+                    builder = builder.set_client_to_redis_password(password);
+                }
+            }
+            // Asked anew each time, so that a switch-over is found; its role is verified by the package.
+            let mut client = builder.build()?;
+            let link = client.get_async_connection_with_config(&config);
+            Ok(Link::Server(link.await?))
+        }
+        Address::Cluster(nodes) => {
+            let client = ClusterClient::builder(nodes.clone())
+                .connection_timeout(options.connect)
+                .response_timeout(options.response)
+                .overall_response_timeout(Some(options.response * 2))
+                .retries(3)
+                .min_retry_wait(10)
+                .max_retry_wait(100)
+                .build()?;
+            Ok(Link::Cluster(client.get_async_connection().await?))
+        }
+    }
+}

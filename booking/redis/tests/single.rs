@@ -1,0 +1,199 @@
+//! The handle against a real server: scripts, refusals, a server that goes away and comes back, an account that
+//! may do only what the README says.
+
+mod server;
+
+use fairgate_redis::{Command, Error, Finding, Options, Redis, Reply, Script};
+use server::Server;
+
+async fn number(redis: &Redis, script: &Script) -> Result<i64, Error> {
+    redis
+        .run(&script.call().key("{room:a}:n").arg(1_i64))
+        .await?
+        .int()
+}
+
+fn counting() -> Script {
+    Script::new(
+        "count",
+        &[
+            "local key = KEYS[1]",
+            "return redis.call('HINCRBY', key, 'n', ARGV[1])",
+        ],
+    )
+}
+
+#[tokio::test]
+async fn a_script_runs_on_a_server_that_has_never_seen_it() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let script = counting();
+    assert_eq!(number(&redis, &script).await, Ok(1));
+    redis
+        .ask(&Command::new("SCRIPT").arg("FLUSH"))
+        .await
+        .expect("allowed");
+    assert_eq!(number(&redis, &script).await, Ok(2), "once, not twice");
+}
+
+#[tokio::test]
+async fn a_scripts_refusal_is_told_with_its_code() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let script = Script::new("refuse", &["return redis.error_reply('GONE it lapsed')"]);
+    let refused = redis.run(&script.call().key("{room:a}:n")).await;
+    assert_eq!(
+        refused,
+        Err(Error::Refused("GONE".into(), "it lapsed".into()))
+    );
+}
+
+#[tokio::test]
+async fn answers_are_read_as_what_they_are() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let script = Script::new("echo", &["return {ARGV[1], tonumber(ARGV[2]), false}"]);
+    let call = script.call().key("{a}").arg(&b"\x00\xff"[..]).arg(u64::MAX);
+    let reply = redis.run(&call).await.expect("it runs");
+    assert_eq!(reply.at(0).expect("first").bytes(), Ok(&b"\x00\xff"[..]));
+    assert!(reply.at(2).expect("third").is_nil());
+    assert!(matches!(
+        reply.at(0).expect("first").int(),
+        Err(Error::Wrong(_))
+    ));
+    assert!(matches!(reply.at(3), Err(Error::Wrong(_))));
+}
+
+#[tokio::test]
+async fn the_handle_finds_a_server_that_came_back() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let script = counting();
+    assert_eq!(number(&redis, &script).await, Ok(1));
+    server.stop();
+    assert!(matches!(
+        number(&redis, &script).await,
+        Err(Error::Unreachable(_))
+    ));
+    server.start_again();
+    let found = server::until(async || number(&redis, &script).await.ok()).await;
+    assert_eq!(found, 1, "it forgot everything, and answers");
+}
+
+#[tokio::test]
+async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let response = std::time::Duration::from_millis(100);
+    let options = Options {
+        response,
+        ..Options::default()
+    };
+    let redis = Redis::connect_with(&server.url(), options).expect("a URL");
+    let other = Redis::connect(&server.url()).expect("a URL");
+    let script = counting();
+    number(&redis, &script).await.expect("it answers");
+    other
+        .ask(&Command::new("CLIENT").arg("PAUSE").arg(400_i64))
+        .await
+        .expect("allowed");
+    assert!(matches!(
+        number(&redis, &script).await,
+        Err(Error::Unreachable(_))
+    ));
+    let n = server::until(async || number(&other, &script).await.ok()).await;
+    assert!(n == 2 || n == 3, "done once or not at all: {n}");
+}
+
+#[tokio::test]
+async fn a_thousand_calls_at_once_are_all_answered() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..1_000 {
+        let redis = redis.clone();
+        calls.spawn(async move { number(&redis, &counting()).await });
+    }
+    let mut seen: Vec<i64> = calls
+        .join_all()
+        .await
+        .into_iter()
+        .map(|n| n.expect("answered"))
+        .collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=1_000).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn what_an_operator_should_mend_is_found() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let time = redis.ask(&Command::new("TIME")).await.expect("allowed");
+    let now_ms = time.at(0).and_then(Reply::int).expect("seconds") * 1_000;
+    assert_eq!(redis.check(now_ms).await, Ok(vec![]));
+    let policy = Command::new("CONFIG")
+        .arg("SET")
+        .arg("maxmemory-policy")
+        .arg("allkeys-lru");
+    redis.ask(&policy).await.expect("allowed");
+    let found = redis.check(now_ms - 1_200_000).await.expect("it answers");
+    assert_eq!(found[0], Finding::Evicts("allkeys-lru".into()));
+    assert!(matches!(found[1], Finding::Clock(off_ms) if off_ms > 1_190_000));
+}
+
+#[tokio::test]
+async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let admin = Redis::connect(&server.url()).expect("a URL");
+    let readme = include_str!("../README.md");
+    let line = readme
+        .lines()
+        .find_map(|line| line.strip_prefix("ACL SETUSER fairgate "));
+    let mut command = Command::new("ACL").arg("SETUSER").arg("fairgate");
+    for rule in line.expect("the README has the line").split(' ') {
+        command = command.arg(rule);
+    }
+    admin.ask(&command).await.expect("the line is right");
+    let url = server
+        .url()
+        .replace("redis://", "redis://fairgate:PASSWORD@");
+    let redis = Redis::connect(&url).expect("a URL");
+    assert_eq!(number(&redis, &counting()).await, Ok(1));
+    redis.check(0).await.expect("INFO and TIME are allowed");
+    for (command, arg) in [
+        ("FLUSHALL", "SYNC"),
+        ("CONFIG", "RESETSTAT"),
+        ("KEYS", "*"),
+        ("SCRIPT", "FLUSH"),
+    ] {
+        let refused = redis.ask(&Command::new(command).arg(arg)).await;
+        assert_eq!(
+            refused.expect_err(command).code(),
+            Some("NOPERM"),
+            "{command}"
+        );
+    }
+    let elsewhere = redis.ask(&Command::new("SET").arg("other").arg("x")).await;
+    assert_eq!(elsewhere.expect_err("not its key").code(), Some("NOPERM"));
+    let wrong = server.url().replace("redis://", "redis://fairgate:wrong@");
+    let redis = Redis::connect(&wrong).expect("a URL");
+    assert!(matches!(
+        number(&redis, &counting()).await,
+        Err(Error::Refused(..))
+    ));
+}

@@ -1,1 +1,14 @@
 #![doc = include_str!("../README.md")]
+
+mod needs;
+mod port;
+mod postgres;
+mod process;
+mod redis;
+mod resp;
+
+pub use needs::{clock_missing, missing, or_skip, or_skip_clock};
+pub use port::free_port;
+pub use postgres::{Postgres, PostgresOptions};
+pub use redis::{Redis, RedisOptions};
+pub use resp::{Reply, call};

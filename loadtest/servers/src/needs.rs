@@ -1,0 +1,97 @@
+//! Which programs there are. Where one is missing, a test that needs it says so loudly and passes, but never where
+//! somebody relies on everything having run.
+
+use std::path::{Path, PathBuf};
+
+/// The programs that Redis and PostgreSQL need and that are not here, with what installs them; none where all are.
+#[must_use]
+pub fn missing() -> Option<String> {
+    let mut absent = Vec::new();
+    if on_path("redis-server").is_none() {
+        absent.push("redis-server (Debian package redis-server)");
+    }
+    if postgres_program("postgres").is_none() || postgres_program("initdb").is_none() {
+        absent.push("PostgreSQL (Debian package postgresql)");
+    }
+    if on_path("setpriv").is_none() {
+        absent.push("setpriv (Debian package util-linux)");
+    }
+    (!absent.is_empty()).then(|| absent.join(", "))
+}
+
+/// As [`missing`], for a Redis whose clock can be moved.
+#[must_use]
+pub fn clock_missing() -> Option<String> {
+    match (missing(), clock_library()) {
+        (None, None) => Some("libfaketime (Debian package faketime)".to_owned()),
+        (missing, _) => missing,
+    }
+}
+
+/// Whether a test that needs the servers is to be skipped, which is then said: `if or_skip("…") { return; }`.
+///
+/// # Panics
+/// Instead of skipping, where `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1`.
+#[must_use]
+pub fn or_skip(what: &str) -> bool {
+    skip(what, missing())
+}
+
+/// As [`or_skip`], for a test that moves a Redis' clock.
+///
+/// # Panics
+/// As [`or_skip`].
+#[must_use]
+pub fn or_skip_clock(what: &str) -> bool {
+    skip(what, clock_missing())
+}
+
+fn skip(what: &str, missing: Option<String>) -> bool {
+    let Some(missing) = missing else { return false };
+    let set = |name: &str, value: &str| std::env::var(name).is_ok_and(|is| is == value);
+    assert!(
+        !set("CI", "true") && !set("FAIRGATE_NOTHING_SKIPPED", "1"),
+        "{what} was not tested, and nothing may be skipped here: there is no {missing}"
+    );
+    eprintln!("SKIPPED: {what}: there is no {missing}");
+    true
+}
+
+/// A program on `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/bin"), PathBuf::from("/usr/sbin")])
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// One of PostgreSQL's programs; Debian keeps the server's out of `PATH`. The newest version wins.
+pub fn postgres_program(name: &str) -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .flatten()
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            let program = entry.path().join("bin").join(name);
+            program.is_file().then_some((version, program))
+        })
+        .collect();
+    found.sort();
+    found
+        .pop()
+        .map(|(_, program)| program)
+        .or_else(|| on_path(name))
+}
+
+/// The library that moves a process' clock.
+pub fn clock_library() -> Option<PathBuf> {
+    let inside = |folder: &Path| {
+        let library = folder.join("faketime/libfaketimeMT.so.1");
+        library.is_file().then_some(library)
+    };
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten();
+    folders.flatten().find_map(|entry| inside(&entry.path()))
+}

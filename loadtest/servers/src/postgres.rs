@@ -1,0 +1,274 @@
+//! PostgreSQL on a free port, with data of its own that is gone in the end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::process::{self, Process, Program, Signal, until_ready};
+use crate::{needs, port};
+
+/// After a kill it reads its log again before it answers.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// How often a start is tried: somebody may take the port between its choice and its use.
+const TRIES: usize = 3;
+
+/// What may differ from a plain server.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PostgresOptions {
+    careless: bool,
+}
+
+impl PostgresOptions {
+    /// Leaves out `fsync`: quicker, and after a power cut worth nothing. `kill` is none: what a process wrote stays.
+    #[must_use]
+    pub fn without_fsync(mut self) -> Self {
+        self.careless = true;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Where it does not start; its log is in the error.
+    pub async fn start(self) -> anyhow::Result<Postgres> {
+        let mut tries = 1;
+        loop {
+            match Postgres::start_with(self).await {
+                Err(_) if tries < TRIES => tries += 1,
+                ended => return ended,
+            }
+        }
+    }
+}
+
+/// A running server with one database, `fairgate`. Dropping it ends it and removes its data.
+#[derive(Debug)]
+pub struct Postgres {
+    process: Process,
+    port: u16,
+    databases: AtomicUsize,
+    /// Held for its drop, which comes after the server's.
+    folder: TempDir,
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // At once, but with its own hands: killed, it would leave a segment of shared memory behind.
+        self.process.end(Signal::QUIT);
+    }
+}
+
+impl Postgres {
+    /// A plain server.
+    ///
+    /// # Errors
+    /// Where it does not start; its log is in the error.
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::options().start().await
+    }
+
+    /// What may be said before the start.
+    #[must_use]
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    async fn start_with(options: PostgresOptions) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("fairgate-postgres-")
+            .tempdir()
+            .context("no temporary folder could be made")?;
+        let owner = owner();
+        if let Some((user, group)) = owner {
+            std::os::unix::fs::chown(folder.path(), Some(user), Some(group))?;
+        }
+        let data = folder.path().join("data");
+        make_data(&data, folder.path(), owner).await?;
+        let port = port::free_port()?;
+        let mut settings = vec![
+            format!("port={port}"),
+            "listen_addresses=127.0.0.1".to_owned(),
+            "unix_socket_directories=".to_owned(),
+            "max_connections=200".to_owned(),
+            "shared_buffers=32MB".to_owned(),
+            "max_wal_size=256MB".to_owned(),
+            "jit=off".to_owned(),
+            "autovacuum_naptime=10s".to_owned(),
+        ];
+        if options.careless {
+            settings.push("fsync=off".to_owned());
+        }
+        let mut args: Vec<OsString> = vec!["-D".into(), data.into()];
+        for setting in settings {
+            args.extend(["-c".into(), setting.into()]);
+        }
+        let program = Program {
+            binary: program("postgres")?,
+            args,
+            env: vec![("LC_ALL".to_owned(), "C".into())],
+            run_as: owner,
+            at_our_end: "QUIT",
+            log: folder.path().join("log"),
+        };
+        let server = Self {
+            process: Process::new(program),
+            port,
+            databases: 0.into(),
+            folder,
+        };
+        server.begin().await?;
+        server.create("fairgate").await?;
+        Ok(server)
+    }
+
+    /// `postgres://fairgate@127.0.0.1:PORT/fairgate`; no password is asked for.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_of("fairgate")
+    }
+
+    /// A database of its own in the same server: its URL.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub async fn database(&self) -> anyhow::Result<String> {
+        let name = format!("fresh_{}", self.databases.fetch_add(1, Ordering::SeqCst));
+        self.create(&name).await?;
+        Ok(self.url_of(&name))
+    }
+
+    /// What a statement answers in the database `fairgate`: one row a line, values separated by `|`.
+    ///
+    /// # Errors
+    /// What the server said against it.
+    pub async fn query(&self, sql: &str) -> anyhow::Result<String> {
+        self.psql(&self.url(), sql).await
+    }
+
+    /// Ends it at once, as a power cut would.
+    pub fn kill(&self) {
+        self.process.kill();
+    }
+
+    /// Starts it where it does not run, and waits until it answers.
+    ///
+    /// # Errors
+    /// Where it does not; its log is in the error.
+    pub async fn begin(&self) -> anyhow::Result<()> {
+        self.process.spawn()?;
+        let ready = async || {
+            self.psql(&self.url_of("postgres"), "SELECT 1")
+                .await
+                .is_ok()
+        };
+        until_ready("PostgreSQL", &self.process, READY_WITHIN, ready).await
+    }
+
+    /// Ends it as its supervisor would, cutting every connection, and starts it again.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn restart(&self) -> anyhow::Result<()> {
+        self.process.end(Signal::INT);
+        self.begin().await
+    }
+
+    /// Stops it where it stands: connections stay, answers do not come.
+    pub fn pause(&self) {
+        self.process.pause();
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.process.resume();
+    }
+
+    /// The server's own log, whole.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    fn url_of(&self, database: &str) -> String {
+        format!("postgres://fairgate@127.0.0.1:{}/{database}", self.port)
+    }
+
+    async fn create(&self, database: &str) -> anyhow::Result<()> {
+        let sql = format!("CREATE DATABASE {database}");
+        self.psql(&self.url_of("postgres"), &sql).await?;
+        Ok(())
+    }
+
+    async fn psql(&self, url: &str, sql: &str) -> anyhow::Result<String> {
+        let asked = Command::new(program("psql")?)
+            .args([
+                "-X",
+                "-q",
+                "-A",
+                "-t",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-d",
+                url,
+                "-c",
+                sql,
+            ])
+            .env("PGCONNECT_TIMEOUT", "5")
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("psql could not be started")?;
+        let told = String::from_utf8_lossy(&asked.stderr);
+        ensure!(asked.status.success(), "{sql}: {}", told.trim());
+        Ok(String::from_utf8_lossy(&asked.stdout).trim().to_owned())
+    }
+}
+
+fn program(name: &str) -> anyhow::Result<PathBuf> {
+    needs::postgres_program(name).with_context(|| format!("there is no PostgreSQL here: no {name}"))
+}
+
+/// PostgreSQL refuses to run as root: then it runs as the user `postgres` that its package made.
+fn owner() -> Option<(u32, u32)> {
+    if !process::is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find(|line| line.starts_with("postgres:"))?;
+    let mut fields = line.split(':').skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+async fn make_data(data: &Path, folder: &Path, owner: Option<(u32, u32)>) -> anyhow::Result<()> {
+    let words = [
+        "--username=fairgate",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--no-locale",
+        "--no-sync",
+        "--wal-segsize=4",
+    ];
+    let mut args: Vec<OsString> = words.iter().map(OsString::from).collect();
+    args.extend(["-D".into(), data.into()]);
+    let log = folder.join("initdb.log");
+    let making = process::command(&Program {
+        binary: program("initdb")?,
+        args,
+        env: vec![("LC_ALL".to_owned(), "C".into())],
+        run_as: owner,
+        at_our_end: "KILL",
+        log: log.clone(),
+    })?;
+    let made = Command::from(making).kill_on_drop(true).status().await?;
+    ensure!(
+        made.success(),
+        "the database could not be made: {}",
+        std::fs::read_to_string(log).unwrap_or_default()
+    );
+    Ok(())
+}

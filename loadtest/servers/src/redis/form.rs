@@ -1,0 +1,148 @@
+//! How each form comes to be: the nodes, what they are told of one another, and when they are one system.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::forward::Forward;
+use super::node::{Node, Role};
+use super::{Form, Redis, RedisOptions, clock_file};
+use crate::port::BUS_ABOVE;
+
+/// A primary and its replica.
+pub const DATA_NODES_OF_TWO: usize = 2;
+const SENTINELS: usize = 3;
+const PARTS: usize = 3;
+const SLOTS: usize = 16_384;
+/// How long nodes may take to find together.
+const TOGETHER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Starts a form and waits until it is whole.
+pub async fn start(form: Form, options: &RedisOptions) -> anyhow::Result<Redis> {
+    let folder = tempfile::Builder::new()
+        .prefix("fairgate-redis-")
+        .tempdir()
+        .context("no temporary folder could be made")?;
+    std::fs::write(clock_file(folder.path()), "+0\n")?;
+    let mut redis = Redis {
+        nodes: Vec::new(),
+        form,
+        options: options.clone(),
+        forward: None,
+        primary: 0.into(),
+        folder,
+    };
+    match form {
+        Form::Single => {
+            add(&mut redis, "redis", Role::Primary).await?;
+        }
+        Form::Pair => {
+            let primary = add_two(&mut redis).await?;
+            redis.forward = Some(Forward::to(primary).await?);
+        }
+        Form::Sentinel => {
+            let primary = add_two(&mut redis).await?;
+            for _ in 0..SENTINELS {
+                add(&mut redis, "sentinel", Role::SentinelOf(primary)).await?;
+            }
+            until_whole("the sentinels", async || sentinels_agree(&redis).await).await?;
+        }
+        Form::Cluster => {
+            for _ in 0..PARTS {
+                add(&mut redis, "redis", Role::ClusterPart).await?;
+            }
+            share_slots(&redis).await?;
+            until_whole("the cluster", async || cluster_is_whole(&redis).await).await?;
+        }
+    }
+    Ok(redis)
+}
+
+async fn add(redis: &mut Redis, kind: &str, role: Role) -> anyhow::Result<u16> {
+    let of_kind = redis
+        .nodes
+        .iter()
+        .filter(|node| node.name().starts_with(kind));
+    let name = format!("{kind}-{}", of_kind.count());
+    let node = Node::new(name, role, redis.folder.path(), &redis.options)?;
+    node.start().await?;
+    let port = node.port();
+    redis.nodes.push(node);
+    Ok(port)
+}
+
+async fn add_two(redis: &mut Redis) -> anyhow::Result<u16> {
+    let primary = add(redis, "redis", Role::Primary).await?;
+    add(redis, "redis", Role::ReplicaOf(primary)).await?;
+    until_whole("the replica", async || redis.replica_has_all().await).await?;
+    Ok(primary)
+}
+
+async fn sentinels_agree(redis: &Redis) -> bool {
+    for sentinel in &redis.nodes[DATA_NODES_OF_TWO..] {
+        let agreed = sentinel.call(&["SENTINEL", "CKQUORUM", "fairgate"]).await;
+        let known = sentinel.info("sentinel", "master0").await;
+        if agreed.is_err() || !known.contains("slaves=1,sentinels=3") {
+            return false;
+        }
+    }
+    true
+}
+
+/// Gives each node its share of the slots, and makes all known to the first.
+async fn share_slots(redis: &Redis) -> anyhow::Result<()> {
+    let first = redis.nodes[0].port();
+    for (index, node) in redis.nodes.iter().enumerate() {
+        let (from, to) = (index * SLOTS / PARTS, (index + 1) * SLOTS / PARTS - 1);
+        let (from, to) = (from.to_string(), to.to_string());
+        let epoch = (index + 1).to_string();
+        // A range at once came with Redis 7; older ones take the slots one by one.
+        if node
+            .call(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])
+            .await
+            .is_err()
+        {
+            let slots: Vec<String> = (from.parse::<usize>()?..=to.parse()?)
+                .map(|slot| slot.to_string())
+                .collect();
+            let words = ["CLUSTER", "ADDSLOTS"].into_iter();
+            let words: Vec<&str> = words.chain(slots.iter().map(String::as_str)).collect();
+            node.call(&words).await?;
+        }
+        node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await?;
+        if index > 0 {
+            let bus = (first + BUS_ABOVE).to_string();
+            node.call(&["CLUSTER", "MEET", "127.0.0.1", &first.to_string(), &bus])
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+async fn cluster_is_whole(redis: &Redis) -> bool {
+    for node in &redis.nodes {
+        let told = node.call(&["CLUSTER", "INFO"]).await;
+        let told = told.map(|told| told.text().to_owned()).unwrap_or_default();
+        if !told.contains("cluster_state:ok") || !told.contains("cluster_known_nodes:3") {
+            return false;
+        }
+    }
+    true
+}
+
+async fn until_whole<F: Future<Output = bool>>(
+    what: &str,
+    whole: impl Fn() -> F,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    while !whole().await {
+        if started.elapsed() > TOGETHER_WITHIN {
+            bail!(
+                "{what} did not come together within {} s",
+                TOGETHER_WITHIN.as_secs()
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    Ok(())
+}

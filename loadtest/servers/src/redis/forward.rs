@@ -1,0 +1,71 @@
+//! An address that always leads to the primary of a pair, as a cloud's does. When the primary changes, connections to
+//! the old one are cut.
+
+use std::sync::Arc;
+
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::port;
+
+/// The address. Dropping it closes it.
+#[derive(Debug)]
+pub struct Forward {
+    port: u16,
+    to: Arc<watch::Sender<u16>>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Forward {
+    /// An address that leads to a port.
+    ///
+    /// # Errors
+    /// Where no port is free.
+    pub async fn to(target: u16) -> anyhow::Result<Self> {
+        let port = port::free_port()?;
+        let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+        let to = Arc::new(watch::Sender::new(target));
+        let targets = Arc::clone(&to);
+        let accepting = tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(carry(near, targets.subscribe()));
+            }
+        });
+        Ok(Self {
+            port,
+            to,
+            accepting,
+        })
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Leads elsewhere from now on.
+    pub fn lead_to(&self, target: u16) {
+        self.to.send_replace(target);
+    }
+}
+
+async fn carry(mut near: TcpStream, mut target: watch::Receiver<u16>) {
+    let port = *target.borrow_and_update();
+    let Ok(mut far) = TcpStream::connect(("127.0.0.1", port)).await else {
+        // Closing the near end tells the client all there is to tell.
+        return;
+    };
+    let _ = (near.set_nodelay(true), far.set_nodelay(true));
+    tokio::select! {
+        _ = copy_bidirectional(&mut near, &mut far) => {}
+        // Changed, or closed for good.
+        _ = target.changed() => {}
+    }
+}

@@ -1,0 +1,276 @@
+//! Redis in every form that the product speaks to, and what may happen to it.
+
+mod form;
+mod forward;
+mod node;
+mod options;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
+
+use crate::resp::Reply;
+use forward::Forward;
+use node::Node;
+
+pub use options::RedisOptions;
+
+/// How often a form is tried: somebody else may take a port between its choice and its use.
+const TRIES: usize = 3;
+
+/// Which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Single,
+    Pair,
+    Sentinel,
+    Cluster,
+}
+
+/// Running servers. Data nodes have the indices from 0 on, sentinels those behind them. Dropping it ends them all and
+/// removes their data.
+#[derive(Debug)]
+pub struct Redis {
+    nodes: Vec<Node>,
+    form: Form,
+    options: RedisOptions,
+    forward: Option<Forward>,
+    /// The data node that leads a pair.
+    primary: AtomicUsize,
+    folder: TempDir,
+}
+
+impl Redis {
+    /// One plain server; see [`RedisOptions`] for others.
+    ///
+    /// # Errors
+    /// Where it does not start; its log is in the error.
+    pub async fn single() -> anyhow::Result<Self> {
+        Self::options().single().await
+    }
+
+    /// A primary and its replica behind one address.
+    ///
+    /// # Errors
+    /// As [`Self::single`].
+    pub async fn replica_pair() -> anyhow::Result<Self> {
+        Self::options().replica_pair().await
+    }
+
+    /// A primary, its replica and three sentinels, who take a second to find a node down and a moment more to promote.
+    ///
+    /// # Errors
+    /// As [`Self::single`].
+    pub async fn sentinel() -> anyhow::Result<Self> {
+        Self::options().sentinel().await
+    }
+
+    /// A cluster of three primaries that share the slots.
+    ///
+    /// # Errors
+    /// As [`Self::single`].
+    pub async fn cluster() -> anyhow::Result<Self> {
+        Self::options().cluster().await
+    }
+
+    /// What may be said before the start.
+    #[must_use]
+    pub fn options() -> RedisOptions {
+        RedisOptions::default()
+    }
+
+    async fn start_form(form: Form, options: RedisOptions) -> anyhow::Result<Self> {
+        let mut tries = 1;
+        loop {
+            match form::start(form, &options).await {
+                Err(_) if tries < TRIES => tries += 1,
+                ended => return ended,
+            }
+        }
+    }
+
+    /// What the product is told: `redis://…`, `redis+sentinel://…/fairgate` or `redis+cluster://…`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let who = match &self.options.user {
+            Some(user) => format!("{}:{}@", user.name, user.password),
+            None => String::new(),
+        };
+        let hosts = |nodes: &[Node]| {
+            let hosts = nodes
+                .iter()
+                .map(|node| format!("127.0.0.1:{}", node.port()));
+            hosts.collect::<Vec<String>>().join(",")
+        };
+        match self.form {
+            Form::Single => format!("redis://{who}{}", hosts(&self.nodes)),
+            Form::Pair => {
+                let port = self.forward.as_ref().map_or(0, Forward::port);
+                format!("redis://{who}127.0.0.1:{port}")
+            }
+            Form::Sentinel => format!(
+                "redis+sentinel://{who}{}/fairgate",
+                hosts(&self.nodes[form::DATA_NODES_OF_TWO..])
+            ),
+            Form::Cluster => format!("redis+cluster://{who}{}", hosts(&self.nodes)),
+        }
+    }
+
+    /// How many processes there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many of them keep data; their indices come first.
+    #[must_use]
+    pub fn data_count(&self) -> usize {
+        match self.form {
+            Form::Sentinel => form::DATA_NODES_OF_TWO,
+            _ => self.nodes.len(),
+        }
+    }
+
+    /// A process' name, such as `redis-0` or `sentinel-2`.
+    #[must_use]
+    pub fn name(&self, index: usize) -> &str {
+        self.nodes[index].name()
+    }
+
+    /// A process' port.
+    #[must_use]
+    pub fn port(&self, index: usize) -> u16 {
+        self.nodes[index].port()
+    }
+
+    /// One command to one process, as the default user.
+    ///
+    /// # Errors
+    /// Where it does not answer, or with an error.
+    pub async fn command(&self, index: usize, words: &[&str]) -> anyhow::Result<Reply> {
+        self.nodes[index].call(words).await
+    }
+
+    /// Ends a process at once: what it knew is gone, but for what a persistent one wrote.
+    pub fn kill(&self, index: usize) {
+        self.nodes[index].process().kill();
+    }
+
+    /// Starts a process that was killed, on the same port.
+    ///
+    /// # Errors
+    /// Where it does not answer; its log is in the error.
+    pub async fn start(&self, index: usize) -> anyhow::Result<()> {
+        self.nodes[index].start().await
+    }
+
+    /// Stops a process where it stands: connections stay, answers do not come.
+    pub fn pause(&self, index: usize) {
+        self.nodes[index].process().pause();
+    }
+
+    /// Lets a process that was stopped go on.
+    pub fn resume(&self, index: usize) {
+        self.nodes[index].process().resume();
+    }
+
+    /// The data nodes that take writes now, as they say themselves.
+    pub async fn primaries(&self) -> Vec<usize> {
+        let mut primaries = Vec::new();
+        for index in 0..self.data_count() {
+            let node = &self.nodes[index];
+            if node.process().pid().is_some() && node.info("replication", "role").await == "master"
+            {
+                primaries.push(index);
+            }
+        }
+        primaries
+    }
+
+    /// Empties every primary.
+    ///
+    /// # Errors
+    /// Where one does not answer.
+    pub async fn flush_all(&self) -> anyhow::Result<()> {
+        for index in self.primaries().await {
+            self.command(index, &["FLUSHALL"]).await?;
+        }
+        Ok(())
+    }
+
+    /// Cuts a pair's replica off: it keeps what it has, and hears of nothing new.
+    ///
+    /// # Errors
+    /// Where it does not answer, or where this is no pair.
+    pub async fn part_replica(&self) -> anyhow::Result<()> {
+        let replica = self.replica()?;
+        // Nobody listens on port 1, so it goes on trying and serves what it has.
+        self.command(replica, &["REPLICAOF", "127.0.0.1", "1"])
+            .await?;
+        Ok(())
+    }
+
+    /// Makes a pair's replica the primary, whatever it missed; the address leads to it from now on, and the former
+    /// primary becomes its replica, where it answers.
+    ///
+    /// # Errors
+    /// Where it does not answer, or where this is no pair.
+    pub async fn promote_replica(&self) -> anyhow::Result<()> {
+        let replica = self.replica()?;
+        let old = self.primary.load(Ordering::SeqCst);
+        self.command(replica, &["REPLICAOF", "NO", "ONE"]).await?;
+        self.primary.store(replica, Ordering::SeqCst);
+        let port = self.port(replica);
+        if let Some(forward) = &self.forward {
+            forward.lead_to(port);
+        }
+        if self.nodes[old].process().pid().is_some() {
+            self.command(old, &["REPLICAOF", "127.0.0.1", &port.to_string()])
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a pair's or the sentinels' replica has all that its primary has: a copy made before that proves nothing.
+    pub async fn replica_has_all(&self) -> bool {
+        let primaries = self.primaries().await;
+        let [primary] = primaries[..] else {
+            return false;
+        };
+        let replica = 1 - primary.min(1);
+        let at =
+            async |index: usize, field: &str| self.nodes[index].info("replication", field).await;
+        at(replica, "master_link_status").await == "up"
+            && at(replica, "slave_repl_offset").await == at(primary, "master_repl_offset").await
+    }
+
+    /// Sets the clock of every data node so many seconds ahead of the true one; behind, where it is below zero.
+    ///
+    /// # Errors
+    /// Where the clock was not asked for at the start.
+    pub fn set_clock_ahead(&self, seconds: i64) -> anyhow::Result<()> {
+        ensure!(
+            self.options.clock,
+            "this Redis was not started with a movable clock"
+        );
+        // Renamed into place, so that nobody reads half a number.
+        let (file, new) = (
+            clock_file(self.folder.path()),
+            self.folder.path().join("new"),
+        );
+        std::fs::write(&new, format!("{seconds:+}\n"))?;
+        std::fs::rename(&new, &file).context("the clock could not be set")
+    }
+
+    fn replica(&self) -> anyhow::Result<usize> {
+        ensure!(self.form == Form::Pair, "this Redis is no pair");
+        Ok(1 - self.primary.load(Ordering::SeqCst))
+    }
+}
+
+/// Where the data nodes' clocks are read from.
+fn clock_file(folder: &Path) -> PathBuf {
+    folder.join("clock")
+}

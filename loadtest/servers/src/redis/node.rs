@@ -1,0 +1,172 @@
+//! One Redis process: a data node or a sentinel.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::options::RedisOptions;
+use crate::process::{Process, Program, until_ready};
+use crate::resp::{self, Reply};
+use crate::{needs, port};
+
+/// How long a node may take to answer after its start.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// What a node is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Keeps data alone, or is the primary.
+    Primary,
+    /// Copies the node on this port.
+    ReplicaOf(u16),
+    /// Keeps a part of a cluster's data.
+    ClusterPart,
+    /// Watches the node on this port.
+    SentinelOf(u16),
+}
+
+/// One process.
+#[derive(Debug)]
+pub struct Node {
+    name: String,
+    port: u16,
+    process: Process,
+}
+
+impl Node {
+    /// A node with a folder of its own below `folder`; not started yet. Its configuration is a file, as Redis writes
+    /// down there what it has become.
+    pub fn new(
+        name: String,
+        role: Role,
+        folder: &Path,
+        options: &RedisOptions,
+    ) -> anyhow::Result<Self> {
+        let port = match role {
+            Role::ClusterPart => port::free_port_with_bus()?,
+            _ => port::free_port()?,
+        };
+        let own = folder.join(&name);
+        std::fs::create_dir(&own)?;
+        let file = own.join("redis.conf");
+        std::fs::write(&file, configuration(role, port, &own, options))?;
+        let mut args = vec![OsString::from(&file)];
+        let is_sentinel = matches!(role, Role::SentinelOf(_));
+        if is_sentinel {
+            args.push("--sentinel".into());
+        }
+        let env = match options.clock && !is_sentinel {
+            true => clock(folder)?,
+            false => Vec::new(),
+        };
+        let process = Process::new(Program {
+            binary: needs::on_path("redis-server").context("there is no redis-server")?,
+            args,
+            env,
+            run_as: None,
+            at_our_end: "KILL",
+            log: own.join("log"),
+        });
+        Ok(Self {
+            name,
+            port,
+            process,
+        })
+    }
+
+    /// Starts it and waits until it answers, and until it is truly this one that answers on the port.
+    pub async fn start(&self) -> anyhow::Result<()> {
+        self.process.spawn()?;
+        let ready = async || {
+            let told = self.call(&["INFO", "server"]).await;
+            let own = self.process.pid().map(|pid| format!("process_id:{pid}"));
+            told.is_ok_and(|told| told.text().lines().any(|line| Some(line) == own.as_deref()))
+        };
+        until_ready(&self.name, &self.process, READY_WITHIN, ready).await
+    }
+
+    /// One command, as the default user.
+    pub async fn call(&self, words: &[&str]) -> anyhow::Result<Reply> {
+        resp::call(self.port, words).await
+    }
+
+    /// One field of `INFO`; empty where it does not answer or has no such field.
+    pub async fn info(&self, section: &str, field: &str) -> String {
+        let told = self.call(&["INFO", section]).await;
+        let told = told.map(|told| told.text().to_owned()).unwrap_or_default();
+        let value = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            (name == field).then(|| value.trim().to_owned())
+        };
+        told.lines().find_map(value).unwrap_or_default()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+/// What moves the clock: the library, and the file that says by how much. libc stands behind it so that memory comes
+/// from there: jemalloc asks for the time while the library is not ready to tell it.
+fn clock(folder: &Path) -> anyhow::Result<Vec<(String, OsString)>> {
+    let library = needs::clock_library().context("there is no libfaketime")?;
+    let pair = |name: &str, value: OsString| (name.to_owned(), value);
+    Ok(vec![
+        pair(
+            "LD_PRELOAD",
+            format!("{} libc.so.6", library.display()).into(),
+        ),
+        pair("FAKETIME_TIMESTAMP_FILE", super::clock_file(folder).into()),
+        pair("FAKETIME_NO_CACHE", "1".into()),
+        // Intervals inside the server go on as they were, as they do where a machine's clock is set.
+        pair("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+    ])
+}
+
+fn configuration(role: Role, port: u16, folder: &Path, options: &RedisOptions) -> String {
+    let folder = folder.display();
+    let common =
+        format!("port {port}\nbind 127.0.0.1\ndir {folder}\ndaemonize no\nprotected-mode no\n");
+    if let Role::SentinelOf(primary) = role {
+        return format!(
+            "{common}sentinel monitor fairgate 127.0.0.1 {primary} 2\n\
+             sentinel down-after-milliseconds fairgate 1000\n\
+             sentinel failover-timeout fairgate 3000\n\
+             sentinel parallel-syncs fairgate 1\n"
+        );
+    }
+    let keep = if options.persist { "yes" } else { "no" };
+    let mut text = format!(
+        "{common}save \"\"\nappendonly {keep}\nmaxmemory-policy {}\n\
+         repl-diskless-sync yes\nrepl-diskless-sync-delay 0\n",
+        options.policy
+    );
+    if let Some(user) = &options.user {
+        text.push_str(&format!(
+            "user {} on >{} {}\n",
+            user.name, user.password, user.rules
+        ));
+    }
+    match role {
+        Role::ReplicaOf(primary) => text.push_str(&format!("replicaof 127.0.0.1 {primary}\n")),
+        Role::ClusterPart => {
+            text.push_str("cluster-enabled yes\ncluster-node-timeout 2000\n");
+            text.push_str(&format!("cluster-config-file {folder}/nodes.conf\n"));
+        }
+        Role::Primary | Role::SentinelOf(_) => {}
+    }
+    text
+}

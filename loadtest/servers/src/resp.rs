@@ -1,0 +1,110 @@
+//! As much of Redis' protocol as it takes to arrange servers and to break them. Tests talk to Redis by the product's
+//! own client; this one is for what the product never does.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// How long a server may take to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// What Redis answered; errors are errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing.
+    Nil,
+    /// A number.
+    Int(i64),
+    /// A line or a string.
+    Text(String),
+    /// Several.
+    List(Vec<Self>),
+}
+
+impl Reply {
+    /// The text; empty for anything else.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            _ => "",
+        }
+    }
+}
+
+/// One command to whatever listens on a port of this machine, on a connection of its own.
+///
+/// # Errors
+/// Where nobody answers, or with an error.
+pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<Reply> {
+    let answer = async {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        let mut stream = BufReader::new(stream);
+        let mut out = format!("*{}\r\n", words.len());
+        for word in words {
+            out.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        stream.get_mut().write_all(out.as_bytes()).await?;
+        read(&mut stream).await
+    };
+    let answer = tokio::time::timeout(ANSWERS_WITHIN, answer).await;
+    answer
+        .unwrap_or_else(|_| bail!("no answer within {} s", ANSWERS_WITHIN.as_secs()))
+        .with_context(|| format!("redis on port {port}: {}", words.join(" ")))
+}
+
+/// Reads one reply. Lists are read without recursion into futures: what stands inside them is flat or a list again.
+async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Reply> {
+    let mut open: Vec<(usize, Vec<Reply>)> = Vec::new();
+    loop {
+        let mut reply = match one(stream).await? {
+            Piece::Whole(reply) => reply,
+            Piece::Opens(0) => Reply::List(Vec::new()),
+            Piece::Opens(count) => {
+                open.push((count, Vec::new()));
+                continue;
+            }
+        };
+        loop {
+            let Some((count, list)) = open.last_mut() else {
+                return Ok(reply);
+            };
+            list.push(reply);
+            if list.len() < *count {
+                break;
+            }
+            reply = Reply::List(open.pop().map(|(_, list)| list).unwrap_or_default());
+        }
+    }
+}
+
+enum Piece {
+    Whole(Reply),
+    Opens(usize),
+}
+
+async fn one(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Piece> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).await? == 0 {
+        bail!("the connection was closed");
+    }
+    let line = line.trim_end();
+    let (kind, rest) = line.split_at_checked(1).context("an empty reply")?;
+    let whole = match kind {
+        "+" => Reply::Text(rest.to_owned()),
+        "-" => bail!("{rest}"),
+        ":" => Reply::Int(rest.parse()?),
+        "$" | "*" if rest.starts_with('-') => Reply::Nil,
+        "*" => return Ok(Piece::Opens(rest.parse()?)),
+        "$" => {
+            let mut bytes = vec![0; rest.parse::<usize>()? + 2];
+            stream.read_exact(&mut bytes).await?;
+            bytes.truncate(bytes.len() - 2);
+            Reply::Text(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        _ => bail!("a reply that is none: {line}"),
+    };
+    Ok(Piece::Whole(whole))
+}

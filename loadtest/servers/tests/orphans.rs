@@ -1,0 +1,82 @@
+//! Whoever is killed leaves no server behind. The process that is killed is this program again, told by its
+//! environment to start servers and wait.
+
+use std::io::BufRead;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fairgate_servers::{Postgres, Redis, or_skip};
+
+const TOLD: &str = "FAIRGATE_SERVERS_ORPHANS";
+
+#[tokio::test]
+async fn a_process_that_is_killed_takes_its_servers_with_it() {
+    if std::env::var_os(TOLD).is_some() {
+        return start_and_wait().await;
+    }
+    if or_skip("servers of a killed process") {
+        return;
+    }
+    let own = std::env::current_exe().expect("this program");
+    // Whoever is killed cannot remove its folders.
+    let folders = tempfile::tempdir().expect("a folder");
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folders.path(), open_to_all).expect("set");
+    let mut child = Command::new(own)
+        .args([
+            "--exact",
+            "a_process_that_is_killed_takes_its_servers_with_it",
+            "--nocapture",
+        ])
+        .env(TOLD, "1")
+        .env("TMPDIR", folders.path())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let lines = std::io::BufReader::new(child.stderr.take().expect("piped")).lines();
+    let ports: Vec<u16> = lines
+        .map_while(Result::ok)
+        .find_map(|line| {
+            let ports = line.strip_prefix("PORTS ")?;
+            Some(
+                ports
+                    .split(' ')
+                    .filter_map(|port| port.parse().ok())
+                    .collect(),
+            )
+        })
+        .expect("it tells its ports");
+    let open = || {
+        ports
+            .iter()
+            .any(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_ok())
+    };
+    assert_eq!(ports.len(), 2);
+    assert!(open());
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let killed = Instant::now();
+    while open() {
+        assert!(
+            killed.elapsed() < Duration::from_secs(20),
+            "a server outlives whoever started it"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn start_and_wait() {
+    let redis = Redis::single().await.expect("redis");
+    let postgres = Postgres::options()
+        .without_fsync()
+        .start()
+        .await
+        .expect("postgres");
+    let url = postgres.url();
+    let port = url.rsplit([':', '/']).nth(1).unwrap_or_default();
+    eprintln!("\nPORTS {} {port}", redis.port(0));
+    // Whoever started this kills it; its end would end this read as well.
+    let _ = std::io::stdin().lines().next();
+}

@@ -1,0 +1,244 @@
+//! Every form of Redis starts, does what it is for, breaks as it is told to, and is gone after its drop.
+
+use std::time::{Duration, Instant};
+
+use fairgate_servers::{Redis, Reply, or_skip, or_skip_clock};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Waits for something that takes its time, but not for ever.
+async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < SOON, "{what}: not within {SOON:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn is_open(port: u16) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+fn ports(redis: &Redis) -> Vec<u16> {
+    (0..redis.count()).map(|index| redis.port(index)).collect()
+}
+
+async fn get(redis: &Redis, index: usize, key: &str) -> Reply {
+    redis
+        .command(index, &["GET", key])
+        .await
+        .expect("an answer")
+}
+
+fn text(value: &str) -> Reply {
+    Reply::Text(value.to_owned())
+}
+
+#[tokio::test]
+async fn a_single_server_answers_forgets_what_was_killed_and_is_gone_after_its_drop() {
+    if or_skip("a single Redis") {
+        return;
+    }
+    let redis = Redis::single().await.expect("it starts");
+    assert_eq!(redis.url(), format!("redis://127.0.0.1:{}", redis.port(0)));
+    redis.command(0, &["SET", "a", "1"]).await.expect("set");
+    assert_eq!(get(&redis, 0, "a").await, text("1"));
+    let policy = redis
+        .command(0, &["CONFIG", "GET", "maxmemory-policy"])
+        .await;
+    assert_eq!(
+        policy.expect("told"),
+        Reply::List(vec![text("maxmemory-policy"), text("noeviction")])
+    );
+    redis.kill(0);
+    assert!(!is_open(redis.port(0)));
+    redis.start(0).await.expect("it starts again");
+    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    redis.command(0, &["SET", "a", "2"]).await.expect("set");
+    redis.flush_all().await.expect("flushed");
+    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    let port = redis.port(0);
+    drop(redis);
+    assert!(!is_open(port));
+}
+
+#[tokio::test]
+async fn a_persistent_server_remembers_and_a_paused_one_does_not_answer() {
+    if or_skip("a persistent Redis") {
+        return;
+    }
+    let redis = Redis::options()
+        .persistent()
+        .single()
+        .await
+        .expect("it starts");
+    redis.command(0, &["SET", "a", "1"]).await.expect("set");
+    redis.kill(0);
+    redis.start(0).await.expect("it starts again");
+    assert_eq!(get(&redis, 0, "a").await, text("1"));
+    redis.pause(0);
+    let asked = tokio::time::timeout(Duration::from_millis(200), get(&redis, 0, "a")).await;
+    assert!(asked.is_err(), "a paused server answered");
+    redis.resume(0);
+    assert_eq!(get(&redis, 0, "a").await, text("1"));
+}
+
+#[tokio::test]
+async fn an_acl_user_stands_in_the_url_and_may_do_what_its_rules_say() {
+    if or_skip("a Redis with an ACL user") {
+        return;
+    }
+    let options = Redis::options().user("seller", "secret", "~* +get");
+    let redis = options
+        .maxmemory_policy("allkeys-lru")
+        .single()
+        .await
+        .expect("it starts");
+    let port = redis.port(0);
+    assert_eq!(
+        redis.url(),
+        format!("redis://seller:secret@127.0.0.1:{port}")
+    );
+    let may = async |command: &str| {
+        let told = redis
+            .command(0, &["ACL", "DRYRUN", "seller", command, "a", "1"])
+            .await;
+        told.expect("told").text() == "OK"
+    };
+    assert!(!may("SET").await);
+    let told = redis
+        .command(0, &["ACL", "DRYRUN", "seller", "GET", "a"])
+        .await;
+    assert_eq!(told.expect("told"), text("OK"));
+}
+
+#[tokio::test]
+async fn a_pair_copies_and_a_replica_that_was_parted_is_promoted_without_what_it_missed() {
+    if or_skip("a Redis pair") {
+        return;
+    }
+    let redis = Redis::replica_pair().await.expect("it starts");
+    assert_eq!(redis.primaries().await, [0]);
+    redis.command(0, &["SET", "a", "old"]).await.expect("set");
+    until("copied", || redis.replica_has_all()).await;
+    redis.part_replica().await.expect("parted");
+    redis.command(0, &["SET", "a", "new"]).await.expect("set");
+    redis.promote_replica().await.expect("promoted");
+    assert_eq!(get(&redis, 1, "a").await, text("old"));
+    let port = redis
+        .url()
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok());
+    let leads_to = fairgate_servers::call(port.expect("a port"), &["INFO", "server"]).await;
+    let leads_to = leads_to.expect("the address leads somewhere");
+    assert!(
+        leads_to
+            .text()
+            .contains(&format!("tcp_port:{}", redis.port(1)))
+    );
+    until("the former primary follows", async || {
+        redis.primaries().await == [1] && get(&redis, 0, "a").await == text("old")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sentinels_promote_the_replica_of_a_killed_primary() {
+    if or_skip("Redis with sentinels") {
+        return;
+    }
+    let redis = Redis::sentinel().await.expect("it starts");
+    let ports = ports(&redis);
+    let sentinels: Vec<String> = ports[2..]
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
+    assert_eq!(
+        redis.url(),
+        format!("redis+sentinel://{}/fairgate", sentinels.join(","))
+    );
+    assert_eq!(redis.name(4), "sentinel-2");
+    redis.kill(0);
+    until("promoted", async || redis.primaries().await == [1]).await;
+    drop(redis);
+    assert!(!ports.into_iter().any(is_open));
+}
+
+#[tokio::test]
+async fn a_cluster_shares_all_slots_among_three() {
+    if or_skip("a Redis cluster") {
+        return;
+    }
+    let redis = Redis::cluster().await.expect("it starts");
+    let ports = ports(&redis);
+    assert_eq!(redis.primaries().await, [0, 1, 2]);
+    let mut kept = 0;
+    for index in 0..redis.count() {
+        kept += usize::from(
+            redis
+                .command(index, &["SET", "{show:a}", "1"])
+                .await
+                .is_ok(),
+        );
+    }
+    assert_eq!(
+        kept, 1,
+        "one node has the slot, the others send the client there"
+    );
+    redis.kill(1);
+    redis.start(1).await.expect("it starts again");
+    until("whole again", async || {
+        let told = redis.command(0, &["CLUSTER", "INFO"]).await;
+        told.is_ok_and(|told| told.text().contains("cluster_state:ok"))
+    })
+    .await;
+    drop(redis);
+    assert!(!ports.into_iter().any(is_open));
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_takes_the_keys_deadlines_with_it() {
+    if or_skip_clock("a Redis whose clock jumps") {
+        return;
+    }
+    let redis = Redis::options()
+        .movable_clock()
+        .single()
+        .await
+        .expect("it starts");
+    let ahead_s = async || {
+        let told = redis.command(0, &["TIME"]).await.expect("told");
+        let Reply::List(parts) = told else {
+            panic!("no list")
+        };
+        let true_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let true_s = true_s.expect("after 1970").as_secs().cast_signed();
+        parts[0].text().parse::<i64>().expect("a number") - true_s
+    };
+    assert!((-2..=2).contains(&ahead_s().await));
+    redis
+        .command(0, &["SET", "a", "1", "PX", "600000"])
+        .await
+        .expect("set");
+    redis.set_clock_ahead(1_200).expect("set");
+    assert!((1_198..=1_202).contains(&ahead_s().await));
+    assert_eq!(get(&redis, 0, "a").await, Reply::Nil);
+    redis.set_clock_ahead(-3_600).expect("set");
+    assert!((-3_602..=-3_598).contains(&ahead_s().await));
+    let fixed = Redis::single().await.expect("it starts");
+    assert!(fixed.set_clock_ahead(1).is_err());
+}
+
+#[tokio::test]
+async fn a_start_that_fails_shows_the_servers_log() {
+    if or_skip("a Redis that does not start") {
+        return;
+    }
+    let started = Redis::options()
+        .maxmemory_policy("none-such")
+        .single()
+        .await;
+    let told = started.expect_err("no such policy").to_string();
+    assert!(told.contains("maxmemory-policy"), "{told}");
+}

@@ -3,6 +3,7 @@
 pub mod app;
 pub mod catalogue;
 pub mod clock;
+pub mod config;
 pub mod door;
 pub mod dump;
 pub mod holds;
@@ -14,6 +15,7 @@ pub mod ledger;
 pub mod money;
 pub mod orders;
 pub mod payments;
+pub mod process;
 pub mod router;
 pub mod store;
 pub mod tickets;

@@ -1,20 +1,21 @@
 //! Builds the parts, starts the loops, and takes them down again in order.
 
-use std::fs::{File, TryLockError};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use axum::Router;
 use booking::clock::Clock;
-use booking::door::{Role, RoleKeys};
+use booking::door::RoleKeys;
+use booking::process::data::{self, DataLock};
+use booking::process::{recorder, serve};
 use fairgate_pass::{Keyring, StoredKey};
 use fairgate_writer::Writer;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::config;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::ledger::sqlite::Sqlite;
@@ -32,7 +33,6 @@ use crate::store::MemoryStore;
 use crate::upstream::Core;
 use crate::upstream::health::Health;
 use crate::web::Web;
-use crate::{config, serve};
 
 /// How long connections and sockets have to end.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -56,12 +56,6 @@ pub struct Shared {
     pub public_url: Option<String>,
 }
 
-/// The data folder, held by this process alone for as long as this lives.
-#[derive(Debug)]
-pub struct DataLock {
-    _file: File,
-}
-
 /// A gateway that is built and not serving yet.
 pub struct App {
     listener: TcpListener,
@@ -69,32 +63,6 @@ pub struct App {
     rooms: Rooms,
     stop: watch::Sender<bool>,
     _lock: DataLock,
-}
-
-/// Holds the data folder, or says who should.
-///
-/// # Errors
-/// Where the folder cannot be made, or another process holds it.
-pub fn lock_data(data: &Path) -> anyhow::Result<DataLock> {
-    std::fs::create_dir_all(data)
-        .with_context(|| format!("the data folder {} cannot be made", data.display()))?;
-    let path = data.join("lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("{} cannot be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(DataLock { _file: file }),
-        Err(TryLockError::WouldBlock) => bail!(
-            "another process is using the data folder {}. One folder has one process: stop the other one, or give this one another folder with --data.",
-            data.display()
-        ),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("{} cannot be locked", path.display()))
-        }
-    }
 }
 
 impl App {
@@ -109,7 +77,7 @@ impl App {
     where
         F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
     {
-        let lock = lock_data(&config.data)?;
+        let lock = data::lock(&config.data)?;
         let listener = TcpListener::bind(config.listen).await.with_context(|| {
             format!(
                 "{} cannot be listened on; choose another with --listen",
@@ -127,7 +95,7 @@ impl App {
             StoredKey::generate(clock.now_ms().div_euclid(1000)).map_err(|error| anyhow!(error))?;
         let keyring =
             Keyring::new(ledger.signing_keys(first).await?).map_err(|error| anyhow!(error))?;
-        let keys = role_keys(config);
+        let keys = config.keys.roles();
         let core = open_core(Shared {
             writer,
             keyring: keyring.clone(),
@@ -156,7 +124,7 @@ impl App {
         core.cover(rooms.coverage())
             .await
             .map_err(|problem| anyhow!("{}", problem.detail))?;
-        let metrics = recorder()?;
+        let metrics = recorder();
         let handles = handles(config, &rooms, keys, &metrics, &load);
         start_upkeep(handles.lobby.guard.clone(), metrics);
         Ok(Self {
@@ -226,31 +194,6 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     }
 }
 
-fn role_keys(config: &Config) -> RoleKeys {
-    let mut keys = RoleKeys::default();
-    let set = [
-        (Role::Promoter, &config.promoter_key),
-        (Role::Viewer, &config.viewer_key),
-        (Role::Door, &config.door_key),
-    ];
-    for (role, key) in set {
-        if let Some(key) = key {
-            keys.add(role, &key.0);
-        }
-    }
-    keys
-}
-
-/// The recorder is the process's; a second gateway in one process (a test) has its own and counts nothing.
-fn recorder() -> anyhow::Result<PrometheusHandle> {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let handle = recorder.handle();
-    if metrics::set_global_recorder(recorder).is_err() {
-        tracing::debug!("another gateway of this process counts already");
-    }
-    Ok(handle)
-}
-
 /// Puts the handles together that the routes are served with.
 fn handles(
     config: &Config,
@@ -308,24 +251,6 @@ fn start_upkeep(guard: Guard, metrics: PrometheusHandle) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_second_process_is_told_which_folder_and_what_to_do() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let held = lock_data(folder.path()).expect("the first holds it");
-        let told = lock_data(folder.path())
-            .expect_err("the second does not")
-            .to_string();
-        assert!(
-            told.contains("--data") && told.contains(&folder.path().display().to_string()),
-            "{told}"
-        );
-        drop(held);
-        assert!(
-            lock_data(folder.path()).is_ok(),
-            "a held folder is free again when its process ends"
-        );
-    }
-
     #[tokio::test(flavor = "multi_thread")]
     async fn while_sockets_drain_a_new_connection_hears_that_this_process_is_not_ready() {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -333,11 +258,10 @@ mod tests {
             ("listen", "127.0.0.1:0".to_owned()),
             ("data", folder.path().display().to_string()),
         ];
-        let config = config::Sources {
+        let config = Config::resolve(&config::Sources {
             flags: flags.into(),
             ..config::Sources::default()
-        }
-        .resolve()
+        })
         .expect("good settings");
         let app = App::build(&config, crate::upstream::local::open)
             .await
@@ -351,7 +275,7 @@ mod tests {
             let _ = stopped.await;
         }));
         stop.send(()).expect("it runs");
-        crate::web::stopped(&mut stopping).await;
+        booking::process::stopped(&mut stopping).await;
         let answer = reqwest::get(format!("http://{address}/readyz"))
             .await
             .expect("it still accepts");

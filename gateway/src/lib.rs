@@ -16,7 +16,6 @@ pub mod promoter;
 pub mod push;
 pub mod room;
 pub mod router;
-pub mod serve;
 pub mod store;
 pub mod upstream;
 pub mod web;

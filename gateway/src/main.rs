@@ -6,16 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use booking::clock::Clock;
+use booking::process;
 use clap::{Args, Parser, Subcommand};
 use gateway::app::App;
-use gateway::config::{Config, Key, Payments, Sources};
+use gateway::config::{BadConfig, Config, Key, Payments, Sources};
 use gateway::onsale::{self, Target};
 use gateway::{demo, draw, upstream};
 use rand::RngExt;
-use tracing::Level;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -83,32 +80,13 @@ fn main() -> ExitCode {
     {
         return draw::verify::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
-    start_log();
+    process::log();
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("gateway: {error:#}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Logs to the terminal; FAIRGATE_LOG names levels by target, as in "warn,gateway=debug".
-fn start_log() {
-    let standard = || {
-        Targets::new()
-            .with_default(Level::WARN)
-            .with_targets([("gateway", Level::INFO), ("booking", Level::INFO)])
-    };
-    let wanted = std::env::var("FAIRGATE_LOG").ok();
-    let targets = wanted.as_deref().map(str::parse::<Targets>);
-    let unread = matches!(targets, Some(Err(_)));
-    tracing_subscriber::registry()
-        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
-        .with(targets.and_then(Result::ok).unwrap_or_else(standard))
-        .init();
-    if unread {
-        tracing::warn!("FAIRGATE_LOG cannot be read; it looks like warn,gateway=debug");
     }
 }
 
@@ -125,21 +103,16 @@ fn start(cli: Cli) -> anyhow::Result<()> {
 }
 
 async fn serve(knobs: &Knobs) -> anyhow::Result<()> {
-    let config = sources(knobs)?.resolve()?;
+    let config = Config::resolve(&sources(knobs)?)?;
     let app = App::build(&config, upstream::local::open).await?;
     tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
-    app.run(shutdown()).await;
+    app.run(process::shutdown()).await;
     Ok(())
 }
 
 async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
     let mut sources = sources(knobs)?;
-    let set = |sources: &Sources, knob: &'static str| {
-        let variable = format!("FAIRGATE_{}", knob.to_uppercase());
-        sources.flags.contains_key(knob)
-            || sources.env.contains_key(&variable)
-            || sources.file.is_some()
-    };
+    let set = |sources: &Sources, knob| sources.set(knob) || sources.file.is_some();
     if !set(&sources, "data") {
         let folder =
             std::env::temp_dir().join(format!("fairgate-demo-{:08x}", rand::rng().random::<u32>()));
@@ -148,9 +121,10 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
     if !set(&sources, "payments") {
         sources.flags.insert("payments", "sandbox".to_owned());
     }
-    let mut config = sources.resolve()?;
+    let mut config = Config::resolve(&sources)?;
     let key = config
-        .promoter_key
+        .keys
+        .promoter
         .get_or_insert_with(|| Key(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
     let app = App::build(&config, upstream::local::open).await?;
@@ -162,7 +136,7 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
         onsale::apply(&steps, &Target::InProcess(app.router()), &key.0, |_| {}).await?;
     }
     announce(&app, &config, &key, goes_on)?;
-    app.run(shutdown()).await;
+    app.run(process::shutdown()).await;
     Ok(())
 }
 
@@ -215,7 +189,7 @@ async fn apply(file: &Path, target: String) -> anyhow::Result<()> {
     .await
 }
 
-fn sources(knobs: &Knobs) -> anyhow::Result<Sources> {
+fn sources(knobs: &Knobs) -> Result<Sources, BadConfig> {
     let mut flags = BTreeMap::new();
     if let Some(listen) = &knobs.listen {
         flags.insert("listen", listen.clone());
@@ -223,37 +197,5 @@ fn sources(knobs: &Knobs) -> anyhow::Result<Sources> {
     if let Some(data) = &knobs.data {
         flags.insert("data", data.display().to_string());
     }
-    let file = match &knobs.config {
-        None => None,
-        Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("{} cannot be read", path.display()))?;
-            Some((text, path.display().to_string()))
-        }
-    };
-    Ok(Sources {
-        flags,
-        file,
-        ..Sources::default()
-    }
-    .with_environment())
-}
-
-/// Ends at SIGTERM or Ctrl-C.
-async fn shutdown() {
-    let terminate = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
-            }
-            Err(error) => {
-                tracing::warn!(%error, "SIGTERM cannot be heard; use Ctrl-C");
-                std::future::pending::<()>().await;
-            }
-        }
-    };
-    tokio::select! {
-        () = terminate => {}
-        _ = tokio::signal::ctrl_c() => {}
-    }
+    Sources::gather(flags, knobs.config.as_deref())
 }

@@ -143,13 +143,6 @@ pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         .map(|(_, value)| value)
 }
 
-/// Waits until the process drains; for ever where nobody is left to say so.
-pub async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
-    if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        std::future::pending().await
-    }
-}
-
 /// The cookie of a room's place.
 #[must_use]
 pub fn place_cookie(room: &str) -> String {

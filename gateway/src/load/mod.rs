@@ -74,7 +74,7 @@ impl Load {
         tokio::spawn(async move {
             tokio::select! {
                 _ = probes => {}
-                () = crate::web::stopped(&mut stopping) => {}
+                () = booking::process::stopped(&mut stopping) => {}
             }
         });
         load

@@ -104,7 +104,7 @@ impl Conn {
                     Some(Word::Left { .. }) => {}
                     None => return Err(End::Gone),
                 },
-                () = crate::web::stopped(stopping) => return Err(End::restart()),
+                () = booking::process::stopped(stopping) => return Err(End::restart()),
             }
         }
     }

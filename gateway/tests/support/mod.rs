@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use gateway::app::App;
-use gateway::config::Sources;
+use gateway::config::{Config, Sources};
 use gateway::upstream::Core;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -92,11 +92,10 @@ impl Gateway {
                 .iter()
                 .map(|(knob, value)| (*knob, (*value).to_owned())),
         );
-        let config = Sources {
+        let config = Config::resolve(&Sources {
             flags,
             ..Sources::default()
-        }
-        .resolve()
+        })
         .expect("good settings");
         let handle = core.clone();
         let app = App::build(

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tower::ServiceExt;
 
-use crate::web::stopped;
+use super::stopped;
 
 /// Whoever has not sent its headers by then is not going to.
 const HEADERS_MAX: Duration = Duration::from_secs(10);

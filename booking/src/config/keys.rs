@@ -1,0 +1,78 @@
+//! The keys of the roles, as they are set: who has one may do what the role may.
+
+use std::collections::BTreeSet;
+
+use super::{Key, Reader};
+use crate::door::{Role, RoleKeys};
+
+/// A key that can be guessed opens everything: shorter ones are warned of.
+pub const KEY_CHARS_ENOUGH: usize = 16;
+
+/// One key a role, where it is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// `FAIRGATE_PROMOTER_KEY`: changes everything. Default none.
+    pub promoter: Option<Key>,
+    /// `FAIRGATE_VIEWER_KEY`: reads reports. Default none.
+    pub viewer: Option<Key>,
+    /// `FAIRGATE_DOOR_KEY`: scans tickets. Default none.
+    pub door: Option<Key>,
+}
+
+impl Keys {
+    /// The knobs of this concern.
+    pub const KNOBS: [&'static str; 3] = ["promoter_key", "viewer_key", "door_key"];
+
+    /// Takes them from what was set; two roles with one key are a fault.
+    pub fn read(reader: &mut Reader) -> Self {
+        let keys = Self {
+            promoter: reader.key("promoter_key"),
+            viewer: reader.key("viewer_key"),
+            door: reader.key("door_key"),
+        };
+        let set: Vec<&str> = keys.named().map(|(_, _, key)| key.0.as_str()).collect();
+        if set.iter().collect::<BTreeSet<_>>().len() < set.len() {
+            reader.fault("two roles have the same key; give each its own");
+        }
+        keys
+    }
+
+    fn named(&self) -> impl Iterator<Item = (Role, &'static str, &Key)> {
+        let all = [
+            (Role::Promoter, "FAIRGATE_PROMOTER_KEY", &self.promoter),
+            (Role::Viewer, "FAIRGATE_VIEWER_KEY", &self.viewer),
+            (Role::Door, "FAIRGATE_DOOR_KEY", &self.door),
+        ];
+        all.into_iter()
+            .filter_map(|(role, name, key)| key.as_ref().map(|key| (role, name, key)))
+    }
+
+    /// What callers' keys are compared with.
+    #[must_use]
+    pub fn roles(&self) -> RoleKeys {
+        let mut keys = RoleKeys::default();
+        for (role, _, key) in self.named() {
+            keys.add(role, &key.0);
+        }
+        keys
+    }
+
+    /// What `/readyz` warns of.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.promoter.is_none() {
+            warnings.push(
+                "no promoter key is set, so nothing can be changed: set FAIRGATE_PROMOTER_KEY"
+                    .to_owned(),
+            );
+        }
+        let short = self
+            .named()
+            .filter(|(_, _, key)| key.0.len() < KEY_CHARS_ENOUGH);
+        warnings.extend(short.map(|(_, name, _)| {
+            format!("{name} is short enough to be guessed: give it {KEY_CHARS_ENOUGH} characters or more")
+        }));
+        warnings
+    }
+}

@@ -1,0 +1,198 @@
+//! Where settings come from: the command line, the environment, a file, in this order; every bad value told at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// A secret setting; `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(pub String);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Every bad value, each with what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadConfig(pub Vec<String>);
+
+impl fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the settings cannot be used; nothing was started:")?;
+        self.0
+            .iter()
+            .try_for_each(|fault| writeln!(f, "  - {fault}"))
+    }
+}
+
+impl std::error::Error for BadConfig {}
+
+/// Where values come from, the first that has one wins.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// From the command line, by knob.
+    pub flags: BTreeMap<&'static str, String>,
+    /// From the environment, by variable.
+    pub env: BTreeMap<String, String>,
+    /// The file's text and name.
+    pub file: Option<(String, String)>,
+}
+
+impl Sources {
+    /// The flags, the process's own environment, and the file, where one is named.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn gather(
+        flags: BTreeMap<&'static str, String>,
+        file: Option<&Path>,
+    ) -> Result<Self, BadConfig> {
+        let file = match file {
+            None => None,
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    BadConfig(vec![format!("{} cannot be read: {error}", path.display())])
+                })?;
+                Some((text, path.display().to_string()))
+            }
+        };
+        let env = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| name.starts_with("FAIRGATE_"))
+            .collect();
+        Ok(Self { flags, env, file })
+    }
+
+    /// Whether anything but the file sets a knob.
+    #[must_use]
+    pub fn set(&self, knob: &str) -> bool {
+        let variable = format!("FAIRGATE_{}", knob.to_uppercase());
+        self.flags.contains_key(knob) || self.env.contains_key(&variable)
+    }
+
+    /// Looks up the values of these knobs; what the file sets besides is a fault.
+    #[must_use]
+    pub fn read(&self, knobs: &[&str]) -> Reader {
+        let mut reader = Reader {
+            faults: Vec::new(),
+            values: BTreeMap::new(),
+        };
+        reader.read_file(self.file.as_ref(), knobs);
+        for (name, value) in &self.env {
+            let knob = name.trim_start_matches("FAIRGATE_").to_lowercase();
+            if knobs.contains(&knob.as_str()) && !value.is_empty() {
+                reader.values.insert(knob, (name.clone(), value.clone()));
+            }
+        }
+        for (knob, value) in &self.flags {
+            reader
+                .values
+                .insert((*knob).to_owned(), (format!("--{knob}"), value.clone()));
+        }
+        reader
+    }
+}
+
+/// The values that were set, and what is wrong with them.
+#[derive(Debug)]
+pub struct Reader {
+    faults: Vec<String>,
+    /// By knob: where it was set, and to what.
+    values: BTreeMap<String, (String, String)>,
+}
+
+impl Reader {
+    fn read_file(&mut self, file: Option<&(String, String)>, knobs: &[&str]) {
+        let Some((text, name)) = file else {
+            return;
+        };
+        let table: toml::Table = match text.parse() {
+            Ok(table) => table,
+            Err(error) => return self.faults.push(format!("{name}: {error}")),
+        };
+        for (knob, value) in table {
+            let text = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Array(parts) => parts
+                    .iter()
+                    .filter_map(toml::Value::as_str)
+                    .collect::<Vec<_>>()
+                    .join(","),
+                _ => {
+                    self.faults
+                        .push(format!("{name}: {knob} has a value of the wrong kind"));
+                    continue;
+                }
+            };
+            if knobs.contains(&knob.as_str()) {
+                self.values
+                    .insert(knob.clone(), (format!("{name}: {knob}"), text));
+            } else {
+                self.faults.push(format!(
+                    "{name}: {knob} is not a setting; there are {}",
+                    knobs.join(", ")
+                ));
+            }
+        }
+    }
+
+    /// The knob's value, parsed, or the default; a value that cannot be parsed is a fault.
+    pub fn take<T>(
+        &mut self,
+        knob: &str,
+        default: T,
+        what: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> T {
+        let Some((at, value)) = self.values.get(knob) else {
+            return default;
+        };
+        parse(value).unwrap_or_else(|| {
+            // A log is no place for keys, and addresses of servers carry passwords.
+            let shown = if is_secret(knob) { "the value" } else { value };
+            self.faults.push(format!("{at}: {shown} is not {what}"));
+            default
+        })
+    }
+
+    /// A secret of visible characters, where it is set.
+    pub fn key(&mut self, knob: &str) -> Option<Key> {
+        let what = "a key: visible characters without spaces";
+        self.take(knob, None, what, |text| {
+            let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+            good.then(|| Some(Key(text.to_owned())))
+        })
+    }
+
+    /// Where a knob was set, if it was.
+    #[must_use]
+    pub fn place(&self, knob: &str) -> Option<&str> {
+        self.values.get(knob).map(|(at, _)| at.as_str())
+    }
+
+    /// Something is wrong with the values taken together.
+    pub fn fault(&mut self, told: impl Into<String>) {
+        self.faults.push(told.into());
+    }
+
+    /// The settings, where nothing was wrong.
+    ///
+    /// # Errors
+    /// Every bad value at once.
+    pub fn finish<C>(self, config: C) -> Result<C, BadConfig> {
+        if self.faults.is_empty() {
+            Ok(config)
+        } else {
+            Err(BadConfig(self.faults))
+        }
+    }
+}
+
+fn is_secret(knob: &str) -> bool {
+    ["key", "secret", "redis_url", "database_url"]
+        .iter()
+        .any(|end| knob.ends_with(end))
+}

@@ -1,0 +1,67 @@
+//! What a process of Fairgate needs whichever part it is: a log, an accept loop, a folder of its own, an end.
+
+pub mod data;
+pub mod serve;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::sync::watch;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Logs to the terminal; `FAIRGATE_LOG` names levels by target, as in `warn,gateway=debug`.
+pub fn log() {
+    let standard = || {
+        Targets::new()
+            .with_default(Level::WARN)
+            .with_targets([("gateway", Level::INFO), ("booking", Level::INFO)])
+    };
+    let wanted = std::env::var("FAIRGATE_LOG").ok();
+    let targets = wanted.as_deref().map(str::parse::<Targets>);
+    let unread = matches!(targets, Some(Err(_)));
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
+        .with(targets.and_then(Result::ok).unwrap_or_else(standard))
+        .init();
+    if unread {
+        tracing::warn!("FAIRGATE_LOG cannot be read; it looks like warn,gateway=debug");
+    }
+}
+
+/// Ends at SIGTERM or Ctrl-C.
+pub async fn shutdown() {
+    let terminate = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "SIGTERM cannot be heard; use Ctrl-C");
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    tokio::select! {
+        () = terminate => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+/// Waits until the process drains; for ever where nobody is left to say so.
+pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    if stopping.wait_for(|stopping| *stopping).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// What is counted. The recorder is the process's; a second part in one process (a test) has its own and counts nothing.
+#[must_use]
+pub fn recorder() -> PrometheusHandle {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    if metrics::set_global_recorder(recorder).is_err() {
+        tracing::debug!("another part of this process counts already");
+    }
+    handle
+}

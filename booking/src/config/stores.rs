@@ -1,0 +1,48 @@
+//! Where shared state lives: the ledger's database and the fast stores' Redis. Without them both are this process's own.
+
+use super::{Key, Reader};
+
+/// The servers that several processes share.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stores {
+    /// `FAIRGATE_DATABASE_URL`: `postgres://user:password@host/database`. Default: one SQLite file in the data folder.
+    pub database_url: Option<Key>,
+    /// `FAIRGATE_REDIS_URL`: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`. Default: this
+    /// process's own memory.
+    pub redis_url: Option<Key>,
+}
+
+impl Stores {
+    /// The knobs of this concern.
+    pub const KNOBS: [&'static str; 2] = ["database_url", "redis_url"];
+
+    /// Takes them from what was set. Passwords stand in them, so neither is ever shown.
+    pub fn read(reader: &mut Reader) -> Self {
+        let mut of = |knob, what: &str, schemes: &[&str]| {
+            reader.take(knob, None, what, |text| {
+                let begins = schemes.iter().any(|scheme| {
+                    text.strip_prefix(scheme)
+                        .is_some_and(|rest| !rest.is_empty())
+                });
+                begins.then(|| Some(Key(text.to_owned())))
+            })
+        };
+        Self {
+            database_url: of(
+                "database_url",
+                "an address such as postgres://fairgate:password@host/fairgate",
+                &["postgres://", "postgresql://"],
+            ),
+            redis_url: of(
+                "redis_url",
+                "an address such as redis://host:6379, redis+sentinel://host1,host2/name or redis+cluster://host1,host2",
+                &[
+                    "redis://",
+                    "rediss://",
+                    "redis+sentinel://",
+                    "redis+cluster://",
+                ],
+            ),
+        }
+    }
+}

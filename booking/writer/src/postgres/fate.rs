@@ -1,0 +1,102 @@
+//! What became of a transaction whose commit was not answered.
+//!
+//! PostgreSQL tells the status of a recent transaction by its number. A crash may lose numbers that no durable record
+//! names, and give them out a second time: "committed" could then be another's. So a transaction also notes the
+//! *life* of the server, a random value in an unlogged table, which every crash and every promotion empties; the
+//! answer "committed" counts only within the same life. "Aborted" always does: what was committed is durable.
+
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Pool;
+
+/// How long the server is asked. It may be restarting.
+const ASK_FOR: Duration = Duration::from_secs(10);
+
+/// The pause between two questions.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// One life of the server's memory; emptied by a crash, kept by an orderly restart.
+pub(super) const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
+    one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
+    life TEXT NOT NULL DEFAULT gen_random_uuid()::text
+);";
+
+/// Gives a life that begins its value.
+pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON CONFLICT DO NOTHING";
+
+/// Number of the transaction at hand, and the life it runs in.
+pub(super) const WHO_AM_I: &str =
+    "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
+
+/// A transaction as the server can be asked about it.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub(super) xid: String,
+    pub(super) life: Option<String>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Committed,
+    Aborted,
+    Unknown,
+}
+
+/// Asks on other connections until the answer is definite or the time is over.
+pub(super) async fn of(pool: &Pool, who: &Identity) -> Fate {
+    let until = Instant::now() + ASK_FOR;
+    while Instant::now() < until {
+        match ask(pool, who).await {
+            Some(Fate::Unknown) => return Fate::Unknown,
+            Some(fate) => return fate,
+            None => tokio::time::sleep(ASK_EVERY).await,
+        }
+    }
+    Fate::Unknown
+}
+
+/// `None` where the server does not answer, or the transaction is not over.
+async fn ask(pool: &Pool, who: &Identity) -> Option<Fate> {
+    let connection = pool.get().await.ok()?;
+    let question = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";
+    let row = connection.query_one(question, &[&who.xid]).await.ok()?;
+    let (status, life): (Option<String>, Option<String>) = (row.get(0), row.get(1));
+    judge(status.as_deref(), who.life.is_some() && life == who.life)
+}
+
+fn judge(status: Option<&str>, same_life: bool) -> Option<Fate> {
+    match status {
+        Some("committed") if same_life => Some(Fate::Committed),
+        Some("aborted") => Some(Fate::Aborted),
+        Some("in progress") => None,
+        _ => Some(Fate::Unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_may_have_been_given_twice_proves_no_commit() {
+        assert_eq!(judge(Some("committed"), true), Some(Fate::Committed));
+        assert_eq!(judge(Some("committed"), false), Some(Fate::Unknown));
+    }
+
+    #[test]
+    fn what_was_not_committed_before_a_crash_is_aborted_after_it() {
+        assert_eq!(judge(Some("aborted"), true), Some(Fate::Aborted));
+        assert_eq!(judge(Some("aborted"), false), Some(Fate::Aborted));
+    }
+
+    #[test]
+    fn a_transaction_that_still_runs_is_asked_about_again() {
+        assert_eq!(judge(Some("in progress"), true), None);
+        assert_eq!(
+            judge(None, true),
+            Some(Fate::Unknown),
+            "too old to be known"
+        );
+    }
+}

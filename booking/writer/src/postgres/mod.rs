@@ -1,0 +1,310 @@
+//! The ledger in PostgreSQL: a pool, and domain transactions that are never cancelled half-way.
+
+mod connect;
+mod fate;
+mod installation;
+mod tx;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::Pool;
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::LedgerError;
+use crate::error::cut_off;
+use fate::{Fate, Identity};
+use tx::Lent;
+pub use tx::Tx;
+
+/// How often one transaction is begun at most: it may give way to others, or lose its connection before the commit.
+const TRIES_MAX: u32 = 6;
+
+/// How long a caller waits for its answer. The transaction goes on to its end all the same.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// The advisory lock under which tables are made. Any number will do, as long as it stays.
+const MIGRATION_LOCK: i64 = 0x6661_6972;
+
+/// A handle on one PostgreSQL database.
+#[derive(Clone)]
+pub struct Database {
+    pool: Pool,
+}
+
+impl Database {
+    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with `sslmode=require` for TLS) and
+    /// makes what belongs to the installation. Needs PostgreSQL 13 or newer.
+    ///
+    /// # Errors
+    /// Where the address cannot be read, or the database does not answer.
+    pub async fn connect(url: &str) -> Result<Self, LedgerError> {
+        let database = Self {
+            pool: connect::pool(url)?,
+        };
+        database
+            .migrate("installation", installation::MIGRATIONS)
+            .await?;
+        Ok(database)
+    }
+
+    /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled back whole.
+    ///
+    /// It runs on a task of its own: a caller that goes away never cancels it half-way. It is run again, from its
+    /// beginning, where it gave way to another one or lost its connection before the commit, so the closure must do
+    /// the same each time. An answer that got lost at the commit is read back from the server.
+    ///
+    /// # Errors
+    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was written whole or
+    /// not at all, with any other nothing was written.
+    pub async fn write<T, E, F, R>(&self, transaction: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: Fn(Tx) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let pool = self.pool.clone();
+        let to_the_end = tokio::spawn(async move { carry_through(&pool, &transaction).await });
+        match tokio::time::timeout(ANSWER_WITHIN, to_the_end).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(ended)) => Err(LedgerError::Unknown(ended.to_string()).into()),
+            Err(_) => Err(LedgerError::Unknown(format!(
+                "the database did not answer within {} s",
+                ANSWER_WITHIN.as_secs()
+            ))
+            .into()),
+        }
+    }
+
+    /// Reads what is committed; each statement sees what is committed when it begins.
+    ///
+    /// # Errors
+    /// Whatever the closure returns, or [`LedgerError`].
+    pub async fn read<T, E, F, R>(&self, query: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(Tx) -> R + Send + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let pool = self.pool.clone();
+        let reading = tokio::spawn(async move {
+            let lent = lend(&pool).await?;
+            // Nothing is ever open on it, so a reader that panics does no harm.
+            lent.is_clean();
+            query(lent.tx()).await
+        });
+        answer_of(reading).await
+    }
+
+    /// Reads in one snapshot: all statements see the same moment, however long the reading takes.
+    ///
+    /// # Errors
+    /// Whatever the closure returns, or [`LedgerError`].
+    pub async fn snapshot<T, E, F, R>(&self, query: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(Tx) -> R + Send + 'static,
+        R: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let pool = self.pool.clone();
+        let reading = tokio::spawn(async move {
+            let lent = lend(&pool).await?;
+            lent.tx()
+                .batch(
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+                     SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0",
+                )
+                .await?;
+            let result = query(lent.tx()).await;
+            if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
+                lent.is_clean();
+            }
+            result
+        });
+        reading
+            .await
+            .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
+    }
+
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database lacks, in order.
+    /// Nodes that start at once wait for one another.
+    ///
+    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    ///
+    /// # Errors
+    /// Where a migration fails; nothing of it stays.
+    pub async fn migrate(
+        &self,
+        owner: &'static str,
+        migrations: &'static [&'static str],
+    ) -> Result<(), LedgerError> {
+        let pool = self.pool.clone();
+        // Not by `write`: the table that it looks into may not be there yet, and a migration may take its time.
+        let migrating = tokio::spawn(async move {
+            let lent = lend(&pool).await?;
+            let tx = lent.tx();
+            tx.batch(&format!(
+                "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+                 SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
+            ))
+            .await?;
+            apply(&tx, owner, migrations).await?;
+            tx.batch("COMMIT").await?;
+            lent.is_clean();
+            Ok(())
+        });
+        migrating
+            .await
+            .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
+    }
+}
+
+async fn apply(tx: &Tx, owner: &str, migrations: &[&str]) -> Result<(), LedgerError> {
+    tx.batch(
+        "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version BIGINT NOT NULL, PRIMARY KEY (owner, version))",
+    )
+    .await?;
+    let have: i64 = tx
+        .one(
+            "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1",
+            &[&owner],
+        )
+        .await?
+        .get(0);
+    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    if have > newest {
+        return Err(LedgerError::Corrupt(format!(
+            "the database was written by a newer version: {owner} is at {have}, this binary knows {newest}"
+        )));
+    }
+    for (version, sql) in (1_i64..)
+        .zip(migrations)
+        .filter(|(version, _)| *version > have)
+    {
+        tx.batch(sql).await?;
+        tx.execute(
+            "INSERT INTO migrations (owner, version) VALUES ($1, $2)",
+            &[&owner, &version],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+async fn answer_of<T, E: From<LedgerError>>(
+    reading: tokio::task::JoinHandle<Result<T, E>>,
+) -> Result<T, E> {
+    match tokio::time::timeout(ANSWER_WITHIN, reading).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(ended)) => Err(LedgerError::Unavailable(ended.to_string()).into()),
+        Err(_) => Err(LedgerError::Unavailable(format!(
+            "the database did not answer within {} s",
+            ANSWER_WITHIN.as_secs()
+        ))
+        .into()),
+    }
+}
+
+async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
+    match pool.get().await {
+        Ok(connection) => Ok(Lent::new(connection)),
+        Err(deadpool_postgres::PoolError::Backend(error)) => Err(error.into()),
+        Err(error) => Err(LedgerError::Unavailable(error.to_string())),
+    }
+}
+
+/// Runs a transaction until it is committed, refused by itself, or out of tries.
+async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: Fn(Tx) -> R,
+    R: Future<Output = Result<T, E>>,
+{
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let lent = lend(pool).await?;
+        let (error, may_run_again) = match begin(&lent).await {
+            Ok(who) => match transaction(lent.tx()).await {
+                Ok(value) if !lent.failed() => match commit(pool, &lent, &who).await {
+                    Ok(()) => return Ok(value),
+                    Err((error, may_run_again)) => (error.into(), may_run_again),
+                },
+                // An error that the closure swallowed has spoilt the transaction: its commit would be a rollback.
+                Ok(_) => (
+                    LedgerError::Sql("a statement of the transaction failed".to_owned()).into(),
+                    lent.may_run_again(),
+                ),
+                Err(error) => (error, lent.may_run_again()),
+            },
+            Err(error) => (error.into(), lent.may_run_again()),
+        };
+        if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
+            lent.is_clean();
+        }
+        if !may_run_again || tries == TRIES_MAX {
+            return Err(error);
+        }
+        tracing::debug!(tries, "a ledger transaction is run again");
+    }
+}
+
+/// Begins, and learns in the same round trip who the transaction is.
+async fn begin(lent: &Arc<Lent>) -> Result<Identity, LedgerError> {
+    let connection = lent.connection()?;
+    loop {
+        let begun = connection
+            .simple_query(&format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; {}",
+                fate::WHO_AM_I
+            ))
+            .await
+            .map_err(|error| lent.note(error))?;
+        let row = begun.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let row =
+            row.ok_or_else(|| LedgerError::Corrupt("a transaction without a number".into()))?;
+        let who = Identity {
+            xid: row.get(0).unwrap_or_default().to_owned(),
+            life: row.get(1).map(str::to_owned),
+        };
+        if who.life.is_some() {
+            return Ok(who);
+        }
+        let anew = format!("ROLLBACK; {}", fate::BEGIN_LIFE);
+        let told = connection.batch_execute(&anew).await;
+        told.map_err(|error| lent.note(error))?;
+    }
+}
+
+/// Commits; where the answer is lost, asks what became of it. Tells with an error whether to run the whole again.
+async fn commit(pool: &Pool, lent: &Arc<Lent>, who: &Identity) -> Result<(), (LedgerError, bool)> {
+    let lost = match lent
+        .connection()
+        .map_err(|error| (error, false))?
+        .batch_execute("COMMIT")
+        .await
+    {
+        Ok(()) => {
+            lent.is_clean();
+            return Ok(());
+        }
+        Err(error) if !cut_off(&error) => {
+            let error = lent.note(error);
+            return Err((error, lent.may_run_again()));
+        }
+        Err(error) => error,
+    };
+    let fate = fate::of(pool, who).await;
+    tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
+    match fate {
+        Fate::Committed => Ok(()),
+        Fate::Aborted => Err((lost.into(), true)),
+        Fate::Unknown => Err((LedgerError::Unknown(lost.to_string()), false)),
+    }
+}

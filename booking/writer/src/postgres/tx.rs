@@ -1,0 +1,154 @@
+//! The statements of one transaction or one reading, each prepared once a connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use deadpool_postgres::Object;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, RowStream, Statement};
+
+use crate::LedgerError;
+use crate::error::{cut_off, gave_way};
+
+/// What a statement is given.
+type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Runs the statements of one transaction, or of one reading. It is good for as long as the closure that was given
+/// it runs, and must not be kept beyond.
+pub struct Tx {
+    lent: Arc<Lent>,
+}
+
+/// A connection out of the pool, and what happened on it.
+pub(super) struct Lent {
+    connection: Option<Object>,
+    /// A statement failed: the transaction can only be rolled back.
+    failed: AtomicBool,
+    /// The transaction gave way to another, or its connection was lost before the commit: it may be run again.
+    again: AtomicBool,
+    /// Nothing is open on the connection, and it may go back to the pool.
+    clean: AtomicBool,
+}
+
+impl Lent {
+    pub(super) fn new(connection: Object) -> Arc<Self> {
+        Arc::new(Self {
+            connection: Some(connection),
+            failed: AtomicBool::new(false),
+            again: AtomicBool::new(false),
+            clean: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn tx(self: &Arc<Self>) -> Tx {
+        Tx {
+            lent: Arc::clone(self),
+        }
+    }
+
+    pub(super) fn connection(&self) -> Result<&Object, LedgerError> {
+        self.connection
+            .as_ref()
+            .ok_or_else(|| LedgerError::Unavailable("the connection was given back".to_owned()))
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn may_run_again(&self) -> bool {
+        self.again.load(Ordering::Acquire)
+    }
+
+    /// The transaction has ended, or there never was one.
+    pub(super) fn is_clean(&self) {
+        self.clean.store(true, Ordering::Release);
+    }
+
+    /// Takes down what an error means for the transaction, and hands it on.
+    pub(super) fn note(&self, error: tokio_postgres::Error) -> LedgerError {
+        self.failed.store(true, Ordering::Release);
+        if gave_way(&error) || cut_off(&error) {
+            self.again.store(true, Ordering::Release);
+        }
+        error.into()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // A panic or a shutdown in the middle leaves a transaction open; closing the connection rolls it back.
+        if let Some(connection) = self.connection.take()
+            && !self.clean.load(Ordering::Acquire)
+        {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+impl Tx {
+    async fn prepared(&self, sql: &str) -> Result<(&Object, Statement), LedgerError> {
+        let connection = self.lent.connection()?;
+        let statement = connection.prepare_cached(sql).await;
+        Ok((
+            connection,
+            statement.map_err(|error| self.lent.note(error))?,
+        ))
+    }
+
+    /// All rows of a query.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
+    pub async fn query(&self, sql: &str, with: Parameters<'_>) -> Result<Vec<Row>, LedgerError> {
+        let (connection, statement) = self.prepared(sql).await?;
+        let rows = connection.query(&statement, with).await;
+        rows.map_err(|error| self.lent.note(error))
+    }
+
+    /// The row of a query that has at most one.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn first(&self, sql: &str, with: Parameters<'_>) -> Result<Option<Row>, LedgerError> {
+        Ok(self.query(sql, with).await?.into_iter().next())
+    }
+
+    /// The row of a query that always has one.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
+    pub async fn one(&self, sql: &str, with: Parameters<'_>) -> Result<Row, LedgerError> {
+        let row = self.first(sql, with).await?;
+        row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
+    }
+
+    /// Runs a statement and tells how many rows it touched.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn execute(&self, sql: &str, with: Parameters<'_>) -> Result<u64, LedgerError> {
+        let (connection, statement) = self.prepared(sql).await?;
+        let touched = connection.execute(&statement, with).await;
+        touched.map_err(|error| self.lent.note(error))
+    }
+
+    /// The rows of a query as they come, for what is too large to hold twice.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; an error within the stream is a `tokio_postgres` error.
+    pub async fn stream(&self, sql: &str, with: Parameters<'_>) -> Result<RowStream, LedgerError> {
+        let (connection, statement) = self.prepared(sql).await?;
+        let rows = connection.query_raw(&statement, with.iter().copied()).await;
+        rows.map_err(|error| self.lent.note(error))
+    }
+
+    /// Runs several statements without parameters.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
+        let done = self.lent.connection()?.batch_execute(sql).await;
+        done.map_err(|error| self.lent.note(error))
+    }
+}

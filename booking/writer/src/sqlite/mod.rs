@@ -1,0 +1,157 @@
+//! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few connections read.
+
+mod group;
+mod installation;
+mod reader;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+
+use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::LedgerError;
+use group::Job;
+use reader::Readers;
+
+/// A handle on one ledger file: one thread writes, a few connections read.
+#[derive(Clone)]
+pub struct Writer {
+    jobs: mpsc::Sender<Job>,
+    readers: Arc<Readers>,
+    path: Arc<PathBuf>,
+}
+
+impl Writer {
+    /// Opens (or creates) the file at `path` and starts its writing thread.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened as a database.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let mut connection = Connection::open(path)?;
+        prepare(&connection)?;
+        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        migrate(&tx, "installation", installation::MIGRATIONS)?;
+        tx.commit()?;
+        let (jobs, inbox) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("ledger-writer".to_owned())
+            .spawn(move || group::run(connection, &inbox))
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+        Ok(Self {
+            jobs,
+            readers: Arc::new(Readers::new(path.to_owned())),
+            path: Arc::new(path.to_owned()),
+        })
+    }
+
+    /// Where the file lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hands one domain transaction to the writer *now* and returns a future of its durable result.
+    ///
+    /// The transaction is queued before this returns, so that a caller which holds a lock while
+    /// calling fixes the order of writes; it runs to its end even if the future is dropped.
+    pub fn enqueue<T, E, F>(
+        &self,
+        transaction: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.jobs.send(group::job(transaction, answer));
+        async move {
+            sent.map_err(|_| LedgerError::Unavailable("the writer has stopped".to_owned()))?;
+            answered
+                .await
+                .map_err(|_| LedgerError::Unavailable("the writer has stopped".to_owned()))?
+        }
+    }
+
+    /// Runs one domain transaction and returns once it is durable, or was rolled back whole.
+    ///
+    /// # Errors
+    /// Whatever the transaction returns, or [`LedgerError`] where the file did not take it.
+    pub async fn write<T, E, F>(&self, transaction: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+    {
+        self.enqueue(transaction).await
+    }
+
+    /// Reads what is committed, beside the writer and without waiting for it.
+    ///
+    /// # Errors
+    /// Whatever the closure returns, or [`LedgerError`] where no connection could be had.
+    pub async fn read<T, E, F>(&self, query: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        let readers = Arc::clone(&self.readers);
+        tokio::task::spawn_blocking(move || readers.with(query))
+            .await
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))?
+    }
+
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks, in order.
+    ///
+    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    ///
+    /// # Errors
+    /// Where a migration fails; nothing of it stays.
+    pub async fn migrate(
+        &self,
+        owner: &'static str,
+        migrations: &'static [&'static str],
+    ) -> Result<(), LedgerError> {
+        self.write(move |tx| migrate(tx, owner, migrations)).await
+    }
+}
+
+fn migrate(tx: &Connection, owner: &str, migrations: &[&str]) -> Result<(), LedgerError> {
+    tx.execute_batch(
+        "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (owner, version)) WITHOUT ROWID;",
+    )?;
+    let have: i64 = tx.query_row(
+        "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = ?1",
+        [owner],
+        |row| row.get(0),
+    )?;
+    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    if have > newest {
+        return Err(LedgerError::Corrupt(format!(
+            "the file was written by a newer version: {owner} is at {have}, this binary knows {newest}"
+        )));
+    }
+    for (version, sql) in (1_i64..)
+        .zip(migrations)
+        .filter(|(version, _)| *version > have)
+    {
+        tx.execute_batch(sql)?;
+        tx.execute(
+            "INSERT INTO migrations (owner, version) VALUES (?1, ?2)",
+            (owner, version),
+        )?;
+    }
+    Ok(())
+}
+
+/// Settings every connection shares; `synchronous=FULL` is what makes "written before it is answered" true.
+fn prepare(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", "ON")?;
+    connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.set_prepared_statement_cache_capacity(256);
+    connection.busy_timeout(std::time::Duration::from_secs(5))
+}

@@ -1,0 +1,332 @@
+//! The promises of the PostgreSQL side, against a real server: whole or not at all, whatever happens to connections.
+
+mod wire;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use fairgate_servers::{Postgres, or_skip};
+use fairgate_writer::{Database, LedgerError};
+use wire::Wire;
+
+const TABLES: &[&str] = &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL)"];
+
+async fn server() -> Postgres {
+    let server = Postgres::options().without_fsync().start().await;
+    server.expect("PostgreSQL starts")
+}
+
+async fn database(url: &str) -> Database {
+    let database = Database::connect(url).await.expect("it answers");
+    database.migrate("test", TABLES).await.expect("migrates");
+    database
+}
+
+async fn put(database: &Database, k: i64) -> Result<u64, LedgerError> {
+    let sql = "INSERT INTO t (k, v) VALUES ($1, 0)";
+    database
+        .write(move |tx| async move { tx.execute(sql, &[&k]).await })
+        .await
+}
+
+async fn keys(database: &Database) -> BTreeSet<i64> {
+    let read = |tx: fairgate_writer::Tx| async move {
+        let rows = tx.query("SELECT k FROM t", &[]).await?;
+        Ok::<_, LedgerError>(rows.iter().map(|row| row.get(0)).collect())
+    };
+    database.read(read).await.expect("readable")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_nodes_that_start_at_once_make_the_tables_once() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let mut starting = tokio::task::JoinSet::new();
+    for _ in 0..10 {
+        let url = server.url();
+        starting.spawn(async move { database(&url).await.id().await.expect("readable") });
+    }
+    let ids: BTreeSet<[u8; 32]> = starting.join_all().await.into_iter().collect();
+    assert_eq!(ids.len(), 1, "one ledger, one id");
+    let versions = server.query("SELECT count(*) FROM migrations WHERE owner = 'test'");
+    assert_eq!(versions.await.expect("readable"), "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_newer_version_is_refused() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let database = database(&server.url()).await;
+    let older: &'static [&'static str] = &[];
+    let refused = database.migrate("test", older).await;
+    assert!(
+        matches!(refused, Err(LedgerError::Corrupt(_))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_transaction_leaves_nothing_and_a_dropped_caller_cancels_nothing() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let database = database(&server.url()).await;
+    let refused: Result<(), LedgerError> = database
+        .write(|tx| async move {
+            tx.execute("INSERT INTO t VALUES (1, 0)", &[]).await?;
+            Err(LedgerError::Corrupt("thought better of it".to_owned()))
+        })
+        .await;
+    assert!(matches!(refused, Err(LedgerError::Corrupt(_))));
+    let swallowed: Result<(), LedgerError> = database
+        .write(|tx| async move {
+            tx.execute("INSERT INTO t VALUES (2, 0)", &[]).await?;
+            let _ = tx.execute("INSERT INTO t VALUES (2, 0)", &[]).await;
+            Ok(())
+        })
+        .await;
+    assert!(
+        matches!(swallowed, Err(LedgerError::Sql(_))),
+        "{swallowed:?}"
+    );
+    assert!(keys(&database).await.is_empty());
+
+    // The caller goes away while the transaction waits for a lock.
+    let (hold, held) = tokio::sync::oneshot::channel();
+    let (release, released) = tokio::sync::oneshot::channel::<()>();
+    let (hold, released) = (
+        std::sync::Mutex::new(Some(hold)),
+        std::sync::Mutex::new(Some(released)),
+    );
+    let blocker = database.clone();
+    let blocking = tokio::spawn(async move {
+        let blocked = blocker.write(move |tx| {
+            let hold = hold.lock().expect("whole").take();
+            let released = released.lock().expect("whole").take();
+            async move {
+                tx.execute("INSERT INTO t VALUES (3, 0)", &[]).await?;
+                let _ = hold.map(|hold| hold.send(()));
+                if let Some(released) = released {
+                    let _ = released.await;
+                }
+                Err::<(), _>(LedgerError::Corrupt("makes room".to_owned()))
+            }
+        });
+        blocked.await.expect_err("it makes room");
+    });
+    held.await.expect("the blocker is in");
+    let other = database.clone();
+    let caller = tokio::spawn(async move { put(&other, 3).await });
+    wait_until(async || {
+        server
+            .query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            .await
+            .expect("readable")
+            == "1"
+    })
+    .await;
+    caller.abort();
+    assert!(caller.await.expect_err("it went away").is_cancelled());
+    release.send(()).expect("the blocker waits");
+    blocking.await.expect("it ends");
+    wait_until(async || keys(&database).await == BTreeSet::from([3])).await;
+}
+
+/// Asks until it is so; a test that waits in vain fails.
+async fn wait_until(mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("waited in vain");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_that_stand_in_each_others_way_are_run_again() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let database = database(&server.url()).await;
+    for k in 0..4 {
+        put(&database, k).await.expect("written");
+    }
+    let begun = Arc::new(AtomicU32::new(0));
+    let mut running = tokio::task::JoinSet::new();
+    for n in 0..8_i64 {
+        let (database, begun) = (database.clone(), Arc::clone(&begun));
+        running.spawn(async move {
+            let counted = database.write(move |tx| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    // Half go up and half go down, so that they meet: a deadlock, which the server ends.
+                    for step in 0..4_i64 {
+                        let k = if n % 2 == 0 { step } else { 3 - step };
+                        let sql = "UPDATE t SET v = v + 1 WHERE k = $1";
+                        tx.execute(sql, &[&k]).await?;
+                        tokio::task::yield_now().await;
+                    }
+                    Ok::<_, LedgerError>(())
+                }
+            });
+            counted.await
+        });
+    }
+    for done in running.join_all().await {
+        done.expect("each comes through");
+    }
+    let sums = server.query("SELECT count(*) FROM t WHERE v = 8").await;
+    assert_eq!(sums.expect("readable"), "4", "each counted once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_agree_with_what_is_stored_while_connections_are_killed() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = Arc::new(server().await);
+    let database = database(&server.url()).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let killing = {
+        let (server, over) = (Arc::clone(&server), Arc::clone(&over));
+        tokio::spawn(async move {
+            let mut killed = 0;
+            while !over.load(Ordering::Acquire) {
+                let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                           WHERE application_name = 'fairgate' AND state <> 'idle'";
+                let count = server.query(sql).await.expect("readable");
+                killed += count.parse::<u32>().expect("a number");
+            }
+            killed
+        })
+    };
+    let mut writing = tokio::task::JoinSet::new();
+    for writer in 0..6_i64 {
+        let database = database.clone();
+        writing.spawn(async move {
+            let mut told = Vec::new();
+            for n in 0..80 {
+                let k = writer * 1_000 + n;
+                told.push((k, put(&database, k).await));
+            }
+            told
+        });
+    }
+    let told = writing.join_all().await;
+    over.store(true, Ordering::Release);
+    let killed = killing.await.expect("it kills");
+    assert!(killed > 10, "only {killed} connections were cut");
+    let stored = keys(&database).await;
+    for (k, answer) in told.into_iter().flatten() {
+        match answer {
+            Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
+            Err(LedgerError::Unknown(why)) => panic!("{k} is not known: {why}"),
+            Err(error) => assert!(!stored.contains(&k), "{k} is there in spite of {error}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_is_lost_is_read_back() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let wire = Wire::to(&server.url()).await;
+    let database = database(&wire.url()).await;
+    for k in 0..5 {
+        wire.lose_the_answer_to("COMMIT");
+        assert_eq!(put(&database, k).await.expect("it was committed"), 1);
+    }
+    for k in 5..10 {
+        wire.lose_the_question("COMMIT");
+        assert_eq!(put(&database, k).await.expect("it was run again"), 1);
+    }
+    assert_eq!(wire.cuts(), 10);
+    assert_eq!(keys(&database).await, (0..10).collect());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    // With fsync: what is acknowledged must outlive the kill.
+    let server = Arc::new(Postgres::start().await.expect("PostgreSQL starts"));
+    let database = database(&server.url()).await;
+    let mut told = Vec::new();
+    for round in 0..3_i64 {
+        let mut writing = tokio::task::JoinSet::new();
+        for writer in 0..6 {
+            let database = database.clone();
+            writing.spawn(async move {
+                let mut told = Vec::new();
+                for n in 0..25 {
+                    let k = round * 10_000 + writer * 1_000 + n;
+                    told.push((k, put(&database, k).await));
+                }
+                told
+            });
+        }
+        wait_until(async || {
+            keys(&database).await.len() > usize::try_from(round).expect("small") * 20 + 10
+        })
+        .await;
+        server.kill();
+        server.begin().await.expect("it starts again");
+        for answers in writing.join_all().await {
+            told.extend(answers);
+        }
+    }
+    let stored = keys(&database).await;
+    let mut refused = 0;
+    for (k, answer) in told {
+        match answer {
+            Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
+            Err(LedgerError::Unknown(_)) => {}
+            Err(error) => {
+                refused += 1;
+                assert!(!stored.contains(&k), "{k} is there in spite of {error}");
+            }
+        }
+    }
+    assert!(refused > 0, "no kill met a write");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_survives_its_owners_crash_only_until_its_end() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = server().await;
+    let database = database(&server.url()).await;
+    let lease = async |owner, ttl_ms| {
+        database
+            .lease("seats", owner, ttl_ms)
+            .await
+            .expect("written")
+    };
+    assert!(lease("one", 300).await);
+    assert!(!lease("two", 300).await);
+    wait_until(async || lease("two", 60_000).await).await;
+    assert!(!lease("one", 300).await);
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_read_is_refused_with_its_form_and_without_its_password() {
+    let refused = Database::connect("postgres://fan:hush@localhost:port/x").await;
+    let told = refused.err().expect("no port").to_string();
+    assert!(
+        told.contains("postgres://user:password@host:port/database"),
+        "{told}"
+    );
+    assert!(!told.contains("hush"), "{told}");
+}

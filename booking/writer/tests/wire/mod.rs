@@ -1,0 +1,115 @@
+//! A wire between a client and PostgreSQL that can be cut at the worst moment.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What to do when the client says a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// The server hears it, and the client never hears the answer.
+    Answer(&'static str),
+    /// The server never hears it.
+    Question(&'static str),
+}
+
+/// Forwards connections, until it is told to cut one.
+pub struct Wire {
+    port: u16,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: Mutex<Option<Cut>>,
+    cuts: AtomicU32,
+}
+
+impl Wire {
+    /// A wire to the server at an address.
+    pub async fn to(url: &str) -> Self {
+        let target: u16 = url
+            .split(':')
+            .next_back()
+            .and_then(|rest| rest.split('/').next())
+            .and_then(|port| port.parse().ok())
+            .expect("a port");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", target)).await;
+                let server = server.expect("the server answers");
+                tokio::spawn(forward(client, server, Arc::clone(&shared)));
+            }
+        });
+        Self { port, state }
+    }
+
+    /// The server's address over this wire.
+    pub fn url(&self) -> String {
+        format!("postgres://fairgate@127.0.0.1:{}/fairgate", self.port)
+    }
+
+    /// The next time somebody says `word`, the server hears it and its answer is lost.
+    pub fn lose_the_answer_to(&self, word: &'static str) {
+        *self.state.next.lock().expect("whole") = Some(Cut::Answer(word));
+    }
+
+    /// The next time somebody says `word`, it gets lost itself.
+    pub fn lose_the_question(&self, word: &'static str) {
+        *self.state.next.lock().expect("whole") = Some(Cut::Question(word));
+    }
+
+    /// How often it was cut.
+    pub fn cuts(&self) -> u32 {
+        self.state.cuts.load(Ordering::SeqCst)
+    }
+}
+
+/// Ends, and with it both connections, when either side ends or the wire is cut.
+async fn forward(mut client: TcpStream, mut server: TcpStream, state: Arc<State>) {
+    let (mut said, mut answered) = ([0; 16_384], [0; 16_384]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut said) => {
+                let Ok(length @ 1..) = read else { return };
+                let cut = state.take(&said[..length]);
+                if matches!(cut, Some(Cut::Question(_))) {
+                    return;
+                }
+                if server.write_all(&said[..length]).await.is_err() {
+                    return;
+                }
+                if cut.is_some() {
+                    // The first byte of an answer tells that the server has done it.
+                    let _ = server.read(&mut answered).await;
+                    return;
+                }
+            }
+            read = server.read(&mut answered) => {
+                let Ok(length @ 1..) = read else { return };
+                if client.write_all(&answered[..length]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// The cut that is due with these words, if one is.
+    fn take(&self, said: &[u8]) -> Option<Cut> {
+        let mut next = self.next.lock().expect("whole");
+        let (Cut::Answer(word) | Cut::Question(word)) = (*next)?;
+        if !said.windows(word.len()).any(|part| part == word.as_bytes()) {
+            return None;
+        }
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        next.take()
+    }
+}

@@ -141,7 +141,7 @@ impl Booking {
         setup: Setup,
     ) -> Result<Self, LedgerError> {
         let catalogue = Catalogue::open(Arc::clone(&ledger)).await?;
-        let seats = Seats::new(store, Arc::clone(&ledger)).await?;
+        let seats = Seats::new(store, Arc::clone(&ledger));
         let order_keys = OrderKeys::new(ledger.secret("order_keys", rand::rng().random()).await?);
         let sandbox_secret = ledger
             .secret("sandbox_webhook", rand::rng().random())

@@ -225,7 +225,7 @@ fn refused(why: PutRefused) -> Problem {
             );
             Problem::new(409, "plan_in_use", "The plan is in use", detail).with("seats", seats)
         }
-        PutRefused::Ledger(error) => Problem::ledger(&error),
+        PutRefused::Ledger(error) => error.into(),
     }
 }
 

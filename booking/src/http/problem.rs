@@ -130,6 +130,18 @@ impl IntoResponse for Problem {
 
 impl From<fairgate_writer::LedgerError> for Problem {
     fn from(error: fairgate_writer::LedgerError) -> Self {
-        Self::ledger(&error)
+        match &error {
+            fairgate_writer::LedgerError::Unknown(why) => {
+                tracing::error!(why, "the ledger did not say whether it took a write");
+                Self::new(
+                    503,
+                    "ledger_unavailable",
+                    "The ledger is not answering",
+                    "Your request was recorded whole or not at all, and the ledger cannot say which at the moment. Send the same request again in a few seconds: it finds what the first one did.",
+                )
+                .retry_after(2)
+            }
+            _ => Self::ledger(&error),
+        }
     }
 }

@@ -155,7 +155,7 @@ impl Answers {
         match self.ledger.kept(scope, key.clone()).await {
             Ok(Some(kept)) => return replay(&kept, asked),
             Ok(None) => {}
-            Err(error) => return Problem::ledger(&error).into_response(),
+            Err(error) => return Problem::from(error).into_response(),
         }
         let result = act.await;
         let (status, body) = match &result {

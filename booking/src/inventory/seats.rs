@@ -1,8 +1,7 @@
 //! The seats of a show as everybody sees them: opens the store from the ledger when a show is first asked
 //! for, and carries the seat outbox to it.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 
 use tokio::sync::Mutex;
@@ -11,7 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
-use crate::store::{InventoryStore, Opening, Refused, SeatRow};
+use crate::store::{InventoryStore, Opening, Refused};
 
 /// Outbox rows carried in one go.
 const BATCH_MAX: u32 = 500;
@@ -23,7 +22,6 @@ pub struct Seats {
     pub store: Arc<dyn InventoryStore>,
     ledger: Arc<dyn Ledger>,
     opening: Arc<Mutex<()>>,
-    cursor: Arc<AtomicU64>,
     carrying: Arc<Mutex<()>>,
     /// Shows whose picture waits for the last basket of their old plan or prices.
     stale: Arc<Lock<HashSet<ShowId>>>,
@@ -31,23 +29,15 @@ pub struct Seats {
 
 impl Seats {
     /// With a store that knows nothing yet.
-    ///
-    /// # Errors
-    /// Where the ledger cannot be read.
-    pub async fn new(
-        store: Arc<dyn InventoryStore>,
-        ledger: Arc<dyn Ledger>,
-    ) -> Result<Self, LedgerError> {
-        // Shows are opened with everything up to their own cursor, so rows of before this start need no delivery.
-        let cursor = Arc::new(AtomicU64::new(ledger.seat_cursor().await?));
-        Ok(Self {
+    #[must_use]
+    pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>) -> Self {
+        Self {
             store,
             ledger,
             opening: Arc::default(),
-            cursor,
             carrying: Arc::default(),
             stale: Arc::default(),
-        })
+        }
     }
 
     /// Makes sure that the store has a picture of the show.
@@ -118,24 +108,18 @@ impl Seats {
     pub async fn carry_outbox(&self) -> Result<usize, LedgerError> {
         let _one_at_a_time = self.carrying.lock().await;
         let mut carried = 0;
-        loop {
-            let rows = self
-                .ledger
-                .seat_rows(self.cursor.load(Ordering::Acquire), BATCH_MAX)
-                .await?;
-            let Some(last) = rows.last().map(|row| row.seq) else {
-                return Ok(carried);
-            };
-            carried += rows.len();
-            let mut by_show: HashMap<ShowId, Vec<SeatRow>> = HashMap::new();
-            for row in rows {
-                by_show.entry(row.hold.show()).or_default().push(row);
-            }
-            for (show, rows) in by_show {
+        for (show, mut after) in self.ledger.number_seat_rows().await? {
+            loop {
+                let rows = self.ledger.seat_rows(&show, after, BATCH_MAX).await?;
+                let Some(last) = rows.last() else { break };
+                after = last.seq;
+                // A show that is not open needs no delivery: its picture will contain these rows.
                 self.store.deliver(&show, &rows).await;
+                self.ledger.seat_rows_delivered(&show, after).await?;
+                carried += rows.len();
             }
-            self.cursor.store(last, Ordering::Release);
         }
+        Ok(carried)
     }
 
     /// Frees what is overdue, everywhere; returns how many holds lapsed.

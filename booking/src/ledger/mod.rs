@@ -29,7 +29,8 @@ pub struct StoredShow {
     pub plan_version: u32,
 }
 
-/// Everything the inventory store is opened with.
+/// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
+/// the orders that were pending at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// The new incarnation.
@@ -38,7 +39,7 @@ pub struct ShowPicture {
     pub sold: Vec<(Holder, Vec<Held>)>,
     /// Pending orders, as holds.
     pub ordered: Vec<Hold>,
-    /// The newest outbox row that the picture contains.
+    /// The newest of the show's outbox rows. The picture contains it and all before it, and none behind it.
     pub cursor: u64,
 }
 
@@ -108,6 +109,24 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
+/// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. Where the worker dies,
+/// another one does then; the provider knows the call by its key.
+pub const EFFECT_LENT_MS: i64 = 5_000;
+
+/// What all nodes over one ledger share.
+#[async_trait]
+pub trait CommonLedger: Send + Sync {
+    /// The ledger's id: made once, and never another's.
+    async fn id(&self) -> Result<[u8; 32], LedgerError>;
+    /// The ledger's time, milliseconds since the epoch.
+    async fn now_ms(&self) -> Result<i64, LedgerError>;
+    /// Takes or renews a named lease for `owner` until `ttl_ms` from now by the ledger's time; false while another owner
+    /// has it. Whoever works under it counts from before this call.
+    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError>;
+    /// Gives a lease back before its end; that of another owner stays.
+    async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError>;
+}
+
 /// Venues, shows, and which room covers which show.
 #[async_trait]
 pub trait CatalogueLedger: Send + Sync {
@@ -136,6 +155,8 @@ pub trait CatalogueLedger: Send + Sync {
     async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;
     /// The list of (room, patterns).
     async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>, LedgerError>;
+    /// A number that grows with every change of a venue, a show or the coverage, whichever node made it: cheap to ask.
+    async fn catalogue_version(&self) -> Result<u64, LedgerError>;
     /// A named secret of the installation, made from `fresh` when it is first asked for.
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError>;
 }
@@ -167,11 +188,22 @@ pub trait OrderLedger: Send + Sync {
     ) -> Result<Option<Applied>, LedgerError>;
     /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
-    /// Outbox rows behind a cursor, in order.
-    async fn seat_rows(&self, after: u64, batch_max: u32) -> Result<Vec<SeatRow>, LedgerError>;
-    /// The newest outbox row.
-    async fn seat_cursor(&self) -> Result<u64, LedgerError>;
-    /// Visitors whose orders were ticketed, behind a cursor.
+    /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of one cell in the order
+    /// of their commits. Gives the shows that have rows not marked as delivered, each with its newest row so marked.
+    async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
+    /// A show's numbered outbox rows behind a cursor, in order.
+    async fn seat_rows(
+        &self,
+        show: &ShowId,
+        after: u64,
+        batch_max: u32,
+    ) -> Result<Vec<SeatRow>, LedgerError>;
+    /// Marks a show's rows up to a number as delivered; a mark never goes back.
+    async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<(), LedgerError>;
+    /// A show's newest numbered outbox row, 0 for none: a store that claims to know more has seen another ledger.
+    async fn seat_cursor(&self, show: &ShowId) -> Result<u64, LedgerError>;
+    /// Visitors whose orders were ticketed, behind a cursor. What is committed later has a larger number, so a reader
+    /// that keeps its cursor misses nobody.
     async fn finished(
         &self,
         after: u64,
@@ -205,7 +237,7 @@ pub trait PaymentLedger: Send + Sync {
         says: Option<crate::payments::ProviderEvent>,
         now_ms: i64,
     ) -> Result<&'static str, LedgerError>;
-    /// Effects that are due.
+    /// Effects that are due, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is given them.
     async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>, LedgerError>;
     /// The capture went through: payment captured, tickets issued, order ticketed, effect done.
     async fn captured(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
@@ -257,6 +289,12 @@ pub trait TicketLedger: Send + Sync {
 }
 
 /// The whole ledger.
-pub trait Ledger: CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static {}
+pub trait Ledger:
+    CommonLedger + CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static
+{
+}
 
-impl<T: CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static> Ledger for T {}
+impl<T> Ledger for T where
+    T: CommonLedger + CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static
+{
+}

@@ -135,7 +135,7 @@ impl OrderDesk {
                 self.holds.explain(show, Refused::PlanChanged, &[]).await
             }
             // Unknown whether it was written: the lock stays beyond the claim, and a retry finds its own order.
-            ClaimRefused::Ledger(error) => Problem::ledger(&error),
+            ClaimRefused::Ledger(error) => error.into(),
         }
     }
 

@@ -105,6 +105,6 @@ fn not_taken(why: NotTaken) -> Problem {
             "The signature does not hold",
             "The event was not signed with this installation's secret, was changed on its way, or is older than 300 s. It was not stored.",
         ),
-        NotTaken::Ledger(error) => Problem::ledger(&error),
+        NotTaken::Ledger(error) => error.into(),
     }
 }

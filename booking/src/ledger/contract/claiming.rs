@@ -19,7 +19,6 @@ pub(super) const CASES: &[Case] = cases![
     money_and_deadline_at_once_find_exactly_one_winner,
     an_order_given_up_frees_its_cells_once,
     a_show_opens_with_what_was_sold_and_what_is_pending,
-    outbox_rows_are_numbered_and_read_behind_a_cursor,
     a_plan_that_moves_claimed_seats_is_in_use,
 ];
 
@@ -165,14 +164,16 @@ async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
     for round in 0..20 {
         let order = claimed(&ledger, &round.to_string(), ANA, &[0]).await;
         let event = says(&order, ProviderEventKind::Authorised);
-        let before = ledger.seat_cursor().await.expect("readable");
+        let before = ledger.seat_cursor(&show()).await.expect("readable");
         let (outcome, expired) = tokio::join!(
             settled(&ledger, event, CLAIM_UNTIL_MS),
             ledger.expire_due(CLAIM_UNTIL_MS, 10)
         );
         let expired = !expired.expect("written").is_empty();
         assert_eq!(outcome, "applied", "late money is settled too: by a void");
-        let told = ledger.seat_rows(before, 10).await.expect("readable");
+        ledger.number_seat_rows().await.expect("numbered");
+        let told = ledger.seat_rows(&show(), before, 10).await;
+        let told = told.expect("readable");
         let state = record(&ledger, &order).await.order.state;
         let kinds: Vec<SeatRowKind> = told.iter().map(|row| row.kind).collect();
         if expired {
@@ -227,30 +228,10 @@ async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
         hold.lock_until_ms > CLAIM_UNTIL_MS,
         "the lock outlives the claim"
     );
-    assert_eq!(
-        picture.cursor,
-        ledger.seat_cursor().await.expect("readable")
-    );
+    assert_eq!(picture.cursor, 2, "a sale, and what was given up");
+    assert_eq!(ledger.seat_cursor(&show()).await.expect("readable"), 2);
     let again = ledger.open_show(&show()).await.expect("readable");
     assert!(again.incarnation > picture.incarnation);
-}
-
-async fn outbox_rows_are_numbered_and_read_behind_a_cursor(ledger: Books) {
-    stocked(&ledger).await;
-    assert_eq!(ledger.seat_cursor().await.expect("readable"), 0);
-    for seat in 0..3 {
-        let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
-        authorised(&ledger, &order).await;
-    }
-    let all = rows(&ledger).await;
-    assert!(all.windows(2).all(|two| two[0].seq < two[1].seq));
-    assert_eq!(
-        (all[0].visitor, all[0].items.as_slice()),
-        (ANA, order("0", ANA, &[0]).held().as_slice())
-    );
-    let behind = ledger.seat_rows(all[0].seq, 1).await.expect("readable");
-    assert_eq!(behind, all[1..2]);
-    assert_eq!(ledger.seat_cursor().await.expect("readable"), all[2].seq);
 }
 
 async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {

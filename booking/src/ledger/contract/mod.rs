@@ -4,6 +4,8 @@
 mod claiming;
 mod keeping;
 mod paying;
+mod sharing;
+mod telling;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +40,13 @@ use cases;
 /// Where a claim does not hold; the message names it.
 pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
     let mut broken = Vec::new();
-    let all = [claiming::CASES, paying::CASES, keeping::CASES];
+    let all = [
+        claiming::CASES,
+        telling::CASES,
+        paying::CASES,
+        keeping::CASES,
+        sharing::CASES,
+    ];
     for (claim, case) in all.into_iter().flatten() {
         // On a task of its own, so that one broken claim does not hide the next.
         if tokio::spawn(case(make().await)).await.is_err() {
@@ -194,8 +202,11 @@ async fn history(ledger: &Books, order: &Order) -> Vec<(OrderState, String)> {
         .collect()
 }
 
+/// All outbox rows of the show, numbered.
 async fn rows(ledger: &Books) -> Vec<SeatRow> {
-    ledger.seat_rows(0, 1_000).await.expect("readable")
+    ledger.number_seat_rows().await.expect("numbered");
+    let rows = ledger.seat_rows(&show(), 0, 10_000).await;
+    rows.expect("readable")
 }
 
 /// The seat outbox in short: what happened to which order's hold.

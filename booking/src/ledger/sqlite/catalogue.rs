@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::rows::{self, collect, corrupt, first, parsed};
@@ -35,6 +36,7 @@ impl CatalogueLedger for SqliteLedger {
                 let version = newest.map_or(1, |(version, _)| version + 1);
                 tx.prepare_cached("INSERT INTO venues (venue, version, plan, digest, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
                     .execute((&venue, version, &plan, digest, now_ms))?;
+                changed(tx)?;
                 Ok(version)
             })
             .await
@@ -89,7 +91,7 @@ impl CatalogueLedger for SqliteLedger {
                 )
                 .and_then(|mut statement| statement.execute((id, &document, show.plan_version, now_ms)))
                 .map_err(LedgerError::from)?;
-                Ok(())
+                Ok(changed(tx)?)
             })
             .await
     }
@@ -126,7 +128,7 @@ impl CatalogueLedger for SqliteLedger {
                         insert.execute((room, pattern))?;
                     }
                 }
-                Ok(())
+                changed(tx)
             })
             .await
     }
@@ -153,6 +155,12 @@ impl CatalogueLedger for SqliteLedger {
         Ok(coverage)
     }
 
+    async fn catalogue_version(&self) -> Result<u64, LedgerError> {
+        let version =
+            |connection: &_| first::<i64>(connection, "SELECT version FROM catalogue_version", []);
+        Ok(self.writer.read(version).await?.unwrap_or(0).unsigned_abs())
+    }
+
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError> {
         self.writer
             .write(move |tx| {
@@ -167,4 +175,10 @@ impl CatalogueLedger for SqliteLedger {
             })
             .await
     }
+}
+
+/// Tells every node that the catalogue is another one.
+fn changed(tx: &Connection) -> Result<(), LedgerError> {
+    tx.execute("UPDATE catalogue_version SET version = version + 1", [])?;
+    Ok(())
 }

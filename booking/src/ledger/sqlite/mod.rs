@@ -7,10 +7,13 @@ mod payments;
 mod rows;
 mod tickets;
 
+use async_trait::async_trait;
 use fairgate_writer::{LedgerError, Writer};
 
+use super::CommonLedger;
+
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("rows_by_show.sql")];
 
 /// Booking's tables in a ledger file.
 #[derive(Clone)]
@@ -26,5 +29,24 @@ impl SqliteLedger {
     pub async fn open(writer: Writer) -> Result<Self, LedgerError> {
         writer.migrate("booking", MIGRATIONS).await?;
         Ok(Self { writer })
+    }
+}
+
+#[async_trait]
+impl CommonLedger for SqliteLedger {
+    async fn id(&self) -> Result<[u8; 32], LedgerError> {
+        self.writer.id().await
+    }
+
+    async fn now_ms(&self) -> Result<i64, LedgerError> {
+        self.writer.now_ms().await
+    }
+
+    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
+        self.writer.lease(name, owner, ttl_ms).await
+    }
+
+    async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+        self.writer.let_go(name, owner).await
     }
 }

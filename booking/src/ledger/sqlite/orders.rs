@@ -78,15 +78,34 @@ impl OrderLedger for SqliteLedger {
             .await
     }
 
-    async fn seat_rows(&self, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+    async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
+        // Rows are numbered where they are made; what is left to do is to find the shows.
+        self.writer
+            .read(|connection| {
+                collect(
+                    connection,
+                    "SELECT show, delivered FROM seat_marks WHERE numbered > delivered",
+                    [],
+                    |row| {
+                        let show: String = row.get(0)?;
+                        Ok((parsed(&show)?, row.get::<_, i64>(1)?.unsigned_abs()))
+                    },
+                )
+            })
+            .await
+    }
+
+    async fn seat_rows(&self, show: &ShowId, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+        let show = show.clone();
         self.writer
             .read(move |connection| {
                 let columns = ORDER_COLUMNS.replace("order_id", "o.order_id");
                 let sql = format!(
-                    "SELECT {columns}, s.seq, s.kind FROM seat_outbox s JOIN orders o ON o.order_id = s.order_id \
-                     WHERE s.seq > ?1 ORDER BY s.seq LIMIT ?2"
+                    "SELECT {columns}, s.number, s.kind FROM seat_outbox s JOIN orders o ON o.order_id = s.order_id \
+                     WHERE s.show = ?1 AND s.number > ?2 ORDER BY s.number LIMIT ?3"
                 );
-                collect(connection, &sql, (as_i64(after), batch_max), |row| {
+                let with = (show.as_str(), as_i64(after), batch_max);
+                collect(connection, &sql, with, |row| {
                     let order = rows::order(row)?;
                     let kind: String = row.get(17)?;
                     Ok(SeatRow {
@@ -101,8 +120,24 @@ impl OrderLedger for SqliteLedger {
             .await
     }
 
-    async fn seat_cursor(&self) -> Result<u64> {
-        self.writer.read(cursor).await
+    async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<()> {
+        let show = show.clone();
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached(
+                    "UPDATE seat_marks SET delivered = ?2 WHERE show = ?1 AND delivered < ?2",
+                )?
+                .execute((show.as_str(), as_i64(upto)))?;
+                Ok(())
+            })
+            .await
+    }
+
+    async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
+        let show = show.clone();
+        self.writer
+            .read(move |connection| cursor(connection, &show))
+            .await
     }
 
     async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
@@ -126,9 +161,10 @@ pub(super) fn as_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn cursor(connection: &Connection) -> Result<u64> {
-    let newest: Option<Option<i64>> = first(connection, "SELECT MAX(seq) FROM seat_outbox", [])?;
-    Ok(newest.flatten().unwrap_or(0).unsigned_abs())
+fn cursor(connection: &Connection, show: &ShowId) -> Result<u64> {
+    let sql = "SELECT numbered FROM seat_marks WHERE show = ?1";
+    let newest: Option<i64> = first(connection, sql, [show.as_str()])?;
+    Ok(newest.unwrap_or(0).unsigned_abs())
 }
 
 fn seat_kind(word: &str) -> Result<SeatRowKind> {
@@ -165,7 +201,7 @@ fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
         incarnation: incarnation.unwrap_or(1).unsigned_abs(),
         sold: sold.into_iter().collect(),
         ordered,
-        cursor: cursor(tx)?,
+        cursor: cursor(tx, show)?,
     })
 }
 
@@ -347,8 +383,7 @@ pub(super) fn apply(
             tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
                 .execute([id.as_str()])?;
         }
-        tx.prepare_cached("INSERT INTO seat_outbox (kind, order_id) VALUES (?1, ?2)")?
-            .execute((word, id.as_str()))?;
+        tell_store(tx, &order, word)?;
     }
     if let Some(kind) = effect {
         tx.prepare_cached(
@@ -362,6 +397,21 @@ pub(super) fn apply(
         order,
         changed: true,
     }))
+}
+
+/// A row in the show's seat outbox.
+fn tell_store(tx: &Connection, order: &Order, kind: &str) -> Result<()> {
+    let number: i64 = tx
+        .prepare_cached(
+            "INSERT INTO seat_marks (show, numbered) VALUES (?1, 1) \
+             ON CONFLICT (show) DO UPDATE SET numbered = numbered + 1 RETURNING numbered",
+        )?
+        .query_row([order.show.as_str()], |row| row.get(0))?;
+    tx.prepare_cached(
+        "INSERT INTO seat_outbox (show, number, kind, order_id) VALUES (?1, ?2, ?3, ?4)",
+    )?
+    .execute((order.show.as_str(), number, kind, order.id.as_str()))?;
+    Ok(())
 }
 
 fn record(connection: &Connection, id: &OrderId) -> Result<Option<OrderRecord>> {

@@ -8,7 +8,7 @@ use super::orders::apply;
 use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
 use super::tickets::issue;
 use crate::ids::{OrderId, PaymentId};
-use crate::ledger::{Effect, PaymentLedger};
+use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger};
 use crate::orders::transition::{EffectKind, Happening};
 use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 
@@ -81,12 +81,12 @@ impl PaymentLedger for SqliteLedger {
 
     async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
         self.writer
-            .read(move |connection| {
+            .write(move |tx| {
                 let sql = format!(
                     "SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} FROM effects e JOIN payments p ON p.order_id = e.order_id \
                      WHERE e.done_at IS NULL AND e.due_at <= ?1 ORDER BY e.due_at, e.effect LIMIT ?2"
                 );
-                collect(connection, &sql, (now_ms, batch_max), |row| {
+                let due = collect(tx, &sql, (now_ms, batch_max), |row| {
                     let kind: String = row.get(1)?;
                     Ok(Effect {
                         id: row.get(0)?,
@@ -94,7 +94,12 @@ impl PaymentLedger for SqliteLedger {
                         attempts: row.get(2)?,
                         payment: rows::payment(row, 3)?,
                     })
-                })
+                })?;
+                let mut lend = tx.prepare_cached("UPDATE effects SET due_at = ?2 WHERE effect = ?1")?;
+                for effect in &due {
+                    lend.execute((effect.id, now_ms.saturating_add(EFFECT_LENT_MS)))?;
+                }
+                Ok(due)
             })
             .await
     }

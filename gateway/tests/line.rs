@@ -528,7 +528,7 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
             ledger.record_join(room, join).await.expect("it is written");
         }
         ledger
-            .record_freeze(room, Freeze { n: 5, at: 1000 })
+            .record_freeze(room, Freeze { n: 5, at: 1000 }, None)
             .await
             .expect("it is written");
     }
@@ -709,7 +709,7 @@ async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
         ..ReleaseRow::default()
     };
     let moved = ledger
-        .advance("fifo", ReleaseRow::default(), released)
+        .advance("fifo", &ReleaseRow::default(), &released)
         .await;
     assert!(moved.expect("it is written"));
     drop(ledger);

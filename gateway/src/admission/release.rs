@@ -81,10 +81,11 @@ pub async fn tick(
         released: decided.released,
         remainder_u: decided.remainder_u,
         ticked_at: until,
+        memory: row.memory.clone(),
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
     let idle = !input.selling || input.released >= input.end;
-    let moved = idle || rooms.ledger().advance(room.id(), *row, to).await?;
+    let moved = idle || rooms.ledger().advance(room.id(), &row, &to).await?;
     if moved {
         let mut cohorts = room.cohorts();
         cohorts.ticked(until, decided.owed_u, decided.late_u, asked.per_s_u);

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub mod contract;
+mod life;
 mod records;
 pub mod sqlite;
 
@@ -10,9 +11,10 @@ use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder, StoredKey};
 use futures_util::future::BoxFuture;
 
+pub use life::{Copied, FREEZE_AFTER_MS, FreezeRecorded, LineRow, RoomLife};
 pub use records::{
     AuditRow, Changed, DrawRow, Drawn, Entry, Freeze, JoinRecorded, JoinRow, PassRow, ReleaseRow,
-    RoomRow, Sample, Sealed, Secret, StoredLine, StoredPlace,
+    RoomRow, RoomVersion, Sample, Sealed, Secret, Stage, StoredLine, StoredPlace,
 };
 
 use crate::room::{Document, Facts};
@@ -36,6 +38,10 @@ pub type Durable<T> = BoxFuture<'static, Result<T, Failure>>;
 pub trait Ledger: Send + Sync + 'static {
     /// Every room.
     async fn rooms(&self) -> Result<Vec<RoomRow>, Failure>;
+    /// One room.
+    async fn room(&self, room: &str) -> Result<Option<RoomRow>, Failure>;
+    /// How far every room has come: so little that a node can ask several times a second what others changed.
+    async fn versions(&self) -> Result<Vec<RoomVersion>, Failure>;
     /// Makes a room with its draw secret; `false` where it exists already, and then nothing is changed.
     async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure>;
     /// Replaces document and facts where the row still has `version`. With `before_joins` also only while nobody
@@ -61,14 +67,49 @@ pub trait Ledger: Send + Sync + 'static {
     fn record_join(&self, room: &str, join: JoinRow) -> Durable<JoinRecorded>;
     /// Queues one leaving. `void` makes the leaf nobody's (before the freeze); else only the place is gone.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> Durable<()>;
-    /// Queues the freeze of numbers below `n`, and gives the one that stands: a second freeze changes nothing.
-    fn record_freeze(&self, room: &str, freeze: Freeze) -> Durable<Freeze>;
+    /// Queues the freeze of numbers below `n`: a second freeze changes nothing, and is told the first. A store with
+    /// lives names its `life`, and freezes only while that one stands and none is younger than [`FREEZE_AFTER_MS`].
+    fn record_freeze(
+        &self,
+        room: &str,
+        freeze: Freeze,
+        life: Option<u64>,
+    ) -> Durable<FreezeRecorded>;
     /// Queues nothing, and answers when everything queued before is durable or void.
     fn barrier(&self) -> Durable<()>;
     /// All that the room store must know again after a restart.
     async fn line(&self, room: &str) -> Result<StoredLine, Failure>;
+    /// The same without the places: those come by [`Ledger::places`], so that a long line is never whole in memory.
+    async fn bare_line(&self, room: &str) -> Result<StoredLine, Failure>;
+    /// At most `max` places with numbers from `from` on, rising.
+    async fn places(&self, room: &str, from: u64, max: u32) -> Result<Vec<StoredPlace>, Failure>;
+    /// The living place of a holder.
+    async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<StoredPlace>, Failure>;
     /// The holders of numbers 0..n, 32 bytes each; zeros where nobody holds the number.
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure>;
+
+    /// Begins the next life of a room's fast store where the one that stands is still `from` (0: there was none);
+    /// else gives the one that stands. Its numbers begin where the last one's ended, and above every recorded number.
+    /// A `from` that never was says that this ledger is an older copy, or another: [`Failure::Corrupt`].
+    async fn begin_life(&self, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure>;
+    /// Allows a life to give numbers below `upto`, and gives what it may by now; `None` where another life has begun.
+    async fn reserve(
+        &self,
+        room: &str,
+        incarnation: u64,
+        upto: u64,
+    ) -> Result<Option<RoomLife>, Failure>;
+    /// The lives of all rooms that have one.
+    async fn lives(&self) -> Result<Vec<(String, RoomLife)>, Failure>;
+    /// Brings what a life's store gave and took into the ledger; again is harmless. Where a holder comes to two living
+    /// numbers the lower one stays, and where a code comes to two the first; the other number is void, and its code
+    /// stays used. `None` where another life has begun: nothing was written.
+    async fn copy_line(
+        &self,
+        room: &str,
+        incarnation: u64,
+        rows: Vec<LineRow>,
+    ) -> Result<Option<Copied>, Failure>;
 
     /// How far the draw of a room has come.
     async fn draw(&self, room: &str) -> Result<DrawRow, Failure>;
@@ -80,7 +121,12 @@ pub trait Ledger: Send + Sync + 'static {
     /// The release counter.
     async fn release(&self, room: &str) -> Result<ReleaseRow, Failure>;
     /// Moves the counter where it still stands at `from`; never backwards. Gives whether it moved.
-    async fn advance(&self, room: &str, from: ReleaseRow, to: ReleaseRow) -> Result<bool, Failure>;
+    async fn advance(
+        &self,
+        room: &str,
+        from: &ReleaseRow,
+        to: &ReleaseRow,
+    ) -> Result<bool, Failure>;
 
     /// The pass of a number that lives at `now_s`; else stores `fresh` and gives that.
     async fn claim(&self, room: &str, fresh: PassRow, now_s: i64) -> Result<PassRow, Failure>;

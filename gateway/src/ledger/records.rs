@@ -6,6 +6,7 @@ use fairgate_pass::{Digest, Holder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::RoomLife;
 use crate::room::{Document, Facts};
 
 /// The draw's secret until the draw publishes it. `Debug` shows nothing of it.
@@ -33,6 +34,44 @@ pub struct RoomRow {
     pub secret: Secret,
     /// When the room was made.
     pub created_at: i64,
+}
+
+/// How far a draw has come, as the other nodes ask for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The line fills.
+    #[default]
+    Open,
+    /// The numbers are fixed.
+    Frozen,
+    /// The root is published.
+    Sealed,
+    /// The seed is.
+    Drawn,
+}
+
+impl Stage {
+    /// From which of its columns are written.
+    #[must_use]
+    pub fn of(frozen: bool, sealed: bool, drawn: bool) -> Self {
+        match (frozen, sealed, drawn) {
+            (_, _, true) => Self::Drawn,
+            (_, true, false) => Self::Sealed,
+            (true, false, false) => Self::Frozen,
+            (false, false, false) => Self::Open,
+        }
+    }
+}
+
+/// What tells a node that another one changed a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomVersion {
+    /// The slug.
+    pub room: String,
+    /// Of the row.
+    pub version: u64,
+    /// Of the draw.
+    pub stage: Stage,
 }
 
 /// How a compare-and-set on a room ended.
@@ -94,6 +133,8 @@ pub struct StoredLine {
     pub passes: Vec<(u64, i64)>,
     /// The cursor of finished orders.
     pub finished: u64,
+    /// The standing life of a store that has lives. Numbers below its ceiling may have been given.
+    pub life: Option<RoomLife>,
 }
 
 /// The freeze: numbers below `n` are drawn.
@@ -136,8 +177,21 @@ pub struct DrawRow {
     pub drawn: Option<Drawn>,
 }
 
+impl DrawRow {
+    /// How far that is.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        let Self {
+            freeze,
+            sealed,
+            drawn,
+        } = self;
+        Stage::of(freeze.is_some(), sealed.is_some(), drawn.is_some())
+    }
+}
+
 /// The release counter and what the pace carries from one second to the next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReleaseRow {
     /// Ranks below this may claim.
     pub released: u64,
@@ -145,6 +199,8 @@ pub struct ReleaseRow {
     pub remainder_u: u64,
     /// When the counter last ticked.
     pub ticked_at: i64,
+    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on from here.
+    pub memory: String,
 }
 
 /// One stored pass: enough to sign the same bytes again.

@@ -96,8 +96,10 @@ impl Line {
             })
             .map(|(number, exp)| (*exp, *number))
             .collect();
-        // The freeze may lie above the last durable number: what failed between them stays void.
+        // The freeze may lie above the last durable number: what failed between them stays void. So does what a store
+        // with lives may have given and not brought into the ledger.
         line.fill_up_to(stored.frozen.unwrap_or_default());
+        line.fill_up_to(stored.life.map_or(0, |life| life.ceiling));
         line
     }
 

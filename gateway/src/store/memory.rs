@@ -9,7 +9,9 @@ use fairgate_pass::{Digest, Holder};
 
 use super::line::{Assigned, Line};
 use super::{Counts, Entrant, JoinRefused, Numbers, Place, RoomStore, Standing};
-use crate::ledger::{Durable, Failure, Freeze, JoinRecorded, JoinRow, Ledger, StoredLine};
+use crate::ledger::{
+    Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger, StoredLine,
+};
 
 /// A cheap handle; clones share the rooms.
 #[derive(Clone)]
@@ -169,9 +171,15 @@ impl RoomStore for MemoryStore {
         let durable = {
             let mut line = lock(&line);
             let n = line.freeze();
-            self.inner.ledger.record_freeze(room, Freeze { n, at: now })
+            let freeze = Freeze { n, at: now };
+            self.inner.ledger.record_freeze(room, freeze, None)
         };
-        let outcome = durable.await;
+        let outcome = durable.await.and_then(|recorded| match recorded {
+            FreezeRecorded::Stands(freeze) => Ok(freeze),
+            FreezeRecorded::OtherLife | FreezeRecorded::NotBefore(_) => Err(Failure::Corrupt(
+                "a store without lives was refused for its life".into(),
+            )),
+        });
         // What the ledger says stands; where it said nothing the line goes on filling until the next try.
         lock(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
         outcome

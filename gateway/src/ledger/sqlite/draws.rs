@@ -3,8 +3,8 @@
 use fairgate_pass::Digest;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
-use super::{bytes32, signed, unsigned};
-use crate::ledger::{DrawRow, Drawn, Failure, Freeze, ReleaseRow, Sealed};
+use super::{bytes32, lives, signed, unsigned};
+use crate::ledger::{DrawRow, Drawn, Failure, Freeze, FreezeRecorded, ReleaseRow, Sealed};
 
 type Raw = (
     (i64, i64),
@@ -53,14 +53,29 @@ pub(super) fn read(c: &Connection, room: &str) -> Result<DrawRow, Failure> {
     })
 }
 
-pub(super) fn freeze(c: &Connection, room: &str, freeze: Freeze) -> Result<Freeze, Failure> {
+pub(super) fn freeze(
+    c: &Connection,
+    room: &str,
+    freeze: Freeze,
+    life: Option<u64>,
+) -> Result<FreezeRecorded, Failure> {
+    if let Some(stands) = read(c, room)?.freeze {
+        return Ok(FreezeRecorded::Stands(stands));
+    }
+    if let Some(incarnation) = life {
+        let standing = lives::read(c, room)?;
+        let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
+            return Ok(FreezeRecorded::OtherLife);
+        };
+        if freeze.at < life.freezes_from() {
+            return Ok(FreezeRecorded::NotBefore(life.freezes_from()));
+        }
+    }
     c.execute(
-        "INSERT INTO gw_draws (room, n, frozen_at) VALUES (?1, ?2, ?3) ON CONFLICT (room) DO NOTHING",
+        "INSERT INTO gw_draws (room, n, frozen_at) VALUES (?1, ?2, ?3)",
         params![room, signed(freeze.n), freeze.at],
     )?;
-    read(c, room)?
-        .freeze
-        .ok_or_else(|| Failure::Corrupt("a freeze vanished".into()))
+    Ok(FreezeRecorded::Stands(freeze))
 }
 
 pub(super) fn seal(c: &Connection, room: &str, sealed: &Sealed) -> Result<Sealed, Failure> {
@@ -84,38 +99,44 @@ pub(super) fn record(c: &Connection, room: &str, drawn: &Drawn) -> Result<Drawn,
 }
 
 pub(super) fn release(c: &Connection, room: &str) -> Result<ReleaseRow, Failure> {
-    let raw: Option<(i64, i64, i64)> = c
-        .prepare_cached("SELECT released, remainder_u, ticked_at FROM gw_releases WHERE room = ?1")?
-        .query_row([room], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let raw: Option<(i64, i64, i64, String)> = c
+        .prepare_cached(
+            "SELECT released, remainder_u, ticked_at, memory FROM gw_releases WHERE room = ?1",
+        )?
+        .query_row([room], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
         .optional()?;
-    let Some((released, remainder_u, ticked_at)) = raw else {
+    let Some((released, remainder_u, ticked_at, memory)) = raw else {
         return Ok(ReleaseRow::default());
     };
     Ok(ReleaseRow {
         released: unsigned(released)?,
         remainder_u: unsigned(remainder_u)?,
         ticked_at,
+        memory,
     })
 }
 
 pub(super) fn advance(
     c: &Connection,
     room: &str,
-    from: ReleaseRow,
-    to: ReleaseRow,
+    from: &ReleaseRow,
+    to: &ReleaseRow,
 ) -> Result<bool, Failure> {
-    if to.released < from.released || release(c, room)? != from {
+    if to.released < from.released || release(c, room)? != *from {
         return Ok(false);
     }
     c.prepare_cached(
-        "INSERT INTO gw_releases (room, released, remainder_u, ticked_at) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (room) DO UPDATE SET released = ?2, remainder_u = ?3, ticked_at = ?4",
+        "INSERT INTO gw_releases (room, released, remainder_u, ticked_at, memory) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (room) DO UPDATE SET released = ?2, remainder_u = ?3, ticked_at = ?4, memory = ?5",
     )?
     .execute(params![
         room,
         signed(to.released),
         signed(to.remainder_u),
-        to.ticked_at
+        to.ticked_at,
+        to.memory
     ])?;
     Ok(true)
 }

@@ -1,7 +1,7 @@
 //! The line itself: joins, leavings, and what a restart reads back.
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::rusqlite::{Connection, params};
+use fairgate_writer::rusqlite::{Connection, Row, params};
 
 use super::{bytes32, signed, unsigned};
 use crate::ledger::{Failure, JoinRecorded, JoinRow, StoredLine, StoredPlace};
@@ -44,36 +44,69 @@ pub(super) fn leave(
 
 pub(super) fn line(c: &Connection, room: &str) -> Result<StoredLine, Failure> {
     Ok(StoredLine {
-        places: places(c, room)?,
+        places: places(c, room, 0, -1)?,
+        ..bare_line(c, room)?
+    })
+}
+
+pub(super) fn bare_line(c: &Connection, room: &str) -> Result<StoredLine, Failure> {
+    Ok(StoredLine {
+        places: Vec::new(),
         codes: codes(c, room)?,
         frozen: super::draws::read(c, room)?.freeze.map(|freeze| freeze.n),
         passes: passes(c, room)?,
         finished: super::passes::cursor(c, room)?,
+        life: super::lives::read(c, room)?,
     })
 }
 
-fn places(c: &Connection, room: &str) -> Result<Vec<StoredPlace>, Failure> {
-    let mut statement = c.prepare_cached(
-        "SELECT number, holder, code, joined_at, left_at IS NOT NULL, void, done_at IS NOT NULL
-         FROM gw_joins WHERE room = ?1 ORDER BY number",
-    )?;
-    let mut rows = statement.query([room])?;
+const PLACE: &str =
+    "number, holder, code, joined_at, left_at IS NOT NULL, void, done_at IS NOT NULL";
+
+/// At most `max` places; all of them where that is negative.
+pub(super) fn places(
+    c: &Connection,
+    room: &str,
+    from: u64,
+    max: i64,
+) -> Result<Vec<StoredPlace>, Failure> {
+    let sql = format!(
+        "SELECT {PLACE} FROM gw_joins WHERE room = ?1 AND number >= ?2 ORDER BY number LIMIT ?3"
+    );
+    let mut statement = c.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![room, signed(from), max])?;
     let mut places = Vec::new();
     while let Some(row) = rows.next()? {
-        let code: Option<Vec<u8>> = row.get(2)?;
-        places.push(StoredPlace {
-            join: JoinRow {
-                number: unsigned(row.get(0)?)?,
-                holder: Holder(bytes32(&row.get::<_, Vec<u8>>(1)?)?),
-                code: code.map(|code| bytes32(&code).map(Digest)).transpose()?,
-                at: row.get(3)?,
-            },
-            left: row.get(4)?,
-            void: row.get(5)?,
-            done: row.get(6)?,
-        });
+        places.push(place(row)?);
     }
     Ok(places)
+}
+
+pub(super) fn place_of(
+    c: &Connection,
+    room: &str,
+    holder: Holder,
+) -> Result<Option<StoredPlace>, Failure> {
+    let sql =
+        format!("SELECT {PLACE} FROM gw_joins WHERE room = ?1 AND holder = ?2 AND left_at IS NULL");
+    let mut statement = c.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![room, holder.0])?;
+    rows.next()?.map(place).transpose()
+}
+
+fn place(row: &Row<'_>) -> Result<StoredPlace, Failure> {
+    let code: Option<Vec<u8>> = row.get(2)?;
+    Ok(StoredPlace {
+        join: JoinRow {
+            number: unsigned(row.get(0)?)?,
+            holder: Holder(bytes32(&row.get::<_, Vec<u8>>(1)?)?),
+            code: code.map(|code| bytes32(&code).map(Digest)).transpose()?,
+            at: row.get(3)?,
+        },
+        left: row.get(4)?,
+        void: row.get(5)?,
+        done: row.get(6)?,
+    })
 }
 
 fn codes(c: &Connection, room: &str) -> Result<Vec<(Digest, Option<u64>)>, Failure> {

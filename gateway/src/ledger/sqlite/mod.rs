@@ -2,6 +2,7 @@
 
 mod draws;
 mod joins;
+mod lives;
 mod notes;
 mod passes;
 mod rooms;
@@ -13,8 +14,9 @@ use fairgate_writer::{LedgerError, Writer, rusqlite};
 use futures_util::FutureExt;
 
 use super::{
-    AuditRow, Changed, DrawRow, Drawn, Durable, Entry, Failure, Freeze, JoinRecorded, JoinRow,
-    Ledger, PassRow, ReleaseRow, RoomRow, Sample, Sealed, StoredLine,
+    AuditRow, Changed, Copied, DrawRow, Drawn, Durable, Entry, Failure, Freeze, FreezeRecorded,
+    JoinRecorded, JoinRow, Ledger, LineRow, PassRow, ReleaseRow, RoomLife, RoomRow, RoomVersion,
+    Sample, Sealed, StoredLine, StoredPlace,
 };
 use crate::room::{Document, Facts};
 
@@ -79,6 +81,15 @@ impl Ledger for Sqlite {
         self.writer.read(rooms::all).await
     }
 
+    async fn room(&self, room: &str) -> Result<Option<RoomRow>, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| rooms::one(c, &room)).await
+    }
+
+    async fn versions(&self) -> Result<Vec<RoomVersion>, Failure> {
+        self.writer.read(rooms::versions).await
+    }
+
     async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure> {
         self.writer
             .write(move |tx| rooms::create(tx, &row, &entry))
@@ -135,10 +146,15 @@ impl Ledger for Sqlite {
             .boxed()
     }
 
-    fn record_freeze(&self, room: &str, freeze: Freeze) -> Durable<Freeze> {
+    fn record_freeze(
+        &self,
+        room: &str,
+        freeze: Freeze,
+        life: Option<u64>,
+    ) -> Durable<FreezeRecorded> {
         let room = room.to_owned();
         self.writer
-            .enqueue(move |tx| draws::freeze(tx, &room, freeze))
+            .enqueue(move |tx| draws::freeze(tx, &room, freeze, life))
             .boxed()
     }
 
@@ -151,9 +167,63 @@ impl Ledger for Sqlite {
         self.writer.read(move |c| joins::line(c, &room)).await
     }
 
+    async fn bare_line(&self, room: &str) -> Result<StoredLine, Failure> {
+        let room = room.to_owned();
+        self.writer.read(move |c| joins::bare_line(c, &room)).await
+    }
+
+    async fn places(&self, room: &str, from: u64, max: u32) -> Result<Vec<StoredPlace>, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .read(move |c| joins::places(c, &room, from, i64::from(max)))
+            .await
+    }
+
+    async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<StoredPlace>, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .read(move |c| joins::place_of(c, &room, holder))
+            .await
+    }
+
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure> {
         let room = room.to_owned();
         self.writer.read(move |c| joins::leaves(c, &room, n)).await
+    }
+
+    async fn begin_life(&self, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| lives::begin(tx, &room, from, at))
+            .await
+    }
+
+    async fn reserve(
+        &self,
+        room: &str,
+        incarnation: u64,
+        upto: u64,
+    ) -> Result<Option<RoomLife>, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| lives::reserve(tx, &room, incarnation, upto))
+            .await
+    }
+
+    async fn lives(&self) -> Result<Vec<(String, RoomLife)>, Failure> {
+        self.writer.read(lives::all).await
+    }
+
+    async fn copy_line(
+        &self,
+        room: &str,
+        incarnation: u64,
+        rows: Vec<LineRow>,
+    ) -> Result<Option<Copied>, Failure> {
+        let room = room.to_owned();
+        self.writer
+            .write(move |tx| lives::copy(tx, &room, incarnation, &rows))
+            .await
     }
 
     async fn draw(&self, room: &str) -> Result<DrawRow, Failure> {
@@ -180,10 +250,15 @@ impl Ledger for Sqlite {
         self.writer.read(move |c| draws::release(c, &room)).await
     }
 
-    async fn advance(&self, room: &str, from: ReleaseRow, to: ReleaseRow) -> Result<bool, Failure> {
-        let room = room.to_owned();
+    async fn advance(
+        &self,
+        room: &str,
+        from: &ReleaseRow,
+        to: &ReleaseRow,
+    ) -> Result<bool, Failure> {
+        let (room, from, to) = (room.to_owned(), from.clone(), to.clone());
         self.writer
-            .write(move |tx| draws::advance(tx, &room, from, to))
+            .write(move |tx| draws::advance(tx, &room, &from, &to))
             .await
     }
 

@@ -1,29 +1,58 @@
 //! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same transaction.
 
 use fairgate_pass::Digest;
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
+use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{bytes32, json, notes, signed, to_json, unsigned};
-use crate::ledger::{Changed, Entry, Failure, RoomRow, Secret};
+use crate::ledger::{Changed, Entry, Failure, RoomRow, RoomVersion, Secret, Stage};
 use crate::room::{Document, Facts};
 
+const COLUMNS: &str = "room, document, facts, version, secret, created_at";
+
 pub(super) fn all(c: &Connection) -> Result<Vec<RoomRow>, Failure> {
-    let mut statement = c.prepare_cached(
-        "SELECT room, document, facts, version, secret, created_at FROM gw_rooms ORDER BY created_at, room",
-    )?;
+    let sql = format!("SELECT {COLUMNS} FROM gw_rooms ORDER BY created_at, room");
+    let mut statement = c.prepare_cached(&sql)?;
     let mut rows = statement.query([])?;
     let mut rooms = Vec::new();
     while let Some(row) = rows.next()? {
-        rooms.push(RoomRow {
-            room: row.get(0)?,
-            document: json(&row.get::<_, String>(1)?)?,
-            facts: json(&row.get::<_, String>(2)?)?,
-            version: unsigned(row.get(3)?)?,
-            secret: Secret(bytes32(&row.get::<_, Vec<u8>>(4)?)?),
-            created_at: row.get(5)?,
-        });
+        rooms.push(read(row)?);
     }
     Ok(rooms)
+}
+
+pub(super) fn one(c: &Connection, room: &str) -> Result<Option<RoomRow>, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM gw_rooms WHERE room = ?1");
+    let mut statement = c.prepare_cached(&sql)?;
+    let mut rows = statement.query([room])?;
+    rows.next()?.map(read).transpose()
+}
+
+fn read(row: &Row<'_>) -> Result<RoomRow, Failure> {
+    Ok(RoomRow {
+        room: row.get(0)?,
+        document: json(&row.get::<_, String>(1)?)?,
+        facts: json(&row.get::<_, String>(2)?)?,
+        version: unsigned(row.get(3)?)?,
+        secret: Secret(bytes32(&row.get::<_, Vec<u8>>(4)?)?),
+        created_at: row.get(5)?,
+    })
+}
+
+pub(super) fn versions(c: &Connection) -> Result<Vec<RoomVersion>, Failure> {
+    let mut statement = c.prepare_cached(
+        "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL
+         FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut versions = Vec::new();
+    while let Some(row) = rows.next()? {
+        versions.push(RoomVersion {
+            room: row.get(0)?,
+            version: unsigned(row.get(1)?)?,
+            stage: Stage::of(row.get(2)?, row.get(3)?, row.get(4)?),
+        });
+    }
+    Ok(versions)
 }
 
 pub(super) fn create(c: &Connection, row: &RoomRow, entry: &Entry) -> Result<bool, Failure> {

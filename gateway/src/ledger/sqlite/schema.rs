@@ -44,4 +44,10 @@ CREATE TABLE gw_samples (
 CREATE TABLE gw_keys (kid TEXT PRIMARY KEY, stored TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ", "
 CREATE INDEX gw_joins_left ON gw_joins (room, holder) WHERE left_at IS NOT NULL;
+", "
+CREATE TABLE gw_lives (
+    room TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, first INTEGER NOT NULL, ceiling INTEGER NOT NULL,
+    begun_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+ALTER TABLE gw_releases ADD COLUMN memory TEXT NOT NULL DEFAULT '';
 "];

@@ -1,14 +1,16 @@
 //! What every ledger promises, whatever database stands behind it. `open` opens the same data again, so that the
 //! suite sees what a restart would see.
 
+mod lives;
+
 use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder, StoredKey};
 use serde_json::json;
 
 use super::{
-    Changed, Drawn, Entry, Freeze, JoinRecorded, JoinRow, Ledger, PassRow, ReleaseRow, RoomRow,
-    Sample, Sealed, Secret,
+    Changed, Drawn, Entry, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger, PassRow,
+    ReleaseRow, RoomRow, Sample, Sealed, Secret,
 };
 use crate::room::{Codes, Document, Facts, Method};
 
@@ -61,6 +63,7 @@ pub async fn suite<L: Ledger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) 
     a_living_pass_is_given_again_and_a_dead_one_replaced(&*open().await).await;
     finished_visitors_and_their_cursor_stay(&*open().await, &*open().await).await;
     audit_samples_and_keys_stay_in_order(&*open().await, &*open().await).await;
+    lives::suite(&*open().await, &*open().await).await;
 }
 
 async fn rooms_change_by_compare_and_set(ledger: &dyn Ledger, reopened: &dyn Ledger) {
@@ -285,13 +288,15 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
         "no root without a freeze"
     );
     let freeze = Freeze { n: 9, at: 30 };
-    assert_eq!(ledger.record_freeze("draw", freeze).await.unwrap(), freeze);
+    let stands = FreezeRecorded::Stands(freeze);
+    let frozen = ledger.record_freeze("draw", freeze, None).await;
+    assert_eq!(frozen.unwrap(), stands);
     assert_eq!(
         ledger
-            .record_freeze("draw", Freeze { n: 11, at: 31 })
+            .record_freeze("draw", Freeze { n: 11, at: 31 }, None)
             .await
             .unwrap(),
-        freeze,
+        stands,
         "the first freeze stands"
     );
     assert!(
@@ -327,37 +332,39 @@ async fn the_counter_moves_only_from_where_it_stands_and_never_back(ledger: &dyn
         released: 5,
         remainder_u: 300_000,
         ticked_at: 1000,
+        memory: r#"{"learned":1}"#.into(),
     };
-    assert!(ledger.advance("counter", start, five).await.unwrap());
+    let with = |released| ReleaseRow {
+        released,
+        ..five.clone()
+    };
+    assert!(ledger.advance("counter", &start, &five).await.unwrap());
     assert!(
-        !ledger
-            .advance(
-                "counter",
-                start,
-                ReleaseRow {
-                    released: 9,
-                    ..five
-                }
-            )
-            .await
-            .unwrap(),
+        !ledger.advance("counter", &start, &with(9)).await.unwrap(),
         "another node was first"
     );
     assert!(
-        !ledger
-            .advance(
-                "counter",
-                five,
-                ReleaseRow {
-                    released: 4,
-                    ..five
-                }
-            )
-            .await
-            .unwrap(),
+        !ledger.advance("counter", &five, &with(4)).await.unwrap(),
         "never backwards"
     );
+    let forgotten = ReleaseRow {
+        memory: String::new(),
+        ..five.clone()
+    };
+    assert!(
+        !ledger
+            .advance("counter", &forgotten, &with(9))
+            .await
+            .unwrap(),
+        "another node learned something"
+    );
     assert_eq!(ledger.release("counter").await.unwrap(), five);
+    let (one, two) = (with(6), with(7));
+    let both = tokio::join!(
+        ledger.advance("counter", &five, &one),
+        ledger.advance("counter", &five, &two)
+    );
+    assert!(both.0.unwrap() ^ both.1.unwrap(), "one of two is first");
 }
 
 async fn a_living_pass_is_given_again_and_a_dead_one_replaced(ledger: &dyn Ledger) {

@@ -1,0 +1,310 @@
+//! Blocks of numbers, and what stores with lives bring into the ledger.
+
+use fairgate_pass::Digest;
+
+use super::{entry, holder, join, room};
+use crate::ledger::{
+    Copied, FREEZE_AFTER_MS, Failure, Freeze, FreezeRecorded, JoinRow, Ledger, LineRow,
+    RoomVersion, Stage,
+};
+
+/// Runs this part of the suite.
+pub(super) async fn suite(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    a_life_begins_once_and_above_every_number(ledger, reopened).await;
+    only_the_standing_life_reserves(ledger, reopened).await;
+    copying_again_changes_nothing(ledger, reopened).await;
+    of_two_numbers_of_one_holder_the_lower_stays(ledger).await;
+    of_two_numbers_of_one_code_the_first_stays(ledger).await;
+    what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger).await;
+    a_young_life_and_another_life_do_not_freeze(ledger).await;
+    a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger).await;
+    every_change_shows_in_the_versions(ledger, reopened).await;
+}
+
+fn given(number: u64) -> LineRow {
+    LineRow::Join(join(number))
+}
+
+/// A second number of a holder.
+fn again(number: u64, of: u64) -> LineRow {
+    LineRow::Join(JoinRow { number, ..join(of) })
+}
+
+fn left(number: u64, void: bool) -> LineRow {
+    LineRow::Leave {
+        number,
+        at: 20,
+        void,
+    }
+}
+
+/// A room whose first life may give numbers below 100.
+async fn alive(ledger: &dyn Ledger, id: &str) {
+    let made = ledger.create_room(room(id), entry("room_created")).await;
+    assert!(made.unwrap());
+    let life = ledger.begin_life(id, 0, 1000).await.unwrap();
+    let reserved = ledger.reserve(id, life.incarnation, 100).await.unwrap();
+    assert_eq!(reserved.map(|life| life.ceiling), Some(100));
+}
+
+async fn copy(ledger: &dyn Ledger, id: &str, rows: &[LineRow]) -> Copied {
+    let copied = ledger.copy_line(id, 1, rows.to_vec()).await.unwrap();
+    copied.expect("the first life stands")
+}
+
+/// Number, left, void.
+async fn places(ledger: &dyn Ledger, id: &str) -> Vec<(u64, bool, bool)> {
+    let line = ledger.line(id).await.unwrap();
+    let places = line.places.iter();
+    places
+        .map(|place| (place.join.number, place.left, place.void))
+        .collect()
+}
+
+async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    alive(ledger, "begin").await;
+    let first = ledger.begin_life("begin", 0, 2000).await.unwrap();
+    assert_eq!(
+        (
+            first.incarnation,
+            first.first,
+            first.ceiling,
+            first.begun_at
+        ),
+        (1, 0, 100, 1000),
+        "who comes second is told the life that stands"
+    );
+    let (one, two) = tokio::join!(
+        ledger.begin_life("begin", 1, 3000),
+        reopened.begin_life("begin", 1, 3001)
+    );
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert_eq!(one, two, "two nodes that see the same loss begin one life");
+    assert_eq!((one.incarnation, one.first, one.ceiling), (2, 100, 100));
+    assert_eq!(reopened.line("begin").await.unwrap().life, Some(one));
+    assert!(
+        matches!(
+            ledger.begin_life("begin", 7, 4000).await,
+            Err(Failure::Corrupt(_))
+        ),
+        "a life that never was: the ledger is an older copy"
+    );
+
+    let made = ledger.create_room(room("embedded"), entry("room_created"));
+    assert!(made.await.unwrap());
+    ledger.record_join("embedded", join(7)).await.unwrap();
+    let freeze = Freeze { n: 12, at: 30 };
+    let life = ledger.begin_life("embedded", 0, 10).await.unwrap();
+    assert_eq!(life.first, 8, "numbers that a store without lives gave");
+    let frozen = ledger.record_freeze("embedded", freeze, None).await;
+    assert_eq!(frozen.unwrap(), FreezeRecorded::Stands(freeze));
+    let life = ledger.begin_life("embedded", 1, 20).await.unwrap();
+    assert_eq!(life.first, 12, "no number below a freeze is given after it");
+}
+
+async fn only_the_standing_life_reserves(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    alive(ledger, "reserve").await;
+    let less = ledger.reserve("reserve", 1, 50).await.unwrap();
+    assert_eq!(
+        less.map(|life| life.ceiling),
+        Some(100),
+        "what was allowed stays so"
+    );
+    ledger.begin_life("reserve", 1, 2000).await.unwrap();
+    assert_eq!(ledger.reserve("reserve", 1, 200).await.unwrap(), None);
+    assert_eq!(
+        ledger
+            .copy_line("reserve", 1, vec![given(0)])
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(ledger.reserve("nowhere", 1, 200).await.unwrap(), None);
+    let lives = reopened.lives().await.unwrap();
+    let (_, life) = lives.iter().find(|(room, _)| room == "reserve").unwrap();
+    assert_eq!((life.incarnation, life.ceiling), (2, 100));
+    assert_eq!(places(reopened, "reserve").await, []);
+}
+
+async fn copying_again_changes_nothing(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    alive(ledger, "copy").await;
+    let rows = [
+        given(0),
+        given(1),
+        given(2),
+        left(1, true),
+        left(2, false),
+        again(3, 1),
+    ];
+    let expected = [
+        (0, false, false),
+        (1, true, true),
+        (2, true, false),
+        (3, false, false),
+    ];
+    assert_eq!(copy(ledger, "copy", &rows).await, Copied::default());
+    assert_eq!(places(reopened, "copy").await, expected);
+    let left_before = Copied {
+        voided: vec![1],
+        refused: vec![],
+    };
+    assert_eq!(copy(reopened, "copy", &rows).await, left_before);
+    // A copier that died sent some of them; the next one begins anywhere before.
+    for from in 0..rows.len() {
+        copy(ledger, "copy", &rows[from..]).await;
+    }
+    assert_eq!(places(reopened, "copy").await, expected);
+    let leaves = reopened.leaves("copy", 4).await.unwrap();
+    let expected = [holder(0).0, [0; 32], holder(2).0, holder(1).0].concat();
+    assert_eq!(leaves, expected);
+}
+
+async fn of_two_numbers_of_one_holder_the_lower_stays(ledger: &dyn Ledger) {
+    alive(ledger, "twice").await;
+    copy(ledger, "twice", &[given(5)]).await;
+    let higher = copy(ledger, "twice", &[again(9, 5)]).await;
+    assert_eq!(higher.voided, [9]);
+    // The number that was lost comes back after its holder got another one.
+    let lower = copy(ledger, "twice", &[again(2, 5)]).await;
+    assert_eq!((lower.voided, lower.refused), (vec![5], vec![]));
+    assert_eq!(
+        places(ledger, "twice").await,
+        [(2, false, false), (5, true, true), (9, true, true)]
+    );
+    let place = ledger.place_of("twice", holder(5)).await.unwrap();
+    assert_eq!(place.map(|place| place.join.number), Some(2));
+    let together = [again(31, 30), given(30), again(32, 30)];
+    assert_eq!(copy(ledger, "twice", &together).await.voided, [31, 32]);
+    let other = LineRow::Join(JoinRow {
+        number: 2,
+        ..join(77)
+    });
+    let refused = copy(ledger, "twice", &[other]).await;
+    assert_eq!(refused.refused, [2], "somebody else's number");
+}
+
+async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn Ledger) {
+    alive(ledger, "coded").await;
+    let code = Digest::of(b"one");
+    let put = ledger.put_codes("coded", vec![code], entry("codes_replaced"));
+    put.await.unwrap();
+    let with = |number, code| {
+        LineRow::Join(JoinRow {
+            code: Some(code),
+            ..join(number)
+        })
+    };
+    let rows = [
+        with(0, code),
+        left(0, true),
+        with(1, code),
+        with(2, Digest::of(b"none")),
+    ];
+    copy(ledger, "coded", &rows).await;
+    let copied = copy(ledger, "coded", &rows).await;
+    assert_eq!(copied.voided, [0, 1, 2]);
+    let line = ledger.line("coded").await.unwrap();
+    assert_eq!(
+        line.codes,
+        [(code, Some(0))],
+        "the code of a place that was left stays used"
+    );
+    assert!(line.places.iter().all(|place| place.left && place.void));
+}
+
+async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Ledger) {
+    alive(ledger, "limits").await;
+    copy(ledger, "limits", &[given(0), given(1)]).await;
+    let freeze = Freeze { n: 4, at: 500 };
+    let frozen = ledger.record_freeze("limits", freeze, Some(1)).await;
+    assert_eq!(frozen.unwrap(), FreezeRecorded::Stands(freeze));
+    let rows = [
+        given(2),
+        given(4),
+        left(1, true),
+        left(4, true),
+        given(99),
+        given(100),
+    ];
+    let copied = copy(ledger, "limits", &rows).await;
+    assert_eq!(copied.refused, [2, 100]);
+    assert_eq!(
+        places(ledger, "limits").await,
+        [
+            (0, false, false),
+            (1, true, false),
+            (4, true, true),
+            (99, false, false)
+        ],
+        "a frozen leaf stays as it was frozen"
+    );
+}
+
+async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn Ledger) {
+    alive(ledger, "young").await;
+    ledger.begin_life("young", 1, 5000).await.unwrap();
+    let freeze = |at| Freeze { n: 3, at };
+    let record = |at, life| ledger.record_freeze("young", freeze(at), Some(life));
+    let from = 5000 + FREEZE_AFTER_MS;
+    assert_eq!(record(from, 1).await.unwrap(), FreezeRecorded::OtherLife);
+    assert_eq!(
+        record(from - 1, 2).await.unwrap(),
+        FreezeRecorded::NotBefore(from)
+    );
+    assert_eq!(ledger.draw("young").await.unwrap().freeze, None);
+    let stands = FreezeRecorded::Stands(freeze(from));
+    assert_eq!(record(from, 2).await.unwrap(), stands);
+    assert_eq!(
+        record(from + 1, 1).await.unwrap(),
+        stands,
+        "whoever comes later is told the freeze that stands"
+    );
+}
+
+async fn a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger: &dyn Ledger) {
+    alive(ledger, "parts").await;
+    copy(
+        ledger,
+        "parts",
+        &[given(0), given(1), given(3), left(1, false)],
+    )
+    .await;
+    assert_eq!(ledger.place_of("parts", holder(1)).await.unwrap(), None);
+    let place = ledger.place_of("parts", holder(3)).await.unwrap().unwrap();
+    assert_eq!((place.join, place.left), (join(3), false));
+    let line = ledger.line("parts").await.unwrap();
+    let mut parts = ledger.places("parts", 0, 2).await.unwrap();
+    assert_eq!(parts.len(), 2);
+    parts.extend(ledger.places("parts", 2, 2).await.unwrap());
+    assert_eq!(parts, line.places);
+    let bare = ledger.bare_line("parts").await.unwrap();
+    assert_eq!((bare.places.len(), bare.life), (0, line.life));
+}
+
+async fn every_change_shows_in_the_versions(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    let row = room("seen");
+    let made = ledger.create_room(row.clone(), entry("room_created")).await;
+    assert!(made.unwrap());
+    let seen = async || {
+        let versions = reopened.versions().await.unwrap();
+        versions.into_iter().find(|version| version.room == "seen")
+    };
+    let expected = |version, stage| {
+        Some(RoomVersion {
+            room: "seen".into(),
+            version,
+            stage,
+        })
+    };
+    assert_eq!(seen().await, expected(1, Stage::Open));
+    assert_eq!(reopened.room("seen").await.unwrap(), Some(row.clone()));
+    assert_eq!(reopened.room("nowhere").await.unwrap(), None);
+    ledger
+        .change_room("seen", 1, row.document, row.facts, false, None)
+        .await
+        .unwrap();
+    assert_eq!(seen().await, expected(2, Stage::Open));
+    let frozen = ledger.record_freeze("seen", Freeze { n: 0, at: 1 }, None);
+    frozen.await.unwrap();
+    assert_eq!(seen().await, expected(2, Stage::Frozen));
+}

@@ -537,7 +537,14 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
         root,
         signature: "made.before.the.crash".into(),
     };
-    ledger.seal("rooted", sealed).await.expect("it is written");
+    let entry = Entry {
+        at: 0,
+        role: "fairgate",
+        action: "frozen",
+        detail: Value::Null,
+    };
+    let sealed = ledger.seal("rooted", sealed, entry).await;
+    sealed.expect("it is written");
     drop(ledger);
 
     let gateway = Gateway::start(data.path()).await;

@@ -67,16 +67,6 @@ pub struct Copied {
     pub refused: Vec<u64>,
 }
 
-impl Copied {
-    pub(super) fn in_order(mut self) -> Self {
-        for numbers in [&mut self.voided, &mut self.refused] {
-            numbers.sort_unstable();
-            numbers.dedup();
-        }
-        self
-    }
-}
-
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreezeRecorded {

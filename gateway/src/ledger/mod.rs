@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub mod contract;
+mod copying;
 mod life;
 mod records;
 pub mod sqlite;
@@ -113,10 +114,11 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// How far the draw of a room has come.
     async fn draw(&self, room: &str) -> Result<DrawRow, Failure>;
-    /// Stores root and signature of a freeze; gives what stands. A second seal changes nothing.
-    async fn seal(&self, room: &str, sealed: Sealed) -> Result<Sealed, Failure>;
-    /// Stores the seed; gives what stands. A second draw changes nothing.
-    async fn record_draw(&self, room: &str, drawn: Drawn) -> Result<Drawn, Failure>;
+    /// Stores root and signature of a freeze, and the audit row with them; gives what stands. A second seal changes
+    /// nothing.
+    async fn seal(&self, room: &str, sealed: Sealed, entry: Entry) -> Result<Sealed, Failure>;
+    /// Stores the seed, and the audit row with it; gives what stands. A second draw changes nothing.
+    async fn record_draw(&self, room: &str, drawn: Drawn, entry: Entry) -> Result<Drawn, Failure>;
 
     /// The release counter.
     async fn release(&self, room: &str) -> Result<ReleaseRow, Failure>;
@@ -143,7 +145,7 @@ pub trait Ledger: Send + Sync + 'static {
     async fn audit(&self, room: &str) -> Result<Vec<AuditRow>, Failure>;
     /// Adds one audit row.
     async fn note(&self, room: &str, entry: Entry) -> Result<(), Failure>;
-    /// Adds one sample for the report.
+    /// Adds one sample for the report; the first one of a moment stands.
     async fn sample(&self, room: &str, sample: Sample) -> Result<(), Failure>;
     /// The samples of a room, oldest first.
     async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure>;

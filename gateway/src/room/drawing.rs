@@ -28,12 +28,7 @@ pub async fn restore(ledger: &dyn Ledger, row: &RoomRow) -> Result<DrawState, Fa
     };
     if let (Some(freeze), Some(sealed)) = (state.row.freeze, &state.row.sealed) {
         let frozen = build_tree(ledger, &row.room, freeze.n).await?;
-        if frozen.tree.root() != sealed.root {
-            return Err(Failure::Corrupt(format!(
-                "the leaves of room \"{}\" are not those of its published root",
-                row.room
-            )));
-        }
+        agree(&row.room, &frozen, sealed)?;
         state.frozen = Some(Arc::new(frozen));
         if let Some(drawn) = &state.row.drawn {
             state.ranked = Some(Arc::new(rank(drawn.seed, freeze.n).await?));
@@ -83,24 +78,18 @@ async fn seal(
         frozen_at: rfc3339(freeze.at),
     };
     let signature = rooms.keyring().sign_freeze(&claims);
-    let sealed = rooms
-        .ledger()
-        .seal(
-            room.id(),
-            Sealed {
-                voids,
-                root,
-                signature,
-            },
-        )
-        .await?;
-    note(
+    let ours = Sealed {
+        voids,
+        root,
+        signature,
+    };
+    let entry = entry(
         rooms,
-        room,
         "frozen",
         json!({"n": freeze.n, "voids": voids, "root": root}),
-    )
-    .await;
+    );
+    let sealed = rooms.ledger().seal(room.id(), ours, entry).await?;
+    agree(room.id(), &frozen, &sealed)?;
     state.row.sealed = Some(sealed);
     state.frozen = Some(Arc::new(frozen));
     Ok(())
@@ -116,17 +105,12 @@ async fn draw_line(
 ) -> Result<(), Failure> {
     let seed = draw::seed(&row.secret.0, freeze.n, &sealed.root, b"");
     let ranked = rank(seed, freeze.n).await?;
-    let drawn = rooms
-        .ledger()
-        .record_draw(
-            room.id(),
-            Drawn {
-                seed,
-                at: rooms.now(),
-            },
-        )
-        .await?;
-    note(rooms, room, "drawn", json!({"seed": drawn.seed})).await;
+    let drawn = Drawn {
+        seed,
+        at: rooms.now(),
+    };
+    let entry = entry(rooms, "drawn", json!({"seed": drawn.seed}));
+    let drawn = rooms.ledger().record_draw(room.id(), drawn, entry).await?;
     state.row.drawn = Some(drawn);
     state.ranked = Some(Arc::new(ranked));
     Ok(())
@@ -183,15 +167,23 @@ async fn rank(seed: Digest, n: u64) -> Result<Ranked, Failure> {
     })
 }
 
-/// The freeze and the draw prove themselves by their record; their audit rows are a convenience.
-async fn note(rooms: &Rooms, room: &Room, action: &'static str, detail: serde_json::Value) {
-    let entry = Entry {
+/// What another node published must follow from the leaves that this one reads.
+fn agree(room: &str, frozen: &Frozen, sealed: &Sealed) -> Result<(), Failure> {
+    let voids = frozen.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64;
+    if (frozen.tree.root(), voids) == (sealed.root, sealed.voids) {
+        return Ok(());
+    }
+    Err(Failure::Corrupt(format!(
+        "the leaves of room \"{room}\" are not those of its published root"
+    )))
+}
+
+/// What the loop does is told in the audit as well.
+fn entry(rooms: &Rooms, action: &'static str, detail: serde_json::Value) -> Entry {
+    Entry {
         at: rooms.now(),
         role: "fairgate",
         action,
         detail,
-    };
-    if let Err(error) = rooms.ledger().note(room.id(), entry).await {
-        tracing::warn!(room = room.id(), %error, action, "an audit row could not be written");
     }
 }

@@ -284,7 +284,10 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
         at: 40,
     };
     assert!(
-        ledger.seal("draw", sealed.clone()).await.is_err(),
+        ledger
+            .seal("draw", sealed.clone(), entry("frozen"))
+            .await
+            .is_err(),
         "no root without a freeze"
     );
     let freeze = Freeze { n: 9, at: 30 };
@@ -300,21 +303,33 @@ async fn a_draw_is_written_once_and_in_order(ledger: &dyn Ledger, reopened: &dyn
         "the first freeze stands"
     );
     assert!(
-        ledger.record_draw("draw", drawn.clone()).await.is_err(),
+        ledger
+            .record_draw("draw", drawn.clone(), entry("drawn"))
+            .await
+            .is_err(),
         "no draw without a root"
     );
-    assert_eq!(ledger.seal("draw", sealed.clone()).await.unwrap(), sealed);
+    assert_eq!(
+        ledger
+            .seal("draw", sealed.clone(), entry("frozen"))
+            .await
+            .unwrap(),
+        sealed
+    );
     let other = Sealed {
         voids: 2,
         ..sealed.clone()
     };
     assert_eq!(
-        ledger.seal("draw", other).await.unwrap(),
+        ledger.seal("draw", other, entry("frozen")).await.unwrap(),
         sealed,
         "the first root stands"
     );
     assert_eq!(
-        ledger.record_draw("draw", drawn.clone()).await.unwrap(),
+        ledger
+            .record_draw("draw", drawn.clone(), entry("drawn"))
+            .await
+            .unwrap(),
         drawn
     );
     let row = reopened.draw("draw").await.unwrap();

@@ -3,8 +3,8 @@
 use fairgate_pass::Digest;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
-use super::{bytes32, lives, signed, unsigned};
-use crate::ledger::{DrawRow, Drawn, Failure, Freeze, FreezeRecorded, ReleaseRow, Sealed};
+use super::{bytes32, lives, notes, signed, unsigned};
+use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, FreezeRecorded, ReleaseRow, Sealed};
 
 type Raw = (
     (i64, i64),
@@ -78,21 +78,37 @@ pub(super) fn freeze(
     Ok(FreezeRecorded::Stands(freeze))
 }
 
-pub(super) fn seal(c: &Connection, room: &str, sealed: &Sealed) -> Result<Sealed, Failure> {
-    c.execute(
+pub(super) fn seal(
+    c: &Connection,
+    room: &str,
+    sealed: &Sealed,
+    entry: &Entry,
+) -> Result<Sealed, Failure> {
+    let written = c.execute(
         "UPDATE gw_draws SET voids = ?1, root = ?2, signature = ?3 WHERE room = ?4 AND root IS NULL",
         params![signed(sealed.voids), sealed.root.0, sealed.signature, room],
     )?;
+    if written == 1 {
+        notes::append(c, room, entry)?;
+    }
     read(c, room)?
         .sealed
         .ok_or_else(|| Failure::Corrupt("a root without a freeze".into()))
 }
 
-pub(super) fn record(c: &Connection, room: &str, drawn: &Drawn) -> Result<Drawn, Failure> {
-    c.execute(
+pub(super) fn record(
+    c: &Connection,
+    room: &str,
+    drawn: &Drawn,
+    entry: &Entry,
+) -> Result<Drawn, Failure> {
+    let written = c.execute(
         "UPDATE gw_draws SET seed = ?1, drawn_at = ?2 WHERE room = ?3 AND seed IS NULL AND root IS NOT NULL",
         params![drawn.seed.0, drawn.at, room],
     )?;
+    if written == 1 {
+        notes::append(c, room, entry)?;
+    }
     read(c, room)?
         .drawn
         .ok_or_else(|| Failure::Corrupt("a draw without a root".into()))

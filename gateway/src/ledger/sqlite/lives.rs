@@ -4,7 +4,8 @@ use fairgate_pass::{Digest, Holder};
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{bytes32, draws, joins, signed, unsigned};
-use crate::ledger::{Copied, Failure, JoinRow, LineRow, RoomLife};
+use crate::ledger::copying::{self, Ended, Known, NewRow, Recorded, Writes};
+use crate::ledger::{Copied, Failure, LineRow, RoomLife};
 
 pub(super) fn read(c: &Connection, room: &str) -> Result<Option<RoomLife>, Failure> {
     let mut statement = c.prepare_cached(
@@ -87,91 +88,98 @@ pub(super) fn copy(
     let Some(life) = read(c, room)?.filter(|life| life.incarnation == incarnation) else {
         return Ok(None);
     };
-    let frozen = draws::read(c, room)?.freeze.map_or(0, |freeze| freeze.n);
-    let mut copied = Copied::default();
-    for row in rows {
-        match *row {
-            LineRow::Join(join) if join.number >= life.ceiling => copied.refused.push(join.number),
-            LineRow::Join(join) => copy_join(c, room, &join, frozen, &mut copied)?,
-            LineRow::Leave { number, at, void } => {
-                joins::leave(c, room, number, at, void && number >= frozen)?;
-            }
-        }
+    let Writes {
+        ended,
+        used,
+        rows,
+        copied,
+    } = copying::decide(rows, known(c, room, life.ceiling, rows)?);
+    for Ended { number, at, void } in ended {
+        joins::leave(c, room, number, at, void)?;
     }
-    Ok(Some(copied.in_order()))
-}
-
-fn copy_join(
-    c: &Connection,
-    room: &str,
-    join: &JoinRow,
-    frozen: u64,
-    copied: &mut Copied,
-) -> Result<(), Failure> {
-    if let Some((holder, void)) = recorded(c, room, join.number)? {
-        if holder != join.holder {
-            copied.refused.push(join.number);
-        } else if void {
-            copied.voided.push(join.number);
-        }
-        return Ok(());
+    let mut use_up =
+        c.prepare_cached("UPDATE gw_codes SET used_by = ?1 WHERE room = ?2 AND code = ?3")?;
+    for (code, number) in used {
+        use_up.execute(params![signed(number), room, code.0])?;
     }
-    if join.number < frozen {
-        copied.refused.push(join.number);
-        return Ok(());
-    }
-    let other = joins::place_of(c, room, join.holder)?.map(|place| place.join.number);
-    let second = other.is_some_and(|other| other < join.number)
-        || code_of_another(c, room, join.number, join.code)?;
-    if let Some(higher) = other.filter(|_| !second) {
-        joins::leave(c, room, higher, join.at, true)?;
-        copied.voided.push(higher);
-    }
-    c.prepare_cached(
+    let mut insert = c.prepare_cached(
         "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
-        room,
-        signed(join.number),
-        join.holder.0,
-        join.code.map(|code| code.0),
-        join.at,
-        second.then_some(join.at),
-        second
-    ])?;
-    if second {
-        copied.voided.push(join.number);
+    )?;
+    for NewRow {
+        join,
+        left_at,
+        void,
+    } in rows.into_values()
+    {
+        insert.execute(params![
+            room,
+            signed(join.number),
+            join.holder.0,
+            join.code.map(|code| code.0),
+            join.at,
+            left_at,
+            void
+        ])?;
     }
-    Ok(())
+    Ok(Some(copied))
 }
 
-/// Whose number it is, and whether it is void by now.
-fn recorded(c: &Connection, room: &str, number: u64) -> Result<Option<(Holder, bool)>, Failure> {
-    let found: Option<(Vec<u8>, bool)> = c
-        .prepare_cached("SELECT holder, void FROM gw_joins WHERE room = ?1 AND number = ?2")?
+fn known(c: &Connection, room: &str, ceiling: u64, rows: &[LineRow]) -> Result<Known, Failure> {
+    let mut known = Known {
+        ceiling,
+        frozen: draws::read(c, room)?.freeze.map_or(0, |freeze| freeze.n),
+        ..Known::default()
+    };
+    for row in rows {
+        let number = match row {
+            LineRow::Join(join) => {
+                if let Some(place) = joins::place_of(c, room, join.holder)? {
+                    let number = place.join.number;
+                    known.living.insert(join.holder, number);
+                    known.numbers.extend(recorded(c, room, number)?);
+                }
+                if let Some(code) = join.code {
+                    known.codes.extend(used_by(c, room, code)?);
+                }
+                join.number
+            }
+            LineRow::Leave { number, .. } => *number,
+        };
+        known.numbers.extend(recorded(c, room, number)?);
+    }
+    Ok(known)
+}
+
+fn recorded(c: &Connection, room: &str, number: u64) -> Result<Option<(u64, Recorded)>, Failure> {
+    let found: Option<(Vec<u8>, bool, bool)> = c
+        .prepare_cached(
+            "SELECT holder, left_at IS NOT NULL, void FROM gw_joins WHERE room = ?1 AND number = ?2",
+        )?
         .query_row(params![room, signed(number)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
-    found
-        .map(|(holder, void)| Ok((Holder(bytes32(&holder)?), void)))
-        .transpose()
+    let Some((holder, left, void)) = found else {
+        return Ok(None);
+    };
+    let recorded = Recorded {
+        holder: Holder(bytes32(&holder)?),
+        left,
+        void,
+    };
+    Ok(Some((number, recorded)))
 }
 
-/// Uses the code up for this number; gives whether another number had it, or the room has no such code.
-fn code_of_another(
+fn used_by(
     c: &Connection,
     room: &str,
-    number: u64,
-    code: Option<Digest>,
-) -> Result<bool, Failure> {
-    let Some(code) = code else {
-        return Ok(false);
-    };
-    let used = c
-        .prepare_cached(
-            "UPDATE gw_codes SET used_by = ?1 WHERE room = ?2 AND code = ?3 AND used_by IS NULL",
-        )?
-        .execute(params![signed(number), room, code.0])?;
-    Ok(used == 0)
+    code: Digest,
+) -> Result<Option<(Digest, Option<u64>)>, Failure> {
+    let found: Option<Option<i64>> = c
+        .prepare_cached("SELECT used_by FROM gw_codes WHERE room = ?1 AND code = ?2")?
+        .query_row(params![room, code.0], |row| row.get(0))
+        .optional()?;
+    found
+        .map(|used_by| Ok((code, used_by.map(unsigned).transpose()?)))
+        .transpose()
 }

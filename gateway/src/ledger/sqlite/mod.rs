@@ -231,17 +231,17 @@ impl Ledger for Sqlite {
         self.writer.read(move |c| draws::read(c, &room)).await
     }
 
-    async fn seal(&self, room: &str, sealed: Sealed) -> Result<Sealed, Failure> {
+    async fn seal(&self, room: &str, sealed: Sealed, entry: Entry) -> Result<Sealed, Failure> {
         let room = room.to_owned();
         self.writer
-            .write(move |tx| draws::seal(tx, &room, &sealed))
+            .write(move |tx| draws::seal(tx, &room, &sealed, &entry))
             .await
     }
 
-    async fn record_draw(&self, room: &str, drawn: Drawn) -> Result<Drawn, Failure> {
+    async fn record_draw(&self, room: &str, drawn: Drawn, entry: Entry) -> Result<Drawn, Failure> {
         let room = room.to_owned();
         self.writer
-            .write(move |tx| draws::record(tx, &room, &drawn))
+            .write(move |tx| draws::record(tx, &room, &drawn, &entry))
             .await
     }
 

@@ -51,7 +51,7 @@ pub(super) fn audit(c: &Connection, room: &str) -> Result<Vec<AuditRow>, Failure
 
 pub(super) fn add_sample(c: &Connection, room: &str, sample: &Sample) -> Result<(), Failure> {
     c.execute(
-        "INSERT OR REPLACE INTO gw_samples (room, at, sample) VALUES (?1, ?2, ?3)",
+        "INSERT OR IGNORE INTO gw_samples (room, at, sample) VALUES (?1, ?2, ?3)",
         params![room, sample.at_ms, to_json(sample)?],
     )?;
     Ok(())

@@ -1,0 +1,153 @@
+//! What copied rows come to, decided from what the ledger has of their numbers, holders and codes. Pure: every
+//! database looks the same things up, and carries the same writes out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fairgate_pass::{Digest, Holder};
+
+use super::{Copied, JoinRow, LineRow};
+
+/// A number as it is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded {
+    pub(super) holder: Holder,
+    pub(super) left: bool,
+    pub(super) void: bool,
+}
+
+/// What the ledger has of all that the rows name.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Numbers from here on were not reserved.
+    pub(super) ceiling: u64,
+    /// Numbers below this are frozen.
+    pub(super) frozen: u64,
+    pub(super) numbers: HashMap<u64, Recorded>,
+    /// The living number of each holder.
+    pub(super) living: HashMap<Holder, u64>,
+    /// The number that used each code; codes that the room does not have are not in it.
+    pub(super) codes: HashMap<Digest, Option<u64>>,
+}
+
+/// A row that is new to the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NewRow {
+    pub(super) join: JoinRow,
+    pub(super) left_at: Option<i64>,
+    pub(super) void: bool,
+}
+
+/// A recorded place that ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) number: u64,
+    pub(super) at: i64,
+    pub(super) void: bool,
+}
+
+/// What is to be written, in this order: places that end, codes that are used up, new rows.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    pub(super) ended: Vec<Ended>,
+    pub(super) used: Vec<(Digest, u64)>,
+    pub(super) rows: BTreeMap<u64, NewRow>,
+    pub(super) copied: Copied,
+}
+
+/// Decides about `rows`, in their order.
+pub(super) fn decide(rows: &[LineRow], known: Known) -> Writes {
+    let mut deciding = Deciding {
+        known,
+        writes: Writes::default(),
+    };
+    for row in rows {
+        match *row {
+            LineRow::Join(join) => deciding.join(join),
+            LineRow::Leave { number, at, void } => deciding.leave(number, at, void),
+        }
+    }
+    let Writes { copied, .. } = &mut deciding.writes;
+    for numbers in [&mut copied.voided, &mut copied.refused] {
+        numbers.sort_unstable();
+        numbers.dedup();
+    }
+    deciding.writes
+}
+
+struct Deciding {
+    known: Known,
+    writes: Writes,
+}
+
+impl Deciding {
+    fn join(&mut self, join: JoinRow) {
+        let number = join.number;
+        if let Some(recorded) = self.known.numbers.get(&number) {
+            if recorded.holder != join.holder {
+                self.writes.copied.refused.push(number);
+            } else if recorded.void {
+                self.writes.copied.voided.push(number);
+            }
+            return;
+        }
+        if number >= self.known.ceiling || number < self.known.frozen {
+            self.writes.copied.refused.push(number);
+            return;
+        }
+        let other = self.known.living.get(&join.holder).copied();
+        let second = other.is_some_and(|other| other < number) || self.code_of_another(&join);
+        if second {
+            self.writes.copied.voided.push(number);
+        } else if let Some(higher) = other {
+            self.leave(higher, join.at, true);
+            self.writes.copied.voided.push(higher);
+        }
+        if !second {
+            self.known.living.insert(join.holder, number);
+        }
+        let recorded = Recorded {
+            holder: join.holder,
+            left: second,
+            void: second,
+        };
+        self.known.numbers.insert(number, recorded);
+        let row = NewRow {
+            join,
+            left_at: second.then_some(join.at),
+            void: second,
+        };
+        self.writes.rows.insert(number, row);
+    }
+
+    /// Uses the code up for this number; gives whether another number had it, or the room has no such code.
+    fn code_of_another(&mut self, join: &JoinRow) -> bool {
+        let Some(code) = join.code else {
+            return false;
+        };
+        match self.known.codes.get_mut(&code) {
+            Some(free @ None) => {
+                *free = Some(join.number);
+                self.writes.used.push((code, join.number));
+                false
+            }
+            Some(Some(_)) | None => true,
+        }
+    }
+
+    fn leave(&mut self, number: u64, at: i64, void: bool) {
+        let Some(recorded) = self.known.numbers.get_mut(&number) else {
+            return;
+        };
+        if recorded.left {
+            return;
+        }
+        let void = void && number >= self.known.frozen;
+        (recorded.left, recorded.void) = (true, void);
+        self.known.living.remove(&recorded.holder);
+        if let Some(row) = self.writes.rows.get_mut(&number) {
+            (row.left_at, row.void) = (Some(at), void);
+        } else {
+            self.writes.ended.push(Ended { number, at, void });
+        }
+    }
+}

@@ -35,11 +35,10 @@ pub struct Options {
     /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from FAIRGATE_PROMOTER_KEY
     #[arg(long, conflicts_with = "rig", required_unless_present = "rig")]
     target: Option<String>,
-    /// Starts the processes itself: gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
+    /// Starts the processes itself, such as gateways=1,bookings=0,redis=none,ledger=sqlite
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<Spec>,
-    /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration, and starts it again:
-    /// gateway@30%,gateway@60%. Where there are several, they take turns
+    /// Kills processes without warning at shares of the planned duration, and starts them again: gateway@30%,gateway@60%
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<Kill>,
     /// Where the history goes; without it, it is gone after the verdict
@@ -112,12 +111,8 @@ pub fn run(options: &Options) -> anyhow::Result<Ended> {
 
 /// What the command line and the scenario ask of each other in vain.
 fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
-    if let Some(rig) = &options.rig {
-        let kills = options.kill.iter();
-        let mut spared = kills.filter_map(|kill| Some((kill.what, rig.spares(kill.what)?)));
-        return spared
-            .next()
-            .map(|(what, why)| format!("--kill {what}: {why}."));
+    if options.rig.is_some() {
+        return None;
     }
     if scenario.slow.is_some() || scenario.baseline.is_some() {
         return Some(
@@ -150,8 +145,8 @@ async fn play(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
             Some(once(options, baseline, &aside, &[]).await?.0)
         }
     };
-    let kills = &options.kill;
-    let (report, rig) = once(options, scenario, history, kills).await?;
+    let kills: Vec<f64> = options.kill.iter().map(|kill| kill.share).collect();
+    let (report, rig) = once(options, scenario, history, &kills).await?;
     let judged = match rig {
         Some(rig) if !options.no_verdict => Some(rig.judge(history).await?),
         _ => None,
@@ -166,22 +161,22 @@ async fn once(
     options: &Options,
     scenario: &Scenario,
     history: &Path,
-    kills: &[Kill],
+    kills: &[f64],
 ) -> anyhow::Result<(figures::Report, Option<Arc<Rig>>)> {
     let rig = match &options.rig {
-        Some(spec) => Some(Arc::new(Rig::start(*spec).await?)),
+        Some(_) => Some(Arc::new(Rig::start().await?)),
         None => None,
     };
     let key = match &rig {
         Some(rig) => rig.promoter_key().to_owned(),
         None => std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default(),
     };
-    let urls = match &rig {
-        Some(rig) => rig.urls(),
-        None => options.target.iter().cloned().collect(),
+    let url = match &rig {
+        Some(rig) => rig.url().to_owned(),
+        None => options.target.clone().unwrap_or_default(),
     };
     let ground = Ground {
-        urls: &urls,
+        url: &url,
         key: &key,
         rig: rig.clone(),
         kills,
@@ -200,7 +195,7 @@ async fn once(
 
 /// Whether the gateway at `url` is ready for visitors.
 pub async fn is_ready(url: &str) -> bool {
-    let ready = http::Http::new(&[url.to_owned()])
+    let ready = http::Http::new(url)
         .send(&http::Call::get("/readyz"), 0)
         .await;
     ready.is_ok_and(|answer| answer.is_ok())

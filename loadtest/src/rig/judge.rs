@@ -18,13 +18,22 @@ pub struct Judged {
     pub document: Value,
 }
 
-/// Dumps the ledger of `data`, and judges.
+/// Where a ledger is.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    /// A SQLite file in this folder.
+    Folder(PathBuf),
+    /// A PostgreSQL database.
+    Database(String),
+}
+
+/// Dumps the ledger, and judges.
 ///
 /// # Errors
 /// Where the ledger cannot be dumped or the history cannot be read.
-pub async fn judge(data: &Path, history: &Path, folder: &Path) -> anyhow::Result<Judged> {
+pub async fn judge(kept: &Kept, history: &Path, folder: &Path) -> anyhow::Result<Judged> {
     let dump = folder.join("ledger.jsonl");
-    dump_ledger(data, &dump).await?;
+    dump_ledger(kept, &dump).await?;
     let history = history.to_owned();
     let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<Judged> {
         let report = verdict::files(&history, &dump, None)?;
@@ -37,12 +46,15 @@ pub async fn judge(data: &Path, history: &Path, folder: &Path) -> anyhow::Result
     judging.await?
 }
 
-async fn dump_ledger(data: &Path, dump: &Path) -> anyhow::Result<()> {
+async fn dump_ledger(kept: &Kept, dump: &Path) -> anyhow::Result<()> {
     let booking = booking_binary()?;
-    let dumped = Command::new(&booking)
-        .arg("dump")
-        .arg("--data")
-        .arg(data)
+    let mut command = Command::new(&booking);
+    command.arg("dump");
+    match kept {
+        Kept::Folder(folder) => command.arg("--data").arg(folder),
+        Kept::Database(url) => command.arg("--database").arg(url),
+    };
+    let dumped = command
         .arg("--out")
         .arg(dump)
         .output()

@@ -1,34 +1,46 @@
-//! The rig: the processes under test, started by the swarm itself on a free port with a folder of their own, killed
-//! and slowed on demand, and gone in the end, also on an interrupt.
+//! The rig: the processes under test, started by the swarm itself on free ports with folders of their own, killed,
+//! slowed and broken on demand, and gone in the end, also on an interrupt.
 
+mod build;
 mod judge;
 mod memory;
+mod part;
 mod process;
 mod spec;
 
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use serde_json::{Value, json};
+use anyhow::{Context, bail};
+use fairgate_servers::{Postgres, Redis};
+use futures_util::future::try_join_all;
 use tempfile::TempDir;
 
 pub use judge::Judged;
-pub use spec::{Kill, Spec};
+pub use part::Part;
+pub use spec::{Kill, RedisForm, Spec, Target};
 
 use crate::swarm::Sample;
+use judge::Kept;
 use process::Process;
 
 /// One cycle of a slowed process.
 const CYCLE: Duration = Duration::from_millis(100);
-/// How often memory is read.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// How long sentinels may take to promote.
+const PROMOTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// A running system under test.
 pub struct Rig {
-    gateway: Process,
+    spec: Spec,
+    gateways: Vec<Process>,
+    bookings: Vec<Process>,
+    redis: Option<Redis>,
+    postgres: Option<Postgres>,
+    key: String,
     folder: TempDir,
+    /// How many of each kind were killed: they take turns.
+    turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
     sampler: tokio::task::JoinHandle<()>,
 }
@@ -40,75 +52,110 @@ impl Drop for Rig {
 }
 
 impl Rig {
-    /// Starts the embedded default: one gateway with booking inside, on SQLite.
-    ///
-    /// # Errors
-    /// Where there is no binary, or it does not become ready.
-    pub async fn start() -> anyhow::Result<Self> {
-        let binary = process::find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
-        // Found before the run rather than after it: a run without its verdict is worth nothing.
-        judge::booking_binary()?;
-        let folder = tempfile::tempdir().context("no temporary folder could be made")?;
-        let gateway = Process::new(binary, folder.path())?;
-        gateway.start().await?;
-        let samples = Arc::default();
-        let sampler = tokio::spawn(sample(gateway.pid_cell(), Arc::clone(&samples)));
-        Ok(Self {
-            gateway,
-            folder,
-            samples,
-            sampler,
-        })
-    }
-
-    /// Where it listens.
-    pub fn url(&self) -> &str {
-        self.gateway.url()
+    /// Where the gateways listen.
+    pub fn urls(&self) -> Vec<String> {
+        let urls = self.gateways.iter().map(|gateway| gateway.url().to_owned());
+        urls.collect()
     }
 
     /// The key that applies the on-sale.
     pub fn promoter_key(&self) -> &str {
-        self.gateway.promoter_key()
+        &self.key
     }
 
     /// What it is, for the history.
-    pub fn describe(&self) -> Value {
-        json!({"gateways": 1, "bookings": 0, "redis": "none", "ledger": "sqlite"})
+    pub fn spec(&self) -> Spec {
+        self.spec
     }
 
-    /// Its durable data.
-    pub fn data(&self) -> PathBuf {
-        self.gateway.data()
+    /// Whether a gateway or booking that is killed forgets the baskets it handed out: only where they live in it.
+    pub fn forgets(&self, what: Target) -> bool {
+        match what {
+            Target::Gateway | Target::Booking => self.redis.is_none(),
+            Target::Redis => true,
+            Target::Ledger => false,
+        }
     }
 
-    /// Kills the gateway without warning and starts it again on the same port and data.
+    /// Kills one without warning and starts it again on the same port and data; says which it was.
     ///
     /// # Errors
     /// Where it does not become ready again.
-    pub async fn kill_and_restart(&self) -> anyhow::Result<()> {
-        self.gateway.kill().await?;
-        self.gateway.start().await
+    pub async fn kill_and_restart(&self, what: Target) -> anyhow::Result<Part> {
+        let turn = |kind: usize, of: usize| self.turns[kind].fetch_add(1, Ordering::SeqCst) % of;
+        let part = match what {
+            Target::Gateway => Part::Gateway(turn(0, self.gateways.len())),
+            Target::Booking => Part::Booking(turn(1, self.bookings.len())),
+            Target::Redis => Part::Redis(self.primary().await?),
+            Target::Ledger => Part::Ledger,
+        };
+        self.kill(part).await?;
+        if let Part::Redis(index) = part {
+            self.promoted(index).await?;
+        }
+        self.revive(part).await?;
+        Ok(part)
     }
 
-    /// Gives the process one part in `factor` of its time, for so many seconds. Everything in it is slowed, the line
-    /// too: in the embedded form booking has no process of its own.
+    /// A Redis that takes writes.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub async fn primary(&self) -> anyhow::Result<usize> {
+        let redis = self.redis()?;
+        let primaries = redis.primaries().await;
+        primaries.first().copied().context("no Redis takes writes")
+    }
+
+    /// After a primary was killed: sees to it that its replica leads, where it has one.
+    async fn promoted(&self, killed: usize) -> anyhow::Result<()> {
+        let redis = self.redis()?;
+        match self.spec.redis {
+            RedisForm::Replica => redis.promote_replica().await,
+            RedisForm::Sentinel => {
+                let killed_at = Instant::now();
+                while !redis.primaries().await.iter().any(|index| *index != killed) {
+                    if killed_at.elapsed() > PROMOTED_WITHIN {
+                        bail!(
+                            "the sentinels promoted nobody within {} s",
+                            PROMOTED_WITHIN.as_secs()
+                        );
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Ok(())
+            }
+            RedisForm::None | RedisForm::Single | RedisForm::Cluster => Ok(()),
+        }
+    }
+
+    /// Gives the processes that host booking one part in `factor` of their time, for so many seconds. In the embedded
+    /// form everything in them is slowed, the line too.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
+        let slowed = if self.bookings.is_empty() {
+            &self.gateways
+        } else {
+            &self.bookings
+        };
+        let all = |signal| slowed.iter().for_each(|process| process.signal(signal));
         while tokio::time::Instant::now() < until {
-            self.gateway.signal(process::STOP);
+            all(process::STOP);
             tokio::time::sleep(CYCLE - runs).await;
-            self.gateway.signal(process::CONTINUE);
+            all(process::CONTINUE);
             tokio::time::sleep(runs).await;
         }
     }
 
-    /// Lets a process that was stopped go on.
+    /// Lets every process that was stopped go on.
     pub fn wake(&self) {
-        self.gateway.signal(process::CONTINUE);
+        for part in self.parts() {
+            self.resume(part);
+        }
     }
 
-    /// Resident memory over the run that began at `start_ms`.
+    /// Resident memory over the run that began at `start_ms`: of the gateway that has most.
     pub fn memory(&self, start_ms: f64) -> Vec<Sample> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
@@ -120,13 +167,15 @@ impl Rig {
             .collect()
     }
 
-    /// Asks everything to end, and waits until it has.
+    /// Asks everything that keeps no data to end, and waits until it has. Redis and PostgreSQL end with the rig.
     ///
     /// # Errors
-    /// Where it did not end well.
+    /// Where something did not end well.
     pub async fn stop(&self) -> anyhow::Result<()> {
         self.sampler.abort();
-        self.gateway.stop().await
+        try_join_all(self.gateways.iter().map(Process::stop)).await?;
+        try_join_all(self.bookings.iter().map(Process::stop)).await?;
+        Ok(())
     }
 
     /// Judges a history against the ledger that the stopped system left.
@@ -134,28 +183,20 @@ impl Rig {
     /// # Errors
     /// Where the ledger cannot be dumped or the judge cannot be asked.
     pub async fn judge(&self, history: &std::path::Path) -> anyhow::Result<Judged> {
-        judge::judge(&self.data(), history, self.folder.path()).await
-    }
-
-    /// Shows the end of the gateway's log, where something went wrong.
-    pub fn tell_log(&self) {
-        self.gateway.tell_log();
-    }
-}
-
-async fn sample(pid: Arc<Mutex<Option<u32>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
-    let mut tick = tokio::time::interval(SAMPLE_EVERY);
-    loop {
-        tick.tick().await;
-        let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mb) = pid.and_then(memory::resident_mb) else {
-            continue;
+        let kept = match &self.postgres {
+            Some(postgres) => Kept::Database(postgres.url()),
+            None => Kept::Folder(self.gateways[0].data()),
         };
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let at_ms = now.unwrap_or_default().as_secs_f64() * 1e3;
-        samples
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((at_ms, mb));
+        judge::judge(&kept, history, self.folder.path()).await
+    }
+
+    /// Shows the ends of the logs, where something went wrong.
+    pub fn tell_log(&self) {
+        let processes = self.gateways.iter().chain(&self.bookings);
+        processes.for_each(Process::tell_log);
+    }
+
+    fn redis(&self) -> anyhow::Result<&Redis> {
+        self.redis.as_ref().context("the rig has no Redis")
     }
 }

@@ -1,16 +1,16 @@
-//! The gateway as a process: found or built, started with settings of its own, killed, slowed and stopped. rustix is
-//! named only here.
+//! A gateway or a booking as a process: found or built, started with settings of its own, killed, slowed and stopped.
+//! rustix is named only here.
 
 use std::fs::{File, OpenOptions};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use rand::RngExt;
-use rustix::process::{Pid, Signal, kill_process};
+use fairgate_servers::free_port;
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::swarm::is_ready;
@@ -25,13 +25,17 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Lines of the log that are shown where something went wrong.
 const LOG_SHOWN: usize = 40;
 
-/// One gateway.
+/// A setting of a process: the variable and its value.
+pub type Setting = (&'static str, String);
+
+/// One process with a port, data and a log of its own.
 pub struct Process {
+    name: String,
     binary: PathBuf,
     folder: PathBuf,
     port: u16,
     url: String,
-    key: String,
+    settings: Vec<Setting>,
     child: tokio::sync::Mutex<Option<Child>>,
     pid: Arc<Mutex<Option<u32>>>,
 }
@@ -69,30 +73,23 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
     Ok(beside)
 }
 
-/// A port below those that the system hands out to clients, so that nobody takes it while the gateway is down.
-fn free_port() -> anyhow::Result<u16> {
-    for _ in 0..100 {
-        let port = rand::rng().random_range(20_000..30_000);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    bail!("no free port was found between 20000 and 30000")
-}
-
 impl Process {
-    /// A gateway that keeps everything in `folder`; not started yet.
+    /// A process that keeps everything in a folder of its name below `folder`; not started yet.
     ///
     /// # Errors
-    /// Where there is no free port.
-    pub fn new(binary: PathBuf, folder: &Path) -> anyhow::Result<Self> {
+    /// Where there is no free port, or no folder can be made.
+    pub fn new(name: String, binary: &Path, folder: &Path) -> anyhow::Result<Self> {
         let port = free_port()?;
+        let folder = folder.join(&name);
+        std::fs::create_dir(&folder)
+            .with_context(|| format!("{} could not be made", folder.display()))?;
         Ok(Self {
-            binary,
-            folder: folder.to_owned(),
+            name,
+            binary: binary.to_owned(),
+            folder,
             port,
             url: format!("http://127.0.0.1:{port}"),
-            key: format!("rig-{:032x}", rand::rng().random::<u128>()),
+            settings: Vec::new(),
             child: tokio::sync::Mutex::new(None),
             pid: Arc::default(),
         })
@@ -103,9 +100,9 @@ impl Process {
         &self.url
     }
 
-    /// The promoter's key.
-    pub fn promoter_key(&self) -> &str {
-        &self.key
+    /// What it is told by its environment.
+    pub fn set(&mut self, settings: &[Setting]) {
+        self.settings.extend_from_slice(settings);
     }
 
     /// Its data.
@@ -123,7 +120,15 @@ impl Process {
     /// # Errors
     /// Where it ends by itself or does not become ready; the log is shown.
     pub async fn start(&self) -> anyhow::Result<()> {
-        let mut slot = self.child.lock().await;
+        self.launch().await?;
+        self.until_ready().await
+    }
+
+    /// Starts it; that it becomes ready is another matter.
+    ///
+    /// # Errors
+    /// Where there is no such program.
+    pub async fn launch(&self) -> anyhow::Result<()> {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars_os() {
@@ -137,10 +142,7 @@ impl Process {
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
             .arg("--data")
             .arg(self.data())
-            .env("FAIRGATE_PAYMENTS", "sandbox")
-            .env("FAIRGATE_PROMOTER_KEY", &self.key)
-            .env("FAIRGATE_JOINS_PER_S", "100000")
-            .env("FAIRGATE_JOINS_BURST", "100000")
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -148,17 +150,28 @@ impl Process {
             .spawn()
             .with_context(|| format!("{} could not be started", self.binary.display()))?;
         self.set_pid(child.id());
-        let child = slot.insert(child);
+        *self.child.lock().await = Some(child);
+        Ok(())
+    }
+
+    /// Waits until it is ready.
+    ///
+    /// # Errors
+    /// Where it ends by itself or does not become ready; the log is shown.
+    pub async fn until_ready(&self) -> anyhow::Result<()> {
         let started = std::time::Instant::now();
         while !is_ready(&self.url).await {
-            if let Some(status) = child.try_wait()? {
+            if let Some(child) = self.child.lock().await.as_mut()
+                && let Some(status) = child.try_wait()?
+            {
                 self.tell_log();
-                bail!("the gateway ended by itself: {status}");
+                bail!("{} ended by itself: {status}", self.name);
             }
             if started.elapsed() > READY_WITHIN {
                 self.tell_log();
                 bail!(
-                    "the gateway is not ready after {} s",
+                    "{} is not ready after {} s",
+                    self.name,
                     READY_WITHIN.as_secs()
                 );
             }
@@ -177,12 +190,12 @@ impl Process {
             .lock()
             .await
             .take()
-            .context("the gateway is not running")?;
+            .with_context(|| format!("{} is not running", self.name))?;
         self.set_pid(None);
         child
             .kill()
             .await
-            .context("the gateway could not be killed")
+            .with_context(|| format!("{} could not be killed", self.name))
     }
 
     /// Sends a signal, where it runs.
@@ -212,12 +225,13 @@ impl Process {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(status) => {
                 self.tell_log();
-                bail!("the gateway ended badly: {}", status?)
+                bail!("{} ended badly: {}", self.name, status?)
             }
             Err(_) => {
                 self.tell_log();
                 bail!(
-                    "the gateway did not end within {} s of SIGTERM",
+                    "{} did not end within {} s of SIGTERM",
+                    self.name,
                     ENDS_WITHIN.as_secs()
                 )
             }
@@ -226,16 +240,16 @@ impl Process {
 
     /// Shows the end of its log.
     pub fn tell_log(&self) {
-        let log = std::fs::read_to_string(self.folder.join("gateway.log")).unwrap_or_default();
+        let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        eprintln!("--- the gateway's log, its last lines ---");
+        eprintln!("--- the log of {}, its last lines ---", self.name);
         for line in &lines[lines.len().saturating_sub(LOG_SHOWN)..] {
             eprintln!("{line}");
         }
     }
 
     fn log(&self) -> anyhow::Result<File> {
-        let path = self.folder.join("gateway.log");
+        let path = self.folder.join("log");
         let opened = OpenOptions::new().create(true).append(true).open(&path);
         opened.with_context(|| format!("the log {} cannot be written", path.display()))
     }

@@ -1,55 +1,184 @@
-//! What `--rig` and `--kill` may say. What is not built yet is refused by name.
+//! What `--rig` and `--kill` may say. What cannot work together is refused before anything starts.
 
+use std::fmt;
 use std::str::FromStr;
 
-/// Which processes the rig has. Only the embedded default is built.
+/// The most processes of a kind: more than this is a slip of the finger.
+const MOST: usize = 16;
+
+/// Which processes the rig has. The default is one gateway with booking inside, on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spec;
+pub struct Spec {
+    /// Gateways.
+    pub gateways: usize,
+    /// Bookings with a process of their own; with none, booking is inside every gateway.
+    pub bookings: usize,
+    /// The fast stores.
+    pub redis: RedisForm,
+    /// The ledger's database.
+    pub ledger: Ledger,
+}
+
+/// The fast stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedisForm {
+    /// In the gateway's own memory.
+    None,
+    /// One server.
+    Single,
+    /// A primary and its replica behind one address.
+    Replica,
+    /// A primary, its replica and three sentinels.
+    Sentinel,
+    /// Three primaries.
+    Cluster,
+}
+
+/// The ledger's database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ledger {
+    /// A file of the one gateway.
+    Sqlite,
+    /// A server for all.
+    Postgres,
+}
 
 /// One kill.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kill {
+    /// What.
+    pub what: Target,
     /// When, as a share of the planned duration.
     pub share: f64,
+}
+
+/// What may be killed. Where there are several, they take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A gateway.
+    Gateway,
+    /// A booking with a process of its own.
+    Booking,
+    /// The Redis that takes writes.
+    Redis,
+    /// PostgreSQL.
+    Ledger,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self {
+            gateways: 1,
+            bookings: 0,
+            redis: RedisForm::None,
+            ledger: Ledger::Sqlite,
+        }
+    }
+}
+
+impl RedisForm {
+    const NAMES: [(&'static str, Self); 5] = [
+        ("none", Self::None),
+        ("single", Self::Single),
+        ("replica", Self::Replica),
+        ("sentinel", Self::Sentinel),
+        ("cluster", Self::Cluster),
+    ];
+}
+
+impl Ledger {
+    const NAMES: [(&'static str, Self); 2] =
+        [("sqlite", Self::Sqlite), ("postgres", Self::Postgres)];
+}
+
+impl Target {
+    const NAMES: [(&'static str, Self); 4] = [
+        ("gateway", Self::Gateway),
+        ("booking", Self::Booking),
+        ("redis", Self::Redis),
+        ("ledger", Self::Ledger),
+    ];
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(name_of(&Self::NAMES, *self))
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let redis = name_of(&RedisForm::NAMES, self.redis);
+        let ledger = name_of(&Ledger::NAMES, self.ledger);
+        let (gateways, bookings) = (self.gateways, self.bookings);
+        write!(
+            out,
+            "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
+        )
+    }
 }
 
 impl FromStr for Spec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let mut spec = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = part
                 .split_once('=')
                 .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
-            let built: &[&str] = match name {
-                "gateways" => &["1"],
-                "bookings" => &["0"],
-                "redis" => &["none"],
-                "ledger" => &["sqlite"],
+            match name {
+                "gateways" => spec.gateways = count(name, value, 1)?,
+                "bookings" => spec.bookings = count(name, value, 0)?,
+                "redis" => spec.redis = named(&RedisForm::NAMES, name, value)?,
+                "ledger" => spec.ledger = named(&Ledger::NAMES, name, value)?,
                 _ => {
                     return Err(format!(
                         "\"{name}\" is none of gateways, bookings, redis, ledger"
                     ));
                 }
-            };
-            if built.contains(&value) {
-                continue;
             }
-            let is_count = value.parse::<u32>().is_ok();
-            let named = match name {
-                "redis" => ["single", "replica", "sentinel", "cluster"].contains(&value),
-                "ledger" => value == "postgres",
-                _ => is_count,
-            };
-            return Err(if named {
-                format!(
-                    "{part} is not built yet: the rig has one gateway with booking inside (gateways=1,bookings=0,redis=none,ledger=sqlite)"
-                )
-            } else {
-                format!("\"{value}\" is no value of {name}")
-            });
         }
-        Ok(Self)
+        match spec.misfit() {
+            None => Ok(spec),
+            Some(misfit) => Err(format!("{spec} cannot work: {misfit}")),
+        }
+    }
+}
+
+impl Spec {
+    fn misfit(&self) -> Option<&'static str> {
+        let many = self.gateways > 1 || self.bookings > 0;
+        if many && self.redis == RedisForm::None {
+            return Some(
+                "with redis=none the line and the seats live in one gateway's memory, so it must be gateways=1,bookings=0; give more nodes a redis=single|replica|sentinel|cluster and ledger=postgres",
+            );
+        }
+        if many && self.ledger == Ledger::Sqlite {
+            return Some(
+                "a SQLite file belongs to one process; several nodes need ledger=postgres",
+            );
+        }
+        if self.redis != RedisForm::None && self.ledger == Ledger::Sqlite {
+            return Some("a ledger that several could share goes with Redis: say ledger=postgres");
+        }
+        None
+    }
+
+    /// Why a kill cannot be inflicted on this rig.
+    pub fn spares(&self, what: Target) -> Option<&'static str> {
+        match what {
+            Target::Booking if self.bookings == 0 => {
+                Some("the rig has no booking with a process of its own: say bookings=1 or more")
+            }
+            Target::Redis if self.redis == RedisForm::None => {
+                Some("the rig has no Redis: say redis=single or another form")
+            }
+            Target::Ledger if self.ledger == Ledger::Sqlite => {
+                Some("SQLite is no process: say ledger=postgres")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -60,21 +189,42 @@ impl FromStr for Kill {
         let (what, when) = text
             .split_once('@')
             .ok_or_else(|| format!("\"{text}\" is not such as gateway@30%"))?;
-        if what != "gateway" {
+        let what = Target::NAMES.iter().find(|(name, _)| *name == what);
+        let Some((_, what)) = what else {
             return Err(format!(
-                "\"{what}\" cannot be killed: the rig has a gateway"
+                "\"{text}\": what can be killed is gateway, booking, redis or ledger"
             ));
-        }
+        };
         let share = when
             .strip_suffix('%')
             .and_then(|share| share.parse::<f64>().ok())
-            .filter(|share| (0.0..=100.0).contains(share));
-        share
-            .map(|share| Self {
-                share: share / 100.0,
-            })
-            .ok_or_else(|| format!("\"{when}\" is not a share such as 30%"))
+            .filter(|share| (0.0..=100.0).contains(share))
+            .ok_or_else(|| format!("\"{when}\" is not a share such as 30%"))?;
+        Ok(Self {
+            what: *what,
+            share: share / 100.0,
+        })
     }
+}
+
+fn count(name: &str, value: &str, least: usize) -> Result<usize, String> {
+    let counted = value.parse().ok();
+    counted
+        .filter(|counted| (least..=MOST).contains(counted))
+        .ok_or_else(|| format!("{name}={value}: a number from {least} to {MOST} is wanted"))
+}
+
+fn named<T: Copy>(names: &[(&str, T)], name: &str, value: &str) -> Result<T, String> {
+    let found = names.iter().find(|(known, _)| *known == value);
+    found.map(|(_, form)| *form).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
+        format!("{name}={value}: {name} is one of {}", known.join(", "))
+    })
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], form: T) -> &'static str {
+    let found = names.iter().find(|(_, known)| *known == form);
+    found.map_or("?", |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -82,28 +232,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_built_is_taken() {
-        for (text, good) in [
-            ("", true),
-            ("gateways=1,bookings=0,redis=none,ledger=sqlite", true),
-            ("gateways=3", false),
-            ("redis=cluster", false),
-            ("ledger=postgres", false),
-            ("ledger=mysql", false),
-            ("gateway=1", false),
+    fn what_cannot_work_together_is_refused_with_what_would() {
+        for (text, hint) in [
+            ("gateways=3", "redis=single"),
+            ("gateways=3,redis=single", "ledger=postgres"),
+            ("bookings=1,ledger=postgres", "redis=single"),
+            ("redis=cluster", "ledger=postgres"),
+            ("gateways=0", "from 1 to 16"),
+            ("gateways=three", "from 1 to 16"),
+            ("ledger=mysql", "sqlite, postgres"),
+            ("redis=two", "sentinel"),
+            ("gateway=1", "gateways"),
+            ("gateways", "NAME=VALUE"),
         ] {
-            assert_eq!(text.parse::<Spec>().is_ok(), good, "{text}");
+            let told = text.parse::<Spec>().expect_err(text);
+            assert!(told.contains(hint), "{text}: {told}");
         }
-        let told = "redis=single".parse::<Spec>().expect_err("refused");
-        assert!(told.contains("not built yet"), "{told}");
     }
 
     #[test]
-    fn a_kill_has_a_target_and_a_share() {
+    fn every_form_that_works_is_read_and_written_alike() {
+        assert_eq!("".parse(), Ok(Spec::default()));
+        for text in [
+            "gateways=1,bookings=0,redis=none,ledger=sqlite",
+            "gateways=1,bookings=0,redis=none,ledger=postgres",
+            "gateways=3,bookings=0,redis=single,ledger=postgres",
+            "gateways=3,bookings=2,redis=replica,ledger=postgres",
+            "gateways=1,bookings=1,redis=sentinel,ledger=postgres",
+            "gateways=3,bookings=2,redis=cluster,ledger=postgres",
+        ] {
+            let spec: Spec = text.parse().expect(text);
+            assert_eq!(spec.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_kill_has_a_target_that_the_rig_has_and_a_share() {
         let kill: Kill = "gateway@30%".parse().expect("good");
         assert!((kill.share - 0.3).abs() < 1e-9);
-        for bad in ["gateway", "redis@30%", "gateway@130%", "gateway@30"] {
+        for bad in ["gateway", "line@30%", "gateway@130%", "gateway@30"] {
             assert!(bad.parse::<Kill>().is_err(), "{bad}");
+        }
+        let small = Spec::default();
+        let large: Spec = "gateways=2,bookings=2,redis=single,ledger=postgres"
+            .parse()
+            .expect("good");
+        for (what, spared) in [
+            (Target::Gateway, false),
+            (Target::Booking, true),
+            (Target::Redis, true),
+            (Target::Ledger, true),
+        ] {
+            assert_eq!(small.spares(what).is_some(), spared, "{what}");
+            assert_eq!(large.spares(what), None, "{what}");
         }
     }
 }

@@ -8,14 +8,14 @@ use serde_json::json;
 use super::figures::Disturbance;
 use super::scenario::Slow;
 use super::stage::{Over, Stage, round};
-use crate::rig::Rig;
+use crate::rig::{Kill, Rig, Target};
 
 /// Inflicts all of them, each at its time.
-pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<f64>) {
+pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<Kill>) {
     let killing = async {
-        for share in kills {
-            let at_s = share * stage.scenario.planned_s;
-            if kill(&stage, &rig, at_s).await == Err(Over) {
+        for one in kills {
+            let at_s = one.share * stage.scenario.planned_s;
+            if kill(&stage, &rig, one.what, at_s).await == Err(Over) {
                 return;
             }
         }
@@ -29,10 +29,10 @@ pub async fn inflict(stage: Arc<Stage>, rig: Arc<Rig>, kills: Vec<f64>) {
     tokio::join!(killing, slowing);
 }
 
-async fn kill(stage: &Stage, rig: &Rig, at_s: f64) -> Result<(), Over> {
+async fn kill(stage: &Stage, rig: &Rig, what: Target, at_s: f64) -> Result<(), Over> {
     stage.until(stage.clock.start_ms() + at_s * 1e3).await?;
     let at_ms = stage.clock.now_ms();
-    let revived = rig.kill_and_restart().await;
+    let revived = rig.kill_and_restart(what).await;
     let ready_ms = stage.clock.now_ms();
     if revived.is_ok() {
         stage.tally.seen().disturbances.push(Disturbance {
@@ -42,12 +42,19 @@ async fn kill(stage: &Stage, rig: &Rig, at_s: f64) -> Result<(), Over> {
         });
     }
     let ready = revived.is_ok().then(|| round(ready_ms));
+    let killed = match &revived {
+        Ok(part) => part.to_string(),
+        Err(_) => what.to_string(),
+    };
     stage.history.write(
         "fault",
-        json!({"at_ms": round(at_ms), "what": "kill gateway", "until_ms": ready, "ready_ms": ready}),
+        json!({
+            "at_ms": round(at_ms), "what": format!("kill {killed}"), "until_ms": ready, "ready_ms": ready,
+            "forgets": rig.forgets(what),
+        }),
     );
     if let Err(error) = revived {
-        eprintln!("the gateway did not come back: {error:#}");
+        eprintln!("{what} did not come back: {error:#}");
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 //! the swarm as much as the call, on the cores it shares with the gateway.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -17,11 +19,24 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Source addresses on loopback.
 const SOURCES: u8 = 16;
 
+/// A gateway that did not answer is left alone for so long, as a load balancer's health check does.
+const AVOIDED_MS: u64 = 2_000;
+/// Times are kept as milliseconds after this.
+static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// Where to call, and with which connections; cheap to clone.
 #[derive(Clone)]
 pub struct Http {
-    base: String,
+    bases: Arc<[Base]>,
     clients: Vec<Client<HttpConnector, Full<Bytes>>>,
+}
+
+/// One gateway.
+struct Base {
+    /// `http://…` without a slash at its end.
+    url: String,
+    /// Until when it is left alone.
+    avoided_ms: AtomicU64,
 }
 
 /// One call.
@@ -112,10 +127,15 @@ impl Answer {
 }
 
 impl Http {
-    /// Calls `base`, such as `http://127.0.0.1:8080`; over several source addresses where that is loopback.
-    pub fn new(base: &str) -> Self {
-        let base = base.trim_end_matches('/').to_owned();
-        let is_loopback = base.starts_with("http://127.") || base.starts_with("http://localhost");
+    /// Calls gateways such as `http://127.0.0.1:8080`; over several source addresses where they are on loopback.
+    pub fn new(urls: &[String]) -> Self {
+        let base = |url: &String| Base {
+            url: url.trim_end_matches('/').to_owned(),
+            avoided_ms: AtomicU64::new(0),
+        };
+        let is_near =
+            |url: &String| url.starts_with("http://127.") || url.starts_with("http://localhost");
+        let is_loopback = urls.iter().all(is_near);
         let sources = if is_loopback { SOURCES } else { 1 };
         let client = |source: u8| {
             let mut connector = HttpConnector::new();
@@ -130,24 +150,54 @@ impl Http {
                 .build(connector)
         };
         Self {
-            base,
+            bases: urls.iter().map(base).collect(),
             clients: (0..sources).map(client).collect(),
         }
     }
 
-    /// Where it calls.
-    pub fn base(&self) -> &str {
-        &self.base
+    /// The gateway that `who` is served by: always the same one while it answers, then whichever does. Any serves
+    /// anybody.
+    pub fn base_of(&self, who: usize) -> usize {
+        let now_ms = now_ms();
+        let count = self.bases.len();
+        let well = |at: &usize| self.bases[*at].avoided_ms.load(Ordering::Relaxed) <= now_ms;
+        let mut turns = (0..count).map(|turn| (who + turn) % count);
+        // Where none answers, one is as good as another.
+        turns.find(well).unwrap_or(who % count)
     }
 
-    /// Makes the call; `who` chooses the source address.
+    /// A gateway's address.
+    pub fn url(&self, base: usize) -> &str {
+        &self.bases[base].url
+    }
+
+    /// Leaves a gateway that did not answer alone for a while.
+    pub fn avoid(&self, base: usize) {
+        let until_ms = now_ms() + AVOIDED_MS;
+        self.bases[base]
+            .avoided_ms
+            .store(until_ms, Ordering::Relaxed);
+    }
+
+    /// Makes the call; `who` chooses gateway and source address.
     ///
     /// # Errors
     /// Why there was no whole answer: what the call did is unknown.
     pub async fn send(&self, call: &Call, who: usize) -> Result<Answer, String> {
-        let mut request = Request::builder()
-            .method(call.method.clone())
-            .uri(format!("{}{}", self.base, call.path));
+        let base = self.base_of(who);
+        let answer = self.send_to(base, call, who).await;
+        if answer.is_err() {
+            self.avoid(base);
+        }
+        answer
+    }
+
+    async fn send_to(&self, base: usize, call: &Call, who: usize) -> Result<Answer, String> {
+        let mut request = Request::builder().method(call.method.clone()).uri(format!(
+            "{}{}",
+            self.url(base),
+            call.path
+        ));
         if let Some(bearer) = &call.bearer {
             request = request.header(header::AUTHORIZATION, format!("Bearer {bearer}"));
         }
@@ -193,6 +243,14 @@ impl Http {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "milliseconds of a run fit for ages"
+)]
+fn now_ms() -> u64 {
+    BEGUN.elapsed().as_millis() as u64
+}
+
 /// An error with what caused it.
 fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -203,4 +261,27 @@ fn told(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_spread_over_the_gateways_and_leave_one_that_does_not_answer() {
+        let urls = [
+            "http://127.0.0.1:1",
+            "http://127.0.0.1:2/",
+            "http://127.0.0.1:3",
+        ];
+        let http = Http::new(&urls.map(str::to_owned));
+        assert_eq!(http.url(1), "http://127.0.0.1:2");
+        let served = |who| http.base_of(who);
+        assert_eq!([0, 1, 2, 3, 4].map(served), [0, 1, 2, 0, 1]);
+        http.avoid(1);
+        assert_eq!([0, 1, 2, 3, 4].map(served), [0, 2, 2, 0, 2]);
+        http.avoid(0);
+        http.avoid(2);
+        assert_eq!([0, 1, 2].map(served), [0, 1, 2]);
+    }
 }

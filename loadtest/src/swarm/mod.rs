@@ -35,10 +35,11 @@ pub struct Options {
     /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from FAIRGATE_PROMOTER_KEY
     #[arg(long, conflicts_with = "rig", required_unless_present = "rig")]
     target: Option<String>,
-    /// Starts the processes itself, such as gateways=1,bookings=0,redis=none,ledger=sqlite
+    /// Starts the processes itself: gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<Spec>,
-    /// Kills processes without warning at shares of the planned duration, and starts them again: gateway@30%,gateway@60%
+    /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration, and starts it again:
+    /// gateway@30%,gateway@60%. Where there are several, they take turns
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<Kill>,
     /// Where the history goes; without it, it is gone after the verdict
@@ -111,8 +112,12 @@ pub fn run(options: &Options) -> anyhow::Result<Ended> {
 
 /// What the command line and the scenario ask of each other in vain.
 fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
-    if options.rig.is_some() {
-        return None;
+    if let Some(rig) = &options.rig {
+        let kills = options.kill.iter();
+        let mut spared = kills.filter_map(|kill| Some((kill.what, rig.spares(kill.what)?)));
+        return spared
+            .next()
+            .map(|(what, why)| format!("--kill {what}: {why}."));
     }
     if scenario.slow.is_some() || scenario.baseline.is_some() {
         return Some(
@@ -145,8 +150,8 @@ async fn play(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
             Some(once(options, baseline, &aside, &[]).await?.0)
         }
     };
-    let kills: Vec<f64> = options.kill.iter().map(|kill| kill.share).collect();
-    let (report, rig) = once(options, scenario, history, &kills).await?;
+    let kills = &options.kill;
+    let (report, rig) = once(options, scenario, history, kills).await?;
     let judged = match rig {
         Some(rig) if !options.no_verdict => Some(rig.judge(history).await?),
         _ => None,
@@ -161,22 +166,22 @@ async fn once(
     options: &Options,
     scenario: &Scenario,
     history: &Path,
-    kills: &[f64],
+    kills: &[Kill],
 ) -> anyhow::Result<(figures::Report, Option<Arc<Rig>>)> {
     let rig = match &options.rig {
-        Some(_) => Some(Arc::new(Rig::start().await?)),
+        Some(spec) => Some(Arc::new(Rig::start(*spec).await?)),
         None => None,
     };
     let key = match &rig {
         Some(rig) => rig.promoter_key().to_owned(),
         None => std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default(),
     };
-    let url = match &rig {
-        Some(rig) => rig.url().to_owned(),
-        None => options.target.clone().unwrap_or_default(),
+    let urls = match &rig {
+        Some(rig) => rig.urls(),
+        None => options.target.iter().cloned().collect(),
     };
     let ground = Ground {
-        url: &url,
+        urls: &urls,
         key: &key,
         rig: rig.clone(),
         kills,
@@ -195,7 +200,7 @@ async fn once(
 
 /// Whether the gateway at `url` is ready for visitors.
 pub async fn is_ready(url: &str) -> bool {
-    let ready = http::Http::new(url)
+    let ready = http::Http::new(&[url.to_owned()])
         .send(&http::Call::get("/readyz"), 0)
         .await;
     ready.is_ok_and(|answer| answer.is_ok())

@@ -19,7 +19,7 @@ use super::scenario::{Scenario, Step};
 use super::socket::Snapshot;
 use super::stage::{Show, Stage, round};
 use super::{faults, observer, plan, progress, visitor};
-use crate::rig::Rig;
+use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
 
 /// Baskets and orders that were left behind are waited for at most this long.
@@ -31,14 +31,14 @@ const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
 /// What a run needs beside the scenario.
 pub struct Ground<'a> {
-    /// `http://…`
-    pub url: &'a str,
+    /// The gateways, `http://…`
+    pub urls: &'a [String],
     /// The promoter's key.
     pub key: &'a str,
     /// The processes, where they are ours.
     pub rig: Option<Arc<Rig>>,
-    /// Shares of the planned duration at which the gateway is killed.
-    pub kills: &'a [f64],
+    /// What is killed, at which share of the planned duration.
+    pub kills: &'a [Kill],
     /// Settles the crowd.
     pub seed: u64,
     /// Where the history goes.
@@ -50,7 +50,7 @@ pub struct Ground<'a> {
 /// # Errors
 /// What kept the run from being one.
 pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Report> {
-    let http = Http::new(ground.url);
+    let http = Http::new(ground.urls);
     let (venues, _) = split(scenario.onsale.steps(jiff::Timestamp::now()));
     apply(&http, ground.key, &venues).await?;
     // From here: a large plan may take a second to be read, which is no part of anybody's wait.
@@ -87,7 +87,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     let asked = ground.kills.len();
     if killed != asked {
         bail!(
-            "{killed} of {asked} kills were inflicted and survived: the crowd was done before, or the gateway did not come back"
+            "{killed} of {asked} kills were inflicted and survived: the crowd was done before, or what was killed did not come back"
         );
     }
     let settled = settle(&stage).await;
@@ -198,7 +198,7 @@ fn write_beginning(
             "started_ms": round(clock.start_ms()), "planned": scenario.crowd.visitors,
             "room": scenario.onsale.room(), "shows": scenario.onsale.shows(),
             "room_doc": room_doc, "show_docs": show_docs,
-            "rig": ground.rig.as_ref().map(|rig| rig.describe()),
+            "rig": ground.rig.as_ref().map(|rig| rig.spec().to_string()),
         }),
     );
     for show in shows {

@@ -112,7 +112,7 @@ fn held_late(
     let deadline = hold.asked.expires_ms;
     let seen_ms = gone_ms + FRAME_LATE_MS;
     // A kill forgets the basket; a fault shortly before the deadline may delay what follows it.
-    if story.history.killed_within(hold.call.done_ms, seen_ms)
+    if story.history.forgot_within(hold.call.done_ms, seen_ms)
         || story
             .history
             .disturbed_within(deadline - RECOVERY_MS, seen_ms)
@@ -226,7 +226,7 @@ fn taken_early(story: &Story<'_>, findings: &mut Findings) {
         taken.sort_by(|a, b| a.0.total_cmp(&b.0));
         for pair in taken.windows(2) {
             let ((from, until, former), (next_from, _, next)) = (pair[0], pair[1]);
-            if former != next && next_from < until && !story.history.killed_within(from, next_from)
+            if former != next && next_from < until && !story.history.forgot_within(from, next_from)
             {
                 findings.add(Invariant::Lapse, || {
                     format!("seat {seat} of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
@@ -245,7 +245,7 @@ fn told_early(story: &Story<'_>, findings: &mut Findings) {
         if let Some(known) = story.holds.get(&**hold)
             && &**state == "lapsed"
             && frame.at_ms < known.asked.expires_ms
-            && !story.history.killed_within(known.call.sent_ms, frame.at_ms)
+            && !story.history.forgot_within(known.call.sent_ms, frame.at_ms)
         {
             findings.add(Invariant::Lapse, || {
                 format!(

@@ -52,7 +52,7 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
                 .history
                 .faults
                 .iter()
-                .filter(|fault| fault.kill && fault.until_ms >= stretch.from_ms);
+                .filter(|fault| fault.forgets && fault.until_ms >= stretch.from_ms);
             let until = kills
                 .map(|fault| fault.at_ms)
                 .fold(stretch.until_ms.min(hold.ended_ms()), f64::min);

@@ -236,7 +236,7 @@ impl<'a> HoldStory<'a> {
             }
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
-            } else if call.perhaps() || history.killed_within(self.call.done_ms, call.done_ms) {
+            } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
                 // Refused after a kill, it may have been refused because the basket was forgotten.
                 seats = None;
             }

@@ -25,15 +25,19 @@ const BUFFER: usize = 2_048;
 /// # Errors
 /// Why it could not be.
 pub async fn connect(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
-    let opening = open(stage, owner);
-    match tokio::time::timeout(CONNECT_MAX, opening).await {
+    let base = stage.http.base_of(owner.who);
+    let opening = open(stage, owner, stage.http.url(base));
+    let opened = match tokio::time::timeout(CONNECT_MAX, opening).await {
         Ok(opened) => opened,
         Err(_) => Err("no answer to the upgrade".to_owned()),
+    };
+    if opened.is_err() {
+        stage.http.avoid(base);
     }
+    opened
 }
 
-async fn open(stage: &Stage, owner: &Owner) -> Result<Socket, String> {
-    let base = stage.http.base();
+async fn open(stage: &Stage, owner: &Owner, base: &str) -> Result<Socket, String> {
     let authority = base.trim_start_matches("http://");
     let text = |error: std::io::Error| error.to_string();
     let found = lookup_host(authority).await.map_err(text)?.next();

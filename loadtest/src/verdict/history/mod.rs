@@ -84,7 +84,7 @@ impl Run {
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Whether baskets may be forgotten.
-    pub kill: bool,
+    pub forgets: bool,
     /// From when.
     pub at_ms: f64,
     /// Until when.
@@ -119,6 +119,8 @@ pub struct FinalSeats {
 #[derive(Deserialize)]
 struct RawFault {
     what: String,
+    /// Whether baskets may be forgotten; without it, a kill forgets them.
+    forgets: Option<bool>,
     at_ms: f64,
     until_ms: Option<f64>,
     ready_ms: Option<f64>,
@@ -191,7 +193,7 @@ impl History {
                 let raw: RawFault = serde_json::from_str(line)?;
                 let until = raw.ready_ms.or(raw.until_ms);
                 self.faults.push(Fault {
-                    kill: raw.what.starts_with("kill"),
+                    forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
                     at_ms: raw.at_ms,
                     until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
                 });
@@ -241,11 +243,11 @@ impl History {
         Ok(())
     }
 
-    /// Whether a gateway may have been restarted in a stretch of time, and with it baskets forgotten.
-    pub fn killed_within(&self, from_ms: f64, to_ms: f64) -> bool {
+    /// Whether baskets may have been forgotten in a stretch of time: their gateway, or their Redis, was lost.
+    pub fn forgot_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()
-            .any(|fault| fault.kill && fault.touches(from_ms, to_ms))
+            .any(|fault| fault.forgets && fault.touches(from_ms, to_ms))
     }
 
     /// Whether any fault bears on a stretch of time.

@@ -1,0 +1,149 @@
+//! Starting a rig: servers first, then bookings, then gateways; those of a kind all at once, as a deployment does.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use fairgate_servers::{Postgres, Redis, RedisOptions};
+use futures_util::future::try_join_all;
+use rand::RngExt;
+
+use super::process::{Process, Setting, find_or_build};
+use super::spec::{Ledger, RedisForm};
+use super::{Rig, Spec, judge, memory};
+
+/// How often memory is read.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+impl Rig {
+    /// Starts it, and waits until everything is ready.
+    ///
+    /// # Errors
+    /// Where there is no program, or something does not become ready.
+    pub async fn start(spec: Spec) -> anyhow::Result<Self> {
+        Self::start_with(spec, Redis::options()).await
+    }
+
+    /// As [`Self::start`], with a Redis of these options.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with(spec: Spec, options: RedisOptions) -> anyhow::Result<Self> {
+        let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
+        // Found before the run rather than after it: a run without its verdict is worth nothing.
+        let booking = judge::booking_binary()?;
+        let needs_servers = spec.redis != RedisForm::None || spec.ledger != Ledger::Sqlite;
+        if let Some(missing) = fairgate_servers::missing().filter(|_| needs_servers) {
+            bail!("this rig starts servers, and there is no {missing}");
+        }
+        let folder = tempfile::tempdir().context("no temporary folder could be made")?;
+        let (redis, postgres) = tokio::try_join!(redis(spec, options), postgres(spec))?;
+        let key = secret();
+        let mut settings: Vec<Setting> = vec![
+            ("FAIRGATE_PAYMENTS", "sandbox".to_owned()),
+            ("FAIRGATE_PROMOTER_KEY", key.clone()),
+            ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
+            ("FAIRGATE_JOINS_BURST", "100000".to_owned()),
+        ];
+        settings.extend(
+            redis
+                .iter()
+                .map(|redis| ("FAIRGATE_REDIS_URL", redis.url())),
+        );
+        settings.extend(
+            postgres
+                .iter()
+                .map(|postgres| ("FAIRGATE_DATABASE_URL", postgres.url())),
+        );
+        if spec.bookings > 0 {
+            settings.push(("FAIRGATE_INTERNAL_KEY", secret()));
+        }
+        let bookings = processes("booking", spec.bookings, &booking, folder.path(), &settings)?;
+        start_all(&bookings).await?;
+        if !bookings.is_empty() {
+            let urls: Vec<&str> = bookings.iter().map(Process::url).collect();
+            settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
+        }
+        let gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
+        start_all(&gateways).await?;
+        let samples = Arc::default();
+        let pids = gateways.iter().map(Process::pid_cell).collect();
+        let sampler = tokio::spawn(sample(pids, Arc::clone(&samples)));
+        Ok(Self {
+            spec,
+            gateways,
+            bookings,
+            redis,
+            postgres,
+            key,
+            folder,
+            turns: Default::default(),
+            samples,
+            sampler,
+        })
+    }
+}
+
+async fn redis(spec: Spec, options: RedisOptions) -> anyhow::Result<Option<Redis>> {
+    Ok(match spec.redis {
+        RedisForm::None => None,
+        RedisForm::Single => Some(options.single().await?),
+        RedisForm::Replica => Some(options.replica_pair().await?),
+        RedisForm::Sentinel => Some(options.sentinel().await?),
+        RedisForm::Cluster => Some(options.cluster().await?),
+    })
+}
+
+async fn postgres(spec: Spec) -> anyhow::Result<Option<Postgres>> {
+    Ok(match spec.ledger {
+        Ledger::Sqlite => None,
+        Ledger::Postgres => Some(Postgres::start().await?),
+    })
+}
+
+/// Processes of a kind with the same settings, each with a name, a port and a folder of its own.
+fn processes(
+    kind: &str,
+    count: usize,
+    binary: &Path,
+    folder: &Path,
+    settings: &[Setting],
+) -> anyhow::Result<Vec<Process>> {
+    let made = (0..count).map(|index| {
+        let mut process = Process::new(format!("{kind}-{index}"), binary, folder)?;
+        process.set(settings);
+        Ok(process)
+    });
+    made.collect()
+}
+
+async fn start_all(processes: &[Process]) -> anyhow::Result<()> {
+    try_join_all(processes.iter().map(Process::start)).await?;
+    Ok(())
+}
+
+fn secret() -> String {
+    format!("rig-{:032x}", rand::rng().random::<u128>())
+}
+
+/// Notes, now and then, the memory of the gateway that has most.
+async fn sample(pids: Vec<Arc<Mutex<Option<u32>>>>, samples: Arc<Mutex<Vec<(f64, f64)>>>) {
+    let mut tick = tokio::time::interval(SAMPLE_EVERY);
+    loop {
+        tick.tick().await;
+        let of = |pid: &Arc<Mutex<Option<u32>>>| {
+            let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
+            pid.and_then(memory::resident_mb)
+        };
+        let Some(mb) = pids.iter().filter_map(of).max_by(f64::total_cmp) else {
+            continue;
+        };
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let at_ms = now.unwrap_or_default().as_secs_f64() * 1e3;
+        samples
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((at_ms, mb));
+    }
+}

@@ -1,0 +1,99 @@
+//! One process of a rig, whatever it is: named, killed, started, let go on.
+
+use std::fmt;
+
+use anyhow::Context;
+
+use super::Rig;
+use super::process::{self, Process};
+
+/// One process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A gateway.
+    Gateway(usize),
+    /// A booking.
+    Booking(usize),
+    /// A Redis or a sentinel.
+    Redis(usize),
+    /// PostgreSQL.
+    Ledger,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gateway(index) => write!(out, "gateway-{index}"),
+            Self::Booking(index) => write!(out, "booking-{index}"),
+            Self::Redis(index) => write!(out, "redis-{index}"),
+            Self::Ledger => out.write_str("ledger"),
+        }
+    }
+}
+
+impl Rig {
+    /// All processes there are.
+    pub fn parts(&self) -> Vec<Part> {
+        let gateways = (0..self.gateways.len()).map(Part::Gateway);
+        let bookings = (0..self.bookings.len()).map(Part::Booking);
+        let redis = self
+            .redis
+            .as_ref()
+            .map_or(0, fairgate_servers::Redis::count);
+        let ledger = self.postgres.as_ref().map(|_| Part::Ledger);
+        let servers = (0..redis).map(Part::Redis).chain(ledger);
+        gateways.chain(bookings).chain(servers).collect()
+    }
+
+    /// Ends one without warning.
+    ///
+    /// # Errors
+    /// Where it was not running.
+    pub async fn kill(&self, part: Part) -> anyhow::Result<()> {
+        match part {
+            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.kill().await?,
+            Part::Redis(index) => self.redis()?.kill(index),
+            Part::Ledger => self.postgres.as_ref().context("no PostgreSQL")?.kill(),
+        }
+        Ok(())
+    }
+
+    /// Starts one that was killed and waits until it answers.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub async fn revive(&self, part: Part) -> anyhow::Result<()> {
+        match part {
+            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.start().await,
+            Part::Redis(index) => self.redis()?.start(index).await,
+            Part::Ledger => {
+                let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
+                postgres.begin().await
+            }
+        }
+    }
+
+    /// Lets one that was stopped go on.
+    pub fn resume(&self, part: Part) {
+        match (part, &self.redis, &self.postgres) {
+            (Part::Redis(index), Some(redis), _) => redis.resume(index),
+            (Part::Ledger, _, Some(postgres)) => postgres.resume(),
+            _ => self.signal(part, process::CONTINUE),
+        }
+    }
+
+    fn signal(&self, part: Part, signal: process::Signal) {
+        if let Ok(process) = self.process(part) {
+            process.signal(signal);
+        }
+    }
+
+    fn process(&self, part: Part) -> anyhow::Result<&Process> {
+        let found = match part {
+            Part::Gateway(index) => self.gateways.get(index),
+            Part::Booking(index) => self.bookings.get(index),
+            Part::Redis(_) | Part::Ledger => None,
+        };
+        found.with_context(|| format!("the rig has no {part}"))
+    }
+}

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::config::Config;
+use crate::config::{Config, Upstream};
 use crate::ledger::Ledger;
 use crate::ledger::sqlite::Sqlite;
 use crate::load::Load;
@@ -54,6 +54,10 @@ pub struct Shared {
     pub payments: config::Payments,
     /// Where the public reaches this.
     pub public_url: Option<String>,
+    /// Where booking is.
+    pub upstream: Upstream,
+    /// Which ledger this is, in hex.
+    pub ledger: String,
 }
 
 /// A gateway that is built and not serving yet.
@@ -96,6 +100,7 @@ impl App {
         let keyring =
             Keyring::new(ledger.signing_keys(first).await?).map_err(|error| anyhow!(error))?;
         let keys = config.keys.roles();
+        let ledger_id = writer.id().await.map_err(|error| anyhow!(error))?;
         let core = open_core(Shared {
             writer,
             keyring: keyring.clone(),
@@ -103,6 +108,8 @@ impl App {
             keys: keys.clone(),
             payments: config.payments,
             public_url: config.public_url.clone(),
+            upstream: config.upstream.clone(),
+            ledger: hex::encode(ledger_id),
         })
         .await?;
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);

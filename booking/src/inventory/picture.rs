@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
@@ -11,7 +12,8 @@ use super::CellState;
 const LOG_MAX: usize = 65_536;
 
 /// What leads from one version to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Changes {
     /// The follower is up to date.
     None,

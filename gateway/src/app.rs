@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use axum::Router;
 use booking::clock::Clock;
-use booking::door::RoleKeys;
+use booking::door::{RoleKeys, signing};
 use booking::process::data::{self, DataLock};
 use booking::process::{recorder, serve};
-use fairgate_pass::{Keyring, StoredKey};
-use fairgate_writer::Writer;
+use fairgate_pass::Keyring;
+use fairgate_writer::{Installation, Writer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -95,10 +95,10 @@ impl App {
             .await
             .context("the ledger cannot be used")?;
         let clock = Clock::system();
-        let first =
-            StoredKey::generate(clock.now_ms().div_euclid(1000)).map_err(|error| anyhow!(error))?;
-        let keyring =
-            Keyring::new(ledger.signing_keys(first).await?).map_err(|error| anyhow!(error))?;
+        let installation = Installation::File(writer.clone());
+        let keyring = signing::keyring(&installation, clock.now_ms())
+            .await
+            .context("there is no key to sign with")?;
         let keys = config.keys.roles();
         let ledger_id = writer.id().await.map_err(|error| anyhow!(error))?;
         let core = open_core(Shared {

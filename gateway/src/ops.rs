@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::room::Rooms;
+use crate::upstream::vitals;
 
 /// Longer than this, and the ledger counts as not answering.
 const LEDGER_MAX: Duration = Duration::from_secs(2);
@@ -70,10 +71,6 @@ async fn readyz(State(ops): State<Ops>) -> Response {
             LEDGER_MAX.as_secs()
         )),
     }
-    let core = ops.rooms.core().condition().await;
-    let mut warnings = ops.warnings;
-    // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
-    warnings.extend(core.reasons.into_iter().chain(core.warnings));
     let ready = reasons.is_empty();
     let status = if ready {
         StatusCode::OK
@@ -83,7 +80,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     let told = Json(Ready {
         ready,
         reasons,
-        warnings,
+        warnings: ops.warnings,
     });
     if ready {
         (status, told).into_response()
@@ -107,7 +104,7 @@ async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
         gauge("fairgate_room_inside_max", tick.inside_max);
         gauge("fairgate_room_sockets", room.hub().listeners() as u64);
     }
-    let reading = ops.rooms.health().read();
+    let reading = vitals::read(&[ops.rooms.health().vitals()]);
     metrics::gauge!("fairgate_booking_p99_ms").set(reading.p99_ms.unwrap_or(0) as f64);
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],

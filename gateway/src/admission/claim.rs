@@ -4,13 +4,15 @@ use booking::http::Problem;
 use fairgate_pass::PassClaims;
 use rand::RngExt;
 
-use super::cohort::Timing;
 use super::estimate::Wait;
 use super::release;
 use super::state::{PlaceState, describe};
 use crate::ledger::{Failure, PassRow};
 use crate::room::{Method, Phase, Room, Rooms};
-use crate::store::Place;
+use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place};
+
+/// How often a store is told of a claim that it does not take.
+const TOLD_TIMES: usize = 3;
 
 /// A pass as it is handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct Claimed {
 /// Claims the pass of `place` at `now` (ms).
 ///
 /// # Errors
-/// 410 `room_closed`, 409 `not_called` with the wait, 503 where the ledger did not take it.
+/// 410 `room_closed`, 409 `not_called` with the wait, 503 where ledger or store did not take it.
 pub async fn claim(
     rooms: &Rooms,
     room: &Room,
@@ -41,7 +43,7 @@ pub async fn claim(
     let rank = room
         .rank(place.number)
         .ok_or_else(|| not_called(room, place, now))?;
-    let way_in = may_enter(rooms, room, place, rank, now).await?;
+    let entered = may_enter(rooms, room, place, rank, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
     let fresh = PassRow {
@@ -54,7 +56,7 @@ pub async fn claim(
     };
     // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not counted inside,
     // or a way in that stays reserved.
-    let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, way_in, now_s)).await;
+    let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, entered, now_s)).await;
     let stored = written
         .unwrap_or_else(|error| Err(Failure::Unavailable(error.to_string())))
         .map_err(|error| Problem::ledger(&error))?;
@@ -74,43 +76,51 @@ pub async fn claim(
     })
 }
 
-/// How a claim gets in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WayIn {
-    /// A pass of this place lives, and is given again.
-    Lives,
-    /// Room inside is reserved until the claim is written; `first` where this place never had a pass.
-    Reserved { first: bool },
-}
-
-/// Writes the claim, then turns the reservation into somebody inside, under the lock it was made under.
+/// Writes the claim, then turns the reservation into somebody inside.
 async fn write(
     rooms: Rooms,
     room: Room,
     fresh: PassRow,
-    way_in: WayIn,
+    entered: Entered,
     now_s: i64,
 ) -> Result<PassRow, Failure> {
     let (number, rank) = (fresh.number, fresh.rank);
     let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
-    let _entrance = room.release().await;
-    match &written {
-        Ok(stored) => {
-            if rooms.store().claimed(room.id(), number, stored.exp).await {
+    match (&written, entered) {
+        (Ok(stored), _) => {
+            let claimed = WrittenClaim {
+                number,
+                reserved: matches!(entered, Entered::Let { .. }).then_some(rank),
+                exp_s: stored.exp,
+            };
+            if count_inside(&rooms, &room, claimed).await {
                 metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
                     .increment(1);
             }
-            if matches!(way_in, WayIn::Reserved { .. }) {
-                room.cohorts().entered(rank);
+        }
+        (Err(_), Entered::Let { first }) => {
+            let turned_back = rooms.store().turned_back(room.id(), rank, first).await;
+            if let Err(error) = turned_back {
+                tracing::warn!(room = room.id(), %error, "a way in stays reserved until it lapses");
             }
         }
-        Err(_) => {
-            if let WayIn::Reserved { first } = way_in {
-                room.cohorts().turned_back(rank, first);
+        (Err(_), Entered::Lives | Entered::Wait) => {}
+    }
+    written
+}
+
+/// The pass is written and will be answered: a store that does not hear of it at once is told again. One that never
+/// does is lost, and its next life reads the pass from the ledger.
+async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) -> bool {
+    for _ in 0..TOLD_TIMES {
+        match rooms.store().claimed(room.id(), claimed).await {
+            Ok(first) => return first,
+            Err(error) => {
+                tracing::warn!(room = room.id(), %error, "a claim is not counted inside yet");
             }
         }
     }
-    written
+    false
 }
 
 async fn may_enter(
@@ -119,57 +129,37 @@ async fn may_enter(
     place: &Place,
     rank: u64,
     now: i64,
-) -> Result<WayIn, Problem> {
+) -> Result<Entered, Problem> {
     let now_s = now.div_euclid(1000);
     if place.pass_exp.is_some_and(|exp| exp > now_s) {
-        return Ok(WayIn::Lives);
+        return Ok(Entered::Lives);
     }
     let row = room.row();
     if row.facts.paused {
         return Err(not_called(room, place, now));
     }
+    let line = row.document.method != Method::Open;
     let tick = room.tick();
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
-    if rank >= tick.released && row.document.method == Method::Open && has_room {
+    if rank >= tick.released && !line && has_room {
         // Where there is no line, nobody waits a second for the next tick.
         release::tick(rooms, room, None, false, now)
             .await
-            .map_err(|error| Problem::ledger(&error))?;
+            .map_err(|error| error.problem())?;
     }
-    if rank >= room.tick().released {
-        return Err(not_called(room, place, now));
+    let claimant = Claimant {
+        number: place.number,
+        rank,
+        released: room.tick().released,
+        max_inside: row.document.max_inside,
+        line,
+        now,
+    };
+    let entered = rooms.store().enter(room.id(), claimant).await;
+    match entered.map_err(|error| error.problem())? {
+        Entered::Wait => Err(not_called(room, place, now)),
+        entered => Ok(entered),
     }
-    // One at a time from here: who is inside is read, and the way in reserved, before anybody else reads.
-    let _entrance = room.release().await;
-    // Another tab of the same visitor may have claimed since the place was read.
-    let known = rooms.store().place_of(room.id(), place.holder).await;
-    let pass_exp = known
-        .filter(|known| known.number == place.number)
-        .and_then(|known| known.pass_exp);
-    if pass_exp.is_some_and(|exp| exp > now_s) {
-        return Ok(WayIn::Lives);
-    }
-    let first = pass_exp.is_none();
-    let counts = rooms.store().counts(room.id(), now_s).await;
-    let mut cohorts = room.cohorts();
-    let max_inside = row.document.max_inside;
-    let let_in = cohorts.is_entering(rank)
-        || match cohorts.timing(rank, first) {
-            // More may have been called than there is room for, because some of them were not expected to come.
-            Timing::InWindow => counts.inside + cohorts.entering() < max_inside,
-            // Without a line only the room inside binds.
-            Timing::Late => {
-                counts.inside + cohorts.entering() + cohorts.expected() < max_inside
-                    && (row.document.method == Method::Open || cohorts.take_late())
-            }
-        };
-    if let_in {
-        cohorts.enter(rank);
-        return Ok(WayIn::Reserved { first });
-    }
-    // Telling the wait reads the same figures.
-    drop(cohorts);
-    Err(not_called(room, place, now))
 }
 
 /// 410 `room_closed`.

@@ -7,11 +7,14 @@ use super::pace::{BANKED_MS_MAX, VISITOR_U};
 /// A tick may come so much late, milliseconds, without losing the time: the next one comes as much earlier.
 const LATE_TICK_MS: i64 = 500;
 /// People whom the first guess of the show-up, that everybody comes, weighs as much as.
-const SHOW_UP_WEIGHT: f64 = 20.0;
+pub(crate) const SHOW_UP_WEIGHT: f64 = 20.0;
 /// Fewer than this are never expected, so that a call is at most four times the room.
-const SHOW_UP_MIN: f64 = 0.25;
+pub(crate) const SHOW_UP_MIN: f64 = 0.25;
 /// What is left of the weight of past releases with each further one.
-const PAST_KEPT: f64 = 0.95;
+pub(crate) const PAST_KEPT: f64 = 0.95;
+/// A way in that nobody ended, because its node died while the claim was written, is free again after so long,
+/// milliseconds: longer than any ledger's answer is waited for.
+pub const WAY_IN_LAPSES_MS: i64 = 30_000;
 
 /// One release.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,17 +41,62 @@ impl Cohort {
     }
 }
 
+/// When the ranks below `to`, and not below the call before, were called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The first rank.
+    pub from: u64,
+    /// One behind the last.
+    pub to: u64,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// When the rank was called, where that is among the `calls`; those rise.
+#[must_use]
+pub fn called_at(calls: &[Call], rank: u64) -> Option<i64> {
+    let at = calls.partition_point(|call| call.to <= rank);
+    calls
+        .get(at)
+        .filter(|call| call.from <= rank)
+        .map(|call| call.at)
+}
+
+/// What the pace may count at `now` (ms), and up to when it has then counted: since it last counted. No time is counted
+/// twice, and none beyond one second; what a tick that came a little late leaves uncounted is left to the next one.
+#[must_use]
+pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
+    let elapsed_ms = u64::try_from(now - counted_until)
+        .unwrap_or(0)
+        .min(BANKED_MS_MAX);
+    let until = counted_until.saturating_add_unsigned(elapsed_ms);
+    (elapsed_ms, until.max(now - LATE_TICK_MS))
+}
+
+/// How many come of whom was called, where `came` of `people` did before: 1 before anything is known, never below a
+/// quarter.
+#[must_use]
+pub fn show_up(people: f64, came: f64) -> f64 {
+    ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
+}
+
+/// Ways in of one rank: two tabs are one visitor.
+#[derive(Debug, Clone, Copy)]
+struct Entering {
+    /// Calls that wait for the claim.
+    calls: usize,
+    /// When the last of them is given up, ms.
+    lapses_at: i64,
+}
+
 /// The releases whose window is open, oldest first; who is on the way in; and what the pace owes for late comers.
-///
-/// Whoever lets somebody in, or releases, holds the room's release lock from reading the figures to writing them
-/// here: between the two nobody else may take the same room inside.
 #[derive(Debug, Default)]
 pub struct Cohorts {
     recent: VecDeque<Cohort>,
     /// People of past releases, and how many of them came in their window; older ones weigh less.
     past: (f64, f64),
-    /// Ranks whose claim is being written, and how many calls wait for it: two tabs are one visitor.
-    entering: HashMap<u64, usize>,
+    /// Ranks whose claim is being written.
+    entering: HashMap<u64, Entering>,
     owed_u: u64,
     late_credit_u: u64,
     ticked_at: i64,
@@ -79,8 +127,9 @@ impl Cohorts {
         }
     }
 
-    /// Forgets the windows that ended by `now` (ms).
+    /// Forgets the windows that ended by `now` (ms), and the ways in that nobody ended.
     pub fn expire(&mut self, now: i64, claim_ms: i64) {
+        self.lapse(now);
         while self
             .recent
             .front()
@@ -96,25 +145,28 @@ impl Cohorts {
         }
     }
 
-    /// How many of those called come within their window, from past releases: 1 before anything is known, never below
-    /// a quarter.
+    /// How many of those called come within their window, from past releases.
     #[must_use]
     pub fn show_up(&self) -> f64 {
         let (people, came) = self.past;
-        ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
+        show_up(people, came)
     }
 
-    /// What the pace may count at `now` (ms), and up to when it has then counted: since the counter was `written_at`, or
-    /// since a later tick that wrote nothing. No time is counted twice, and none beyond one second; what a tick that
-    /// came a little late leaves uncounted is left to the next one.
+    /// Up to when the pace has counted, ms.
     #[must_use]
-    pub fn elapsed_ms(&self, written_at: i64, now: i64) -> (u64, i64) {
-        let counted_until = written_at.max(self.ticked_at);
-        let elapsed_ms = u64::try_from(now - counted_until)
-            .unwrap_or(0)
-            .min(BANKED_MS_MAX);
-        let until = counted_until.saturating_add_unsigned(elapsed_ms);
-        (elapsed_ms, until.max(now - LATE_TICK_MS))
+    pub fn counted_until(&self) -> i64 {
+        self.ticked_at
+    }
+
+    /// The calls whose window is open, oldest first.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        let of = |cohort: &Cohort| Call {
+            from: cohort.from,
+            to: cohort.to,
+            at: cohort.at,
+        };
+        self.recent.iter().map(of).collect()
     }
 
     /// Ends a tick: up to when it counted, what is still owed, and what late comers earned, at most one visitor or one
@@ -149,16 +201,6 @@ impl Cohorts {
         self.recent.iter().map(of).sum()
     }
 
-    /// When the rank was called, where that is still known.
-    #[must_use]
-    pub fn called_at(&self, rank: u64) -> Option<i64> {
-        let at = self.recent.partition_point(|cohort| cohort.to <= rank);
-        self.recent
-            .get(at)
-            .filter(|cohort| cohort.holds(rank))
-            .map(|cohort| cohort.at)
-    }
-
     /// How a claim of that rank stands.
     #[must_use]
     pub fn timing(&self, rank: u64, first: bool) -> Timing {
@@ -190,9 +232,19 @@ impl Cohorts {
         self.entering.contains_key(&rank)
     }
 
-    /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`].
-    pub fn enter(&mut self, rank: u64) {
-        *self.entering.entry(rank).or_default() += 1;
+    /// Frees the ways in that nobody ended by `now` (ms). Who stood there is waited for no longer.
+    pub fn lapse(&mut self, now: i64) {
+        self.entering.retain(|_, entering| entering.lapses_at > now);
+    }
+
+    /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`], or until it lapses.
+    pub fn enter(&mut self, rank: u64, now: i64) {
+        let entering = self.entering.entry(rank).or_insert(Entering {
+            calls: 0,
+            lapses_at: 0,
+        });
+        entering.calls += 1;
+        entering.lapses_at = now.saturating_add(WAY_IN_LAPSES_MS);
         if let Some(cohort) = self.cohort(rank)
             && !cohort.away.contains(&rank)
             && cohort.answered.insert(rank)
@@ -203,9 +255,9 @@ impl Cohorts {
 
     /// The claim is written, and the visitor counts as inside.
     pub fn entered(&mut self, rank: u64) {
-        if let Some(calls) = self.entering.get_mut(&rank) {
-            *calls -= 1;
-            if *calls == 0 {
+        if let Some(entering) = self.entering.get_mut(&rank) {
+            entering.calls -= 1;
+            if entering.calls == 0 {
                 self.entering.remove(&rank);
             }
         }
@@ -247,7 +299,7 @@ mod tests {
         let mut cohorts = Cohorts::default();
         cohorts.released(0, 10, 8, HashSet::new(), 1000);
         cohorts.released(10, 12, 2, HashSet::new(), 2000);
-        cohorts.enter(3);
+        cohorts.enter(3, 0);
         cohorts.entered(3);
         cohorts.left(3);
         assert_eq!(
@@ -268,9 +320,9 @@ mod tests {
     fn whoever_is_on_the_way_in_counts_once_until_the_claim_is_written_or_failed() {
         let mut cohorts = Cohorts::default();
         cohorts.released(0, 2, 2, HashSet::new(), 0);
-        cohorts.enter(0);
-        cohorts.enter(0);
-        cohorts.enter(9);
+        cohorts.enter(0, 0);
+        cohorts.enter(0, 0);
+        cohorts.enter(9, 0);
         assert_eq!(
             (cohorts.expected(), cohorts.entering()),
             (1, 2),
@@ -288,9 +340,27 @@ mod tests {
         cohorts.turned_back(9, true);
         assert_eq!((cohorts.expected(), cohorts.entering()), (0, 0));
         cohorts.released(10, 11, 1, HashSet::new(), 10_000);
-        cohorts.enter(10);
+        cohorts.enter(10, 0);
         cohorts.turned_back(10, true);
         assert_eq!(cohorts.expected(), 1, "a failed claim is still waited for");
+    }
+
+    #[test]
+    fn a_way_in_that_nobody_ends_lapses_by_itself() {
+        let mut cohorts = Cohorts::default();
+        cohorts.released(0, 2, 2, HashSet::new(), 0);
+        cohorts.enter(0, 0);
+        cohorts.enter(1, 10_000);
+        cohorts.lapse(WAY_IN_LAPSES_MS - 1);
+        assert_eq!(cohorts.entering(), 2);
+        cohorts.lapse(WAY_IN_LAPSES_MS);
+        assert_eq!((cohorts.entering(), cohorts.is_entering(1)), (1, true));
+        cohorts.entered(0);
+        assert_eq!(
+            cohorts.entering(),
+            1,
+            "an end that comes too late ends nothing"
+        );
     }
 
     #[test]
@@ -338,14 +408,11 @@ mod tests {
     }
 
     #[test]
-    fn no_second_is_counted_twice_whether_or_not_a_tick_was_written() {
-        let mut cohorts = Cohorts::default();
-        assert_eq!(cohorts.elapsed_ms(0, 5000), (1000, 4500));
-        cohorts.ticked(5000, 0, 0, VISITOR_U);
-        assert_eq!(cohorts.elapsed_ms(0, 5100), (100, 5100));
-        assert_eq!(cohorts.elapsed_ms(5050, 5100), (50, 5100));
+    fn no_second_is_counted_twice() {
+        assert_eq!(elapsed_ms(0, 5000), (1000, 4500));
+        assert_eq!(elapsed_ms(5000, 5100), (100, 5100));
         assert_eq!(
-            cohorts.elapsed_ms(0, 4000).0,
+            elapsed_ms(5000, 4000).0,
             0,
             "a clock set back earns nothing"
         );
@@ -358,12 +425,12 @@ mod tests {
         cohorts.ticked(now, 0, 0, VISITOR_U);
         for late in [90, 0, 110, 30, 0, 70, 100, 40, 20, 0] {
             now = now.max(100_000 + (counted + 1) as i64 * 1000);
-            let (elapsed_ms, until) = cohorts.elapsed_ms(0, now + late);
-            assert!(elapsed_ms <= 1000);
+            let (elapsed, until) = elapsed_ms(cohorts.counted_until(), now + late);
+            assert!(elapsed <= 1000);
             cohorts.ticked(until, 0, 0, VISITOR_U);
             counted += 1;
         }
-        let (rest, _) = cohorts.elapsed_ms(0, 110_000);
+        let (rest, _) = elapsed_ms(cohorts.counted_until(), 110_000);
         assert_eq!(cohorts.ticked_at + rest as i64, 110_000);
     }
 
@@ -376,7 +443,7 @@ mod tests {
             [0, 1, 2].map(|rank| cohorts.timing(rank, true)),
             [Timing::Late, Timing::InWindow, Timing::Late]
         );
-        cohorts.enter(0);
+        cohorts.enter(0, 0);
         assert_eq!(cohorts.expected(), 1, "somebody else is still waited for");
     }
 
@@ -387,7 +454,7 @@ mod tests {
         for at in 0..40 {
             cohorts.released(at * 10, at * 10 + 10, 10, HashSet::new(), 0);
             for rank in at * 10..at * 10 + 5 {
-                cohorts.enter(rank);
+                cohorts.enter(rank, 0);
                 cohorts.entered(rank);
             }
         }

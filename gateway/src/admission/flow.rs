@@ -1,5 +1,7 @@
 //! How fast the line has been moving: for the waits that people are told, and for what booking completes.
 
+use serde::{Deserialize, Serialize};
+
 use super::pace::{Bound, VISITOR_U};
 
 /// Past seconds fade by this time, seconds.
@@ -10,7 +12,7 @@ const NINE_IN_TEN: f64 = 1.28;
 const SECONDS_IN_MEMORY: f64 = 10.0;
 
 /// Rates, visitors a second, each faded over the last seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// What was asked for in these seconds, millionths of a visitor a second: asked for something else, the line has
     /// not moved yet.

@@ -1,6 +1,8 @@
 //! From one second's shared measurements to what the pace may use: the room inside, the valve of auto mode, and the
 //! seats that are left. The planner runs this same code.
 
+use serde::{Deserialize, Serialize};
+
 use super::demand::{Demand, People, Seats};
 use super::flow::{Flow, Went};
 use super::pace::{Bound, VISITOR_U};
@@ -73,8 +75,12 @@ pub struct Limits {
     pub demand: Option<Demand>,
 }
 
-/// What is remembered from one tick to the next.
-#[derive(Debug, Clone, Copy, Default)]
+/// A tick that comes later than this after the one before says nothing of how fast the line moved, milliseconds.
+const SILENCE_MS: i64 = 10_000;
+
+/// What is remembered from one tick to the next. It goes with the release counter, so that whichever node makes the
+/// next tick goes on from here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     valve: Option<Valve>,
     flow: Flow,
@@ -83,6 +89,19 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// As the last tick left it; nothing is remembered where nothing, or nothing readable, was left.
+    #[must_use]
+    pub fn parse(left: &str) -> Self {
+        serde_json::from_str(left).unwrap_or_default()
+    }
+
+    /// As [`Memory::parse`] reads it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // Rates are finite, so this cannot fail; without a memory the next tick only begins anew.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// Works out the limits of a second's tick, and moves the valve.
     pub fn limits(&mut self, asked: &Asked, measured: &Measured) -> Limits {
         if asked.mode == Mode::Auto {
@@ -156,6 +175,7 @@ impl Memory {
     ) {
         // What happened is divided by the time that passed, and not by that which the pace may count.
         let passed = self.went_at.map_or(0, |at| measured.now - at);
+        let passed = if passed > SILENCE_MS { 0 } else { passed };
         let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));
         if elapsed_ms == 0 {
             return;

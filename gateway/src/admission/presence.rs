@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::store::Shown;
+
 /// One room's visitors at this node; a cheap handle.
 #[derive(Debug, Clone, Default)]
 pub struct Presence {
@@ -12,8 +14,8 @@ pub struct Presence {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Open sockets by number: a visitor may have several.
-    open: HashMap<u64, u32>,
+    /// Open sockets by number, each with its place: a visitor may have several.
+    open: HashMap<u64, (u32, Shown)>,
     /// Seen since the last report: pollers, and sockets that closed.
     seen: HashSet<u64>,
 }
@@ -26,10 +28,11 @@ pub struct Here {
 }
 
 impl Presence {
-    /// A socket of that number opened.
+    /// A socket with that place opened.
     #[must_use]
-    pub fn here(&self, number: u64) -> Here {
-        *self.lock().open.entry(number).or_default() += 1;
+    pub fn here(&self, shown: Shown) -> Here {
+        let number = shown.number;
+        self.lock().open.entry(number).or_insert((0, shown)).0 += 1;
         Here {
             presence: self.clone(),
             number,
@@ -49,6 +52,13 @@ impl Presence {
         inner.open.keys().copied().chain(seen).collect()
     }
 
+    /// The places of the open sockets.
+    #[must_use]
+    pub fn open(&self) -> Vec<Shown> {
+        let inner = self.lock();
+        inner.open.values().map(|(_, shown)| *shown).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Counting does not panic half-way; a poisoned lock only says that some caller did.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,7 +69,7 @@ impl Drop for Here {
     fn drop(&mut self) {
         let mut inner = self.presence.lock();
         let gone = match inner.open.get_mut(&self.number) {
-            Some(sockets) => {
+            Some((sockets, _)) => {
                 *sockets -= 1;
                 *sockets == 0
             }
@@ -75,6 +85,7 @@ impl Drop for Here {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairgate_pass::Holder;
 
     fn reported(presence: &Presence) -> Vec<u64> {
         let mut numbers = presence.report();
@@ -86,7 +97,14 @@ mod tests {
     #[test]
     fn a_visitor_is_here_until_the_last_socket_closes_and_a_poller_when_it_looks() {
         let presence = Presence::default();
-        let (one, other) = (presence.here(1), presence.here(1));
+        let shown = Shown {
+            number: 1,
+            holder: Holder([1; 32]),
+            code: None,
+            at: 0,
+        };
+        let (one, other) = (presence.here(shown), presence.here(shown));
+        assert_eq!(presence.open(), [shown]);
         presence.seen(2);
         assert_eq!(reported(&presence), [1, 2]);
         drop(one);

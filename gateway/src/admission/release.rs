@@ -1,66 +1,66 @@
 //! Moves the release counter: measures, lets the pace decide, writes by compare-and-set, and leaves the figures
-//! for whoever tells the line.
+//! for whoever tells the line. Every node does so once a second; the second belongs to whichever comes first, and the
+//! others take over what it left.
 
 use std::sync::Arc;
 
+use super::cohort::{Call, elapsed_ms};
 use super::crowd::Crowd;
 use super::demand::{AGES_S, Seats};
-use super::limits::{Asked, Measured};
-use super::pace::{self, Input, Who};
-use crate::ledger::{Failure, ReleaseRow};
+use super::limits::{Asked, Limits, Measured, Memory};
+use super::pace::{self, Input, Release, Who};
+use crate::ledger::ReleaseRow;
 use crate::room::{Document, Method, Phase, Room, Rooms, Tick, micros_per_s};
-use crate::store::{Counts, Numbers};
-use crate::upstream::Pulse;
+use crate::store::{Called, Figures, Left, Moment, Numbers, StoreFailure, TickEnd};
+use crate::upstream::{Pulse, vitals};
 
 /// A line up to this long is looked at anew every second; a longer one every so often.
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
+/// So much of a second must have passed since another node's tick, milliseconds, before the next one begins: that node
+/// may be a little early or late itself.
+const OTHERS_SECOND_MS: u64 = 800;
+
+/// What one tick found.
+struct Found {
+    figures: Figures,
+    pulse: Pulse,
+    /// Whether booking has ever given figures.
+    known: bool,
+    line: Line,
+    /// Whether the line was looked at anew.
+    looked: bool,
+    now: i64,
+}
 
 /// Carries out one tick of `room` at `now` (ms): the `second`'s own, or one in between, because somebody came. With
 /// `pulse` the booking figures are replaced as well; before they were ever known, nobody in a line is called.
 ///
 /// # Errors
-/// Where the ledger did not take the move; the counter stands where it stood.
+/// Where the store did not answer, or the ledger did not take the move; the counter stands where it stood.
 pub async fn tick(
     rooms: &Rooms,
     room: &Room,
     pulse: Option<Pulse>,
     second: bool,
     now: i64,
-) -> Result<(), Failure> {
-    // Held to the end: whoever lets a late comer in holds it too, so that both see the same room inside.
+) -> Result<(), StoreFailure> {
+    // Held to the end: a node makes one tick at a time.
     let mut row = room.release().await;
-    let last = room.tick();
-    let stored = room.row();
-    let document = &stored.document;
-    let known = pulse.is_some() || last.known;
-    let pulse = pulse.unwrap_or_else(|| last.pulse.clone());
-    let asked = asked(document);
-    let claim_ms = i64::try_from(document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX);
-    room.cohorts().expire(now, claim_ms);
-    let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
-    let behind = counts.joined.saturating_sub(row.released);
-    let looks =
-        now - last.looked_at >= LOOK_EVERY_MS || (second && counts.joined <= LOOKED_AT_ALWAYS);
-    let line = Line {
-        nobody: rooms.store().absent(room.id()).await,
-        away: if looks {
-            rooms.store().away(room.id(), now.div_euclid(1000)).await
-        } else {
-            last.away.clone()
-        },
-        ranked: room.draw().ranked,
-    };
-    let measured = measure(rooms, room, &counts, &pulse, now).await;
-    let limits = if second {
-        room.memory().limits(&asked, &measured)
+    let asked = asked(&room.row().document);
+    let mut found = find(rooms, room, pulse, second, now).await?;
+    if let Some(left) = found.figures.left_by_other.take() {
+        take_over(room, &mut row, left);
+    }
+    let counted_until = row.ticked_at.max(found.figures.counted_until);
+    let (elapsed_ms, until) = elapsed_ms(counted_until, now);
+    let others = found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS;
+    let measured = measure(&found.figures, &found.pulse, now);
+    let mut memory = *room.memory();
+    let limits = if second && !others {
+        memory.limits(&asked, &measured)
     } else {
-        room.memory().peek(&asked, &measured)
-    };
-    let (elapsed_ms, until, owed_u) = {
-        let cohorts = room.cohorts();
-        let (elapsed_ms, until) = cohorts.elapsed_ms(row.ticked_at, now);
-        (elapsed_ms, until, cohorts.owed_u())
+        memory.peek(&asked, &measured)
     };
     let input = Input {
         elapsed_ms,
@@ -69,61 +69,191 @@ pub async fn tick(
         trickle_u: limits.trickle_u,
         room: limits.room,
         wanted: limits.wanted,
-        owed_u,
+        owed_u: found.figures.owed_u,
         selling: room.phase(now) == Phase::Selling
-            && !stored.facts.paused
-            && (known || !asked.line),
+            && !room.row().facts.paused
+            && (found.known || !asked.line),
         released: row.released,
-        end: counts.joined,
-    };
-    let decided = pace::step(&input, |rank| line.who(rank));
-    let to = ReleaseRow {
-        released: decided.released,
-        remainder_u: decided.remainder_u,
-        ticked_at: until,
-        memory: row.memory.clone(),
+        end: found.figures.counts.joined,
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
     let idle = !input.selling || input.released >= input.end;
-    let moved = idle || rooms.ledger().advance(room.id(), &row, &to).await?;
-    if moved {
-        let mut cohorts = room.cohorts();
-        cohorts.ticked(until, decided.owed_u, decided.late_u, asked.per_s_u);
-        if !idle {
-            let called = row.released..to.released;
-            let away = called.filter(|rank| line.who(*rank) == Who::Away).collect();
-            cohorts.released(row.released, to.released, decided.people, away, now);
-            *row = to;
-        }
-        drop(cohorts);
-        room.memory()
-            .went(decided.people, decided.bound, elapsed_ms, &asked, &measured);
-    } else {
-        *row = rooms.ledger().release(room.id()).await?;
+    // Where there is no line, nobody waits for a second that is another node's.
+    if !others || !(asked.line || idle) {
+        let decided = pace::step(&input, |rank| found.line.who(rank));
+        memory.went(decided.people, decided.bound, elapsed_ms, &asked, &measured);
+        let made = Made {
+            decided,
+            until,
+            memory,
+            per_s_u: asked.per_s_u,
+            idle,
+        };
+        write(rooms, room, &mut row, &mut found, made).await?;
     }
+    tell(room, row.released, found, &limits, &asked);
+    Ok(())
+}
 
+async fn find(
+    rooms: &Rooms,
+    room: &Room,
+    pulse: Option<Pulse>,
+    second: bool,
+    now: i64,
+) -> Result<Found, StoreFailure> {
+    let (last, stored) = (room.tick(), room.row());
+    let now_s = now.div_euclid(1000);
+    let pass_s = stored.document.pass_s;
+    let ends_s = AGES_S.map(|age_s| {
+        now_s
+            .saturating_add_unsigned(pass_s)
+            .saturating_sub_unsigned(age_s)
+    });
+    let moment = Moment {
+        now,
+        claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
+        ends_s: ends_s.to_vec(),
+        vitals: rooms.health().vitals().to_text(),
+    };
+    let figures = rooms.store().figures(room.id(), moment).await?;
+    let looked = now - last.looked_at >= LOOK_EVERY_MS
+        || (second && figures.counts.joined <= LOOKED_AT_ALWAYS);
+    let line = Line {
+        nobody: rooms.store().absent(room.id()).await?,
+        away: if looked {
+            rooms.store().away(room.id(), now_s).await?
+        } else {
+            last.away.clone()
+        },
+        ranked: room.draw().ranked,
+    };
+    Ok(Found {
+        figures,
+        known: pulse.is_some() || last.known,
+        pulse: pulse.unwrap_or_else(|| last.pulse.clone()),
+        line,
+        looked,
+        now,
+    })
+}
+
+/// Goes on from what another node's tick left, unless this node knows of a later one from the ledger.
+fn take_over(room: &Room, row: &mut ReleaseRow, left: Left) {
+    if (left.row.released, left.row.ticked_at) >= (row.released, row.ticked_at) {
+        *room.memory() = Memory::parse(&left.memory);
+        *row = left.row;
+    }
+}
+
+/// What a tick decided, on its way to the others.
+struct Made {
+    decided: Release,
+    until: i64,
+    memory: Memory,
+    per_s_u: u64,
+    idle: bool,
+}
+
+/// The ledger's compare-and-set says whether this tick stands; then the store is told.
+async fn write(
+    rooms: &Rooms,
+    room: &Room,
+    row: &mut ReleaseRow,
+    found: &mut Found,
+    made: Made,
+) -> Result<(), StoreFailure> {
+    let Made { decided, until, .. } = made;
+    let mut called = None;
+    let memory = made.memory.to_text();
+    // A tick that writes nothing leaves the row as the ledger has it, and only remembers more.
+    if !made.idle {
+        let to = ReleaseRow {
+            released: decided.released,
+            remainder_u: decided.remainder_u,
+            ticked_at: until,
+            memory: memory.clone(),
+        };
+        if !rooms.ledger().advance(room.id(), row, &to).await? {
+            let stands = rooms.ledger().release(room.id()).await?;
+            let memory = stands.memory.clone();
+            take_over(
+                room,
+                row,
+                Left {
+                    row: stands,
+                    memory,
+                },
+            );
+            return Ok(());
+        }
+        if to.released > row.released {
+            let away = (row.released..to.released)
+                .filter(|rank| found.line.who(*rank) == Who::Away)
+                .collect();
+            found.figures.calls.push(Call {
+                from: row.released,
+                to: to.released,
+                at: found.now,
+            });
+            called = Some(Called {
+                from: row.released,
+                to: to.released,
+                people: decided.people,
+                away,
+            });
+        }
+        *row = to;
+    }
+    let end = TickEnd {
+        since: found.figures.counted_until,
+        until,
+        owed_u: decided.owed_u,
+        credit_u: decided.late_u,
+        per_s_u: made.per_s_u,
+        called,
+        left: Left {
+            row: row.clone(),
+            memory,
+        },
+        now: found.now,
+    };
+    if rooms.store().ticked(room.id(), end).await? {
+        *room.memory() = made.memory;
+        found.figures.owed_u = decided.owed_u;
+    }
+    Ok(())
+}
+
+/// Leaves the figures for whoever tells the line.
+fn tell(room: &Room, released: u64, found: Found, limits: &Limits, asked: &Asked) {
+    let last = room.tick();
+    let Found {
+        figures, line, now, ..
+    } = found;
+    let joined = figures.counts.joined;
     // Who leaves in between is told to whoever stands behind: a short line is counted anew each time.
-    let crowd = if looks || behind <= LOOKED_AT_ALWAYS {
-        let crowd = Crowd::take(row.released, counts.joined, |rank| line.who(rank));
-        Arc::new(crowd)
+    let crowd = if found.looked || joined.saturating_sub(released) <= LOOKED_AT_ALWAYS {
+        Arc::new(Crowd::take(released, joined, |rank| line.who(rank)))
     } else {
         Arc::clone(&last.crowd)
     };
     room.set_tick(Tick {
-        released: row.released,
-        waiting: crowd.between(row.released, counts.joined),
+        released,
+        waiting: crowd.between(released, joined),
         crowd,
-        looked_at: if looks { now } else { last.looked_at },
+        looked_at: if found.looked { now } else { last.looked_at },
         away: line.away,
-        counts,
-        pulse,
-        known,
+        counts: figures.counts,
+        owed_u: figures.owed_u,
+        calls: Arc::new(figures.calls),
+        pulse: found.pulse,
+        known: found.known,
         rates: room.memory().rates(asked.per_s_u),
         inside_max: limits.inside_max,
         demand: limits.demand,
         at: now,
     });
-    Ok(())
 }
 
 /// Who stands where, as the store knows it now.
@@ -159,23 +289,20 @@ fn asked(document: &Document) -> Asked {
     }
 }
 
-async fn measure(rooms: &Rooms, room: &Room, counts: &Counts, pulse: &Pulse, now: i64) -> Measured {
-    let (now_s, pass_s) = (now.div_euclid(1000), room.row().document.pass_s);
-    let ends = AGES_S.map(|age_s| {
-        now_s
-            .saturating_add_unsigned(pass_s)
-            .saturating_sub_unsigned(age_s)
-    });
-    let younger = rooms.store().inside_beyond(room.id(), &ends).await;
-    let cohorts = room.cohorts();
+fn measure(figures: &Figures, pulse: &Pulse, now: i64) -> Measured {
+    let nodes: Vec<_> = figures
+        .vitals
+        .iter()
+        .filter_map(|text| vitals::Vitals::parse(text))
+        .collect();
     Measured {
         now,
-        inside: by_age(&younger, counts.inside),
-        called: cohorts.expected(),
-        entering: cohorts.entering(),
-        show_up: cohorts.show_up(),
-        done: counts.done,
-        ended: counts.ended,
+        inside: by_age(&figures.beyond, figures.counts.inside),
+        called: figures.expected,
+        entering: figures.entering,
+        show_up: figures.show_up,
+        done: figures.counts.done,
+        ended: figures.counts.ended,
         seats: Seats {
             free: pulse.free,
             held: pulse.held,
@@ -183,7 +310,7 @@ async fn measure(rooms: &Rooms, room: &Room, counts: &Counts, pulse: &Pulse, now
             lapsing: pulse.lapsing_soon,
             baskets: pulse.baskets,
         },
-        reading: rooms.health().read(),
+        reading: vitals::read(&nodes),
     }
 }
 

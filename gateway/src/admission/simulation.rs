@@ -193,7 +193,7 @@ impl Sale {
                     Timing::Late => cohorts.take_late(),
                 };
                 if comes {
-                    cohorts.enter(*rank);
+                    cohorts.enter(*rank, now);
                     cohorts.entered(*rank);
                     entered += 1;
                     inside.push(Inside {

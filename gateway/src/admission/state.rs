@@ -80,7 +80,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
                     .demand
                     .is_none_or(|demand| demand.odds(ahead) >= ODDS_KNOWN) =>
         {
-            let owed = room.cohorts().owed_u() as f64 / VISITOR_U as f64;
+            let owed = tick.owed_u as f64 / VISITOR_U as f64;
             Wait::at_rates((ahead + 1) as f64 + owed, tick.rates)
         }
         (PlaceState::Waiting | PlaceState::Closed, _) => Wait::UNKNOWN,
@@ -133,6 +133,6 @@ pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)
         .ok()?
         .checked_mul(1000)?;
-    let called = room.cohorts().called_at(rank).unwrap_or(now);
+    let called = room.tick().called_at(rank).unwrap_or(now);
     Some(rfc3339(called.saturating_add(claim_ms)))
 }

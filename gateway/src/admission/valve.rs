@@ -2,6 +2,8 @@
 //! The decrease is that of Chiu and Jain (1989); the increase is by a part of what is open, at the most by a fixed part of
 //! what the promoter allows.
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::Asked;
 use super::pace::VISITOR_U;
 
@@ -74,7 +76,7 @@ impl Reading {
 }
 
 /// How far the way in is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Valve {
     most: u64,
     cut: Option<Cut>,
@@ -82,7 +84,7 @@ pub struct Valve {
     well_since: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Cut {
     at: i64,
     /// How many were inside when booking fell ill.

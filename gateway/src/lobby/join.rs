@@ -117,7 +117,8 @@ impl Lobby {
 
     /// Whether the holder stands here already; a place of the built-in room that ran out is given up first.
     async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, Problem> {
-        let Some(place) = self.rooms.store().place_of(room.id(), holder).await else {
+        let place = self.rooms.store().place_of(room.id(), holder).await;
+        let Some(place) = place.map_err(|error| error.problem())? else {
             return Ok(false);
         };
         let ran_out = room.is_everyday() && now - place.at >= EVERYDAY_PLACE_S * 1000;
@@ -205,6 +206,6 @@ fn refused(why: &JoinRefused) -> Problem {
             "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
         )
         .with("field", "code"),
-        JoinRefused::Ledger(error) => Problem::ledger(error),
+        JoinRefused::Store(error) => error.problem(),
     }
 }

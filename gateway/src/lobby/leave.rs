@@ -5,23 +5,25 @@ use booking::http::Problem;
 use super::Lobby;
 use crate::push::personal::Word;
 use crate::room::Room;
-use crate::store::Place;
+use crate::store::{Leaving, Place};
 
 impl Lobby {
     /// Gives a place up at `now` (ms).
     ///
     /// # Errors
-    /// 503 where the ledger did not take it; the place is then still there after a restart, and leaving can be
+    /// 503 where it was not taken; the place is then still there after a restart, and leaving can be
     /// asked again.
     pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), Problem> {
+        let leaving = Leaving {
+            number: place.number,
+            rank: room.rank(place.number),
+            now,
+        };
         self.rooms
             .store()
-            .leave(room.id(), place.number, now)
+            .leave(room.id(), leaving)
             .await
-            .map_err(|error| Problem::ledger(&error))?;
-        if let Some(rank) = room.rank(place.number) {
-            room.cohorts().left(rank);
-        }
+            .map_err(|error| error.problem())?;
         self.personal.tell(
             place.holder,
             &Word::Left {

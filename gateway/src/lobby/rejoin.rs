@@ -6,7 +6,7 @@ use booking::http::Problem;
 use fairgate_pass::PlaceError;
 
 use crate::room::{Room, Rooms};
-use crate::store::{Place, Standing};
+use crate::store::{self, Place, Standing};
 use crate::web::{cookie, place_cookie};
 
 /// Where a place was shown.
@@ -39,17 +39,20 @@ impl<'h> Shown<'h> {
 /// The place behind a JWT, as the store knows it now.
 ///
 /// # Errors
-/// 401 `place_invalid`, 410 `place_left`.
+/// 401 `place_invalid`, 410 `place_left`, 503 where nobody knows just now.
 pub async fn recognise(rooms: &Rooms, room: &Room, jwt: &str, now: i64) -> Result<Place, Problem> {
     let claims = rooms
         .keyring()
         .verify_place(jwt, room.id(), now.div_euclid(1000))
         .map_err(|error| invalid(&error))?;
-    match rooms
-        .store()
-        .standing(room.id(), claims.number, claims.sub)
-        .await
-    {
+    let shown = store::Shown {
+        number: claims.number,
+        holder: claims.sub,
+        code: claims.code,
+        at: claims.iat.saturating_mul(1000),
+    };
+    let standing = rooms.store().standing(room.id(), shown).await;
+    match standing.map_err(|error| error.problem())? {
         Standing::Here(place) => {
             room.presence().seen(place.number);
             Ok(place)

@@ -199,7 +199,8 @@ impl Promoter {
             .await;
         match outcome.map_err(|error| Problem::ledger(&error))? {
             Changed::To(_) => {
-                self.rooms.store().put_codes(room.id(), &codes).await;
+                let put = self.rooms.store().put_codes(room.id(), &codes).await;
+                put.map_err(|error| error.problem())?;
                 Ok(codes.len())
             }
             Changed::Joined => Err(draw_fixed(&["codes"])),

@@ -16,7 +16,7 @@ use super::socket::{End, Push};
 use super::wire::{Moved, Wire};
 use crate::admission::state::{PlaceState, claim_before, describe};
 use crate::room::{Phase, Room, RoomView, Rooms, Tick, micros_per_s};
-use crate::store::{Place, Standing};
+use crate::store::{Place, Shown, Standing};
 use crate::upstream::HoldSignal;
 
 /// More messages than this in [`FLOOD_WINDOW`] are a flood.
@@ -234,12 +234,18 @@ impl Conn {
         let standing = self
             .rooms
             .store()
-            .standing(self.room.id(), self.place.number, self.place.holder)
+            .standing(self.room.id(), Shown::from(&self.place))
             .await;
-        self.turned = true;
-        let Standing::Here(place) = standing else {
-            return Ok(());
+        let place = match standing {
+            Ok(Standing::Here(place)) => place,
+            Ok(Standing::Left | Standing::Unknown) => {
+                self.turned = true;
+                return Ok(());
+            }
+            // Nobody knows just now; the next line asks again.
+            Err(_) => return Ok(()),
         };
+        self.turned = true;
         if describe(&self.room, &place, now).state != PlaceState::Called {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use super::seats::Seats;
 use super::wire::Gone;
 use crate::lobby::{recognise, required};
 use crate::room::{Room, Rooms};
-use crate::store::Place;
+use crate::store::{Place, Shown};
 use crate::web::Web;
 
 /// A client has nothing longer to say.
@@ -105,7 +105,7 @@ impl From<Gone> for End {
 async fn serve(socket: WebSocket, push: Push, room: Room, place: Place, permit: Permit) {
     metrics::gauge!("fairgate_sockets").increment(1);
     let ear = push.personal.listen(place.holder);
-    let _here = room.presence().here(place.number);
+    let _here = room.presence().here(Shown::from(&place));
     let stopping = push.rooms.stopping();
     let mut conn = Box::new(Conn::new(socket, push, room, place));
     if let End::Close(code, reason) = conn.run(ear, stopping).await {

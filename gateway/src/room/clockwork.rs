@@ -8,7 +8,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Method, Phase, Room, Rooms, draw_due, drawing};
 use crate::admission::release;
-use crate::ledger::{Failure, Sample};
+use crate::ledger::Sample;
+use crate::store::StoreFailure;
 
 const BEAT: Duration = Duration::from_millis(200);
 const RELEASE_EVERY: Duration = Duration::from_secs(1);
@@ -20,6 +21,8 @@ const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct Beats {
+    /// Of the store, as it last heard who is here.
+    life: Option<u64>,
     reported: Option<Instant>,
     release: Instant,
     sampled: Instant,
@@ -32,6 +35,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
+        life: None,
         reported: None,
         release: Instant::now(),
         sampled: Instant::now(),
@@ -61,7 +65,7 @@ async fn one_beat(
     room: &Room,
     beats: &mut Beats,
     nudged: bool,
-) -> Result<(), Failure> {
+) -> Result<(), StoreFailure> {
     let now = rooms.now();
     let row = room.row();
     // A draw that has begun is finished whatever else happens to the room.
@@ -75,11 +79,7 @@ async fn one_beat(
     }
     if beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
         beats.reported = Some(Instant::now());
-        let here = room.presence().report();
-        rooms
-            .store()
-            .seen(room.id(), &here, now.div_euclid(1000))
-            .await;
+        report(rooms, room, beats, now).await?;
     }
     // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
@@ -106,12 +106,32 @@ async fn one_beat(
     Ok(())
 }
 
+/// Tells the store who is here. In a new life of it, whoever is here shows their place again, so that a store that was
+/// lost has it back.
+async fn report(
+    rooms: &Rooms,
+    room: &Room,
+    beats: &mut Beats,
+    now: i64,
+) -> Result<(), StoreFailure> {
+    let here = room.presence().report();
+    let seen = rooms.store().seen(room.id(), &here, now.div_euclid(1000));
+    let life = seen.await?;
+    if beats.life.is_some_and(|before| before != life) {
+        for shown in room.presence().open() {
+            rooms.store().standing(room.id(), shown).await?;
+        }
+    }
+    beats.life = Some(life);
+    Ok(())
+}
+
 /// Asks booking for its figures. Where it does not answer, the room goes on with the last ones.
 async fn measure(
     rooms: &Rooms,
     room: &Room,
     beats: &mut Beats,
-) -> Result<Option<crate::upstream::Pulse>, Failure> {
+) -> Result<Option<crate::upstream::Pulse>, StoreFailure> {
     if beats
         .resolved
         .is_none_or(|at| at.elapsed() >= RESOLVE_EVERY)
@@ -147,7 +167,7 @@ async fn measure(
             .ledger()
             .finish(room.id(), *cursor, &holders, rooms.now())
             .await?;
-        rooms.store().done(room.id(), *cursor, &holders).await;
+        rooms.store().done(room.id(), *cursor, &holders).await?;
     }
     Ok(Some(pulse))
 }

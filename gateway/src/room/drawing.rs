@@ -13,6 +13,7 @@ use crate::draw::merkle::Tree;
 use crate::draw::record::DrawRecord;
 use crate::draw::{self, shuffle};
 use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, Ledger, RoomRow, Sealed};
+use crate::store::{Freezing, StoreFailure};
 
 /// The draw of a stored room, as far as it had come.
 ///
@@ -41,7 +42,7 @@ pub async fn restore(ledger: &dyn Ledger, row: &RoomRow) -> Result<DrawState, Fa
 ///
 /// # Errors
 /// Where the ledger did not answer: the same step is tried again later.
-pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, Failure> {
+pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, StoreFailure> {
     let mut state = room.draw();
     let row = room.row();
     if state.ranked.is_some() || (state.row.freeze.is_none() && !due) {
@@ -54,7 +55,10 @@ pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, Fail
             seal(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        state.row.freeze = Some(rooms.store().freeze(room.id(), rooms.now()).await?);
+        let Freezing::Done(freeze) = rooms.store().freeze(room.id(), rooms.now()).await? else {
+            return Ok(false);
+        };
+        state.row.freeze = Some(freeze);
     }
     state.record = Arc::new(publish(&row, &state.row)?);
     room.set_draw(state);

@@ -7,7 +7,7 @@ use fairgate_pass::Digest;
 use tokio::sync::Notify;
 
 use super::{Codes, EVERYDAY, Known, Method, Phase, next};
-use crate::admission::cohort::Cohorts;
+use crate::admission::cohort::{Call, called_at};
 use crate::admission::crowd::Crowd;
 use crate::admission::demand::Demand;
 use crate::admission::limits::Memory;
@@ -63,6 +63,10 @@ pub struct Tick {
     pub looked_at: i64,
     /// The store's figures.
     pub counts: Counts,
+    /// What newcomers wait for beside the line: millionths of visitors who were let in ahead of it.
+    pub owed_u: u64,
+    /// The calls whose window is open, oldest first.
+    pub calls: Arc<Vec<Call>>,
     /// Booking's figures.
     pub pulse: Pulse,
     /// Whether booking has ever given any.
@@ -83,6 +87,12 @@ impl Tick {
     pub fn ahead(&self, rank: u64) -> u64 {
         self.crowd.between(self.released, rank)
     }
+
+    /// When the rank was called (ms), while its window is open.
+    #[must_use]
+    pub fn called_at(&self, rank: u64) -> Option<i64> {
+        called_at(&self.calls, rank)
+    }
 }
 
 /// A room's handle.
@@ -97,7 +107,6 @@ struct Inner {
     row: RwLock<Arc<RoomRow>>,
     draw: RwLock<DrawState>,
     tick: RwLock<Arc<Tick>>,
-    cohorts: Mutex<Cohorts>,
     memory: Mutex<Memory>,
     presence: Presence,
     release: tokio::sync::Mutex<ReleaseRow>,
@@ -117,8 +126,7 @@ impl Room {
             row: RwLock::new(Arc::new(row)),
             draw: RwLock::new(draw),
             tick: RwLock::new(Arc::new(tick)),
-            cohorts: Mutex::default(),
-            memory: Mutex::default(),
+            memory: Mutex::new(Memory::parse(&release.memory)),
             presence: Presence::default(),
             release: tokio::sync::Mutex::new(release),
             hub: Hub::new(),
@@ -213,14 +221,6 @@ impl Room {
         (mean.min(asked) * 1000.0).round() / 1000.0
     }
 
-    /// Who was called when.
-    pub fn cohorts(&self) -> MutexGuard<'_, Cohorts> {
-        self.inner
-            .cohorts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What the pace remembers of the seconds before.
     pub fn memory(&self) -> MutexGuard<'_, Memory> {
         self.inner
@@ -235,7 +235,7 @@ impl Room {
         &self.inner.presence
     }
 
-    /// The release counter as last written; held while it is moved.
+    /// The release counter as this node knows it; held while it is moved.
     pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseRow> {
         self.inner.release.lock().await
     }

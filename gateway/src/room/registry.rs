@@ -98,9 +98,8 @@ impl Rooms {
     /// # Errors
     /// Where the ledger cannot be read.
     pub async fn take_up(&self, row: RoomRow) -> Result<Room, Failure> {
-        let line = self.ledger().line(&row.room).await?;
         let release = self.ledger().release(&row.room).await?;
-        self.store().open(&row.room, line).await;
+        self.store().open(&row.room).await?;
         let draw = drawing::restore(self.ledger(), &row).await?;
         let room = Room::new(row, draw, release);
         let mut rooms = self

@@ -79,9 +79,12 @@ impl RoomView {
         let now = rooms.now();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
         let mut view = Self::of(room, now);
-        // Whoever came after the tick stands behind everybody the tick counted.
-        view.waiting += counts.joined.saturating_sub(view.joined);
-        view.joined = view.joined.max(counts.joined);
+        // Where the store does not answer, the room is as the last tick found it.
+        if let Ok(counts) = counts {
+            // Whoever came after the tick stands behind everybody the tick counted.
+            view.waiting += counts.joined.saturating_sub(view.joined);
+            view.joined = view.joined.max(counts.joined);
+        }
         view
     }
 

@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use super::{AWAY_AFTER_S, Counts, Numbers, Place, Standing};
+use super::{
+    AWAY_AFTER_S, Claimant, Claimed, Counts, Entered, Figures, Leaving, Moment, Numbers, Place,
+    Standing, TickEnd,
+};
+use crate::admission::cohort::{Cohorts, Timing};
 use crate::ledger::StoredLine;
 
 #[derive(Clone, Copy)]
@@ -48,6 +52,8 @@ pub(super) struct Line {
     done: u64,
     finished: u64,
     pub(super) frozen: Option<u64>,
+    /// Who was called, and who is on the way in.
+    cohorts: Cohorts,
 }
 
 /// Seconds since the epoch, as small as they are kept: until the year 2106.
@@ -218,7 +224,11 @@ impl Line {
     }
 
     /// Gives a place up; answers whether its leaf becomes nobody's.
-    pub(super) fn leave(&mut self, number: u64) -> bool {
+    pub(super) fn leave(&mut self, leaving: &Leaving) -> bool {
+        let number = leaving.number;
+        if let Some(rank) = leaving.rank {
+            self.cohorts.left(rank);
+        }
         // After the freeze a leaf below n is part of the published root, and one from n on is nobody's business.
         let void = self.frozen.is_none();
         if let Some(slot) = self.slots.get_mut(index(number)).filter(|slot| slot.here) {
@@ -255,7 +265,81 @@ impl Line {
         *self.frozen.get_or_insert(self.slots.len() as u64)
     }
 
-    pub(super) fn claimed(&mut self, number: u64, exp_s: i64) -> bool {
+    /// Whether a visitor may come in now; then the room inside is reserved.
+    pub(super) fn enter(&mut self, claimant: &Claimant) -> Entered {
+        let Claimant { rank, now, .. } = *claimant;
+        let now_s = now.div_euclid(1000);
+        // Another tab of the same visitor may have claimed since the place was read.
+        let pass_exp = self.passes.get(&claimant.number).copied();
+        if pass_exp.is_some_and(|exp| exp > now_s) {
+            return Entered::Lives;
+        }
+        if rank >= claimant.released {
+            return Entered::Wait;
+        }
+        let first = pass_exp.is_none();
+        let inside = self.counts(now_s).inside;
+        let cohorts = &mut self.cohorts;
+        cohorts.lapse(now);
+        let let_in = cohorts.is_entering(rank)
+            || match cohorts.timing(rank, first) {
+                // More may have been called than there is room for, because some of them were not expected to come.
+                Timing::InWindow => inside + cohorts.entering() < claimant.max_inside,
+                // Without a line only the room inside binds.
+                Timing::Late => {
+                    inside + cohorts.entering() + cohorts.expected() < claimant.max_inside
+                        && (!claimant.line || cohorts.take_late())
+                }
+            };
+        if let_in {
+            cohorts.enter(rank, now);
+            Entered::Let { first }
+        } else {
+            Entered::Wait
+        }
+    }
+
+    pub(super) fn turned_back(&mut self, rank: u64, first: bool) {
+        self.cohorts.turned_back(rank, first);
+    }
+
+    pub(super) fn figures(&mut self, moment: Moment) -> Figures {
+        let counts = self.counts(moment.now.div_euclid(1000));
+        self.cohorts.expire(moment.now, moment.claim_ms);
+        Figures {
+            counts,
+            beyond: self.inside_beyond(&moment.ends_s),
+            expected: self.cohorts.expected(),
+            entering: self.cohorts.entering(),
+            show_up: self.cohorts.show_up(),
+            owed_u: self.cohorts.owed_u(),
+            calls: self.cohorts.calls(),
+            counted_until: self.cohorts.counted_until(),
+            by_other: false,
+            left_by_other: None,
+            vitals: vec![moment.vitals],
+        }
+    }
+
+    pub(super) fn ticked(&mut self, end: TickEnd) -> bool {
+        let stands = self.cohorts.counted_until() == end.since;
+        if stands {
+            self.cohorts
+                .ticked(end.until, end.owed_u, end.credit_u, end.per_s_u);
+        }
+        if let Some(called) = end.called {
+            self.cohorts
+                .released(called.from, called.to, called.people, called.away, end.now);
+        }
+        stands
+    }
+
+    /// A claim was written; answers whether it is this number's first.
+    pub(super) fn claimed(&mut self, claimed: &Claimed) -> bool {
+        let Claimed { number, exp_s, .. } = *claimed;
+        if let Some(rank) = claimed.reserved {
+            self.cohorts.entered(rank);
+        }
         self.no_longer_inside(number);
         let slot = self.slots.get(index(number)).copied();
         if slot.is_some_and(|slot| !slot.done) {
@@ -303,7 +387,7 @@ impl Line {
         }
     }
 
-    pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
+    fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
         let mut counts = vec![0; exps_s.len()];
         for (exp, _) in &self.inside {
             for (count, beyond) in counts.iter_mut().zip(exps_s) {

@@ -8,10 +8,14 @@ use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
 use super::line::{Assigned, Line};
-use super::{Counts, Entrant, JoinRefused, Numbers, Place, RoomStore, Standing};
-use crate::ledger::{
-    Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger, StoredLine,
+use super::{
+    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
+    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
+use crate::ledger::{Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger};
+
+/// What is in this memory is written through, and read back whole: it never loses what it gave.
+const ONE_LIFE: u64 = 1;
 
 /// A cheap handle; clones share the rooms.
 #[derive(Clone)]
@@ -44,14 +48,14 @@ impl MemoryStore {
         }
     }
 
-    fn line(&self, room: &str) -> Result<Arc<Mutex<Line>>, Failure> {
+    fn line(&self, room: &str) -> Result<Arc<Mutex<Line>>, StoreFailure> {
         let rooms = self
             .inner
             .rooms
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         rooms.get(room).cloned().ok_or_else(|| {
-            Failure::Unavailable(format!("the room \"{room}\" is not open on this node"))
+            StoreFailure::NotReady(format!("the room \"{room}\" is not open on this node"))
         })
     }
 
@@ -85,10 +89,13 @@ impl MemoryStore {
                     return Ok(Some(place));
                 }
                 lock(&*self.line(room)?).void(place.number);
-                Err(outcome.map_or_else(JoinRefused::Ledger, |_| JoinRefused::CodeUsed))
+                Err(match outcome {
+                    Ok(_) => JoinRefused::CodeUsed,
+                    Err(error) => StoreFailure::from(error).into(),
+                })
             }
             Pending::Known(place, durable) => {
-                durable.await?;
+                durable.await.map_err(StoreFailure::from)?;
                 let line = self.line(room)?;
                 let line = lock(&line);
                 Ok(match line.standing(place.number, place.holder) {
@@ -108,7 +115,11 @@ fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
 
 #[async_trait]
 impl RoomStore for MemoryStore {
-    async fn open(&self, room: &str, line: StoredLine) {
+    async fn open(&self, room: &str) -> Result<(), Failure> {
+        if self.line(room).is_ok() {
+            return Ok(());
+        }
+        let line = Line::restore(&self.inner.ledger.line(room).await?);
         let mut rooms = self
             .inner
             .rooms
@@ -116,13 +127,13 @@ impl RoomStore for MemoryStore {
             .unwrap_or_else(PoisonError::into_inner);
         rooms
             .entry(room.to_owned())
-            .or_insert_with(|| Arc::new(Mutex::new(Line::restore(&line))));
+            .or_insert_with(|| Arc::new(Mutex::new(line)));
+        Ok(())
     }
 
-    async fn put_codes(&self, room: &str, codes: &[Digest]) {
-        if let Ok(line) = self.line(room) {
-            lock(&line).put_codes(codes);
-        }
+    async fn put_codes(&self, room: &str, codes: &[Digest]) -> Result<(), StoreFailure> {
+        lock(&*self.line(room)?).put_codes(codes);
+        Ok(())
     }
 
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
@@ -135,38 +146,34 @@ impl RoomStore for MemoryStore {
                     return Ok(place);
                 }
             }
-            Err(JoinRefused::Ledger(Failure::Unavailable(
-                "the place was given up while it was asked for".into(),
-            )))
+            let gone = "the place was given up while it was asked for";
+            Err(StoreFailure::from(Failure::Unavailable(gone.into())).into())
         });
         settled.await.unwrap_or_else(|error| {
-            Err(JoinRefused::Ledger(Failure::Unavailable(error.to_string())))
+            Err(StoreFailure::from(Failure::Unavailable(error.to_string())).into())
         })
     }
 
-    async fn standing(&self, room: &str, number: u64, holder: Holder) -> Standing {
-        self.line(room).map_or(Standing::Unknown, |line| {
-            lock(&line).standing(number, holder)
-        })
+    async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure> {
+        Ok(lock(&*self.line(room)?).standing(shown.number, shown.holder))
     }
 
-    async fn place_of(&self, room: &str, holder: Holder) -> Option<Place> {
-        self.line(room)
-            .ok()
-            .and_then(|line| lock(&line).place_of(holder))
+    async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
+        Ok(lock(&*self.line(room)?).place_of(holder))
     }
 
-    async fn leave(&self, room: &str, number: u64, now: i64) -> Result<(), Failure> {
+    async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure> {
         let durable = {
             let line = self.line(room)?;
             let mut line = lock(&line);
-            let void = line.leave(number);
+            let void = line.leave(&leaving);
+            let Leaving { number, now, .. } = leaving;
             self.inner.ledger.record_leave(room, number, now, void)
         };
-        durable.await
+        Ok(durable.await?)
     }
 
-    async fn freeze(&self, room: &str, now: i64) -> Result<Freeze, Failure> {
+    async fn freeze(&self, room: &str, now: i64) -> Result<Freezing, StoreFailure> {
         let line = self.line(room)?;
         let durable = {
             let mut line = lock(&line);
@@ -182,46 +189,54 @@ impl RoomStore for MemoryStore {
         });
         // What the ledger says stands; where it said nothing the line goes on filling until the next try.
         lock(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
-        outcome
+        Ok(Freezing::Done(outcome?))
     }
 
-    async fn claimed(&self, room: &str, number: u64, exp_s: i64) -> bool {
-        self.line(room)
-            .is_ok_and(|line| lock(&line).claimed(number, exp_s))
+    async fn settle(&self, _room: &str) -> Result<(), StoreFailure> {
+        Ok(self.inner.ledger.barrier().await?)
     }
 
-    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) {
-        if let Ok(line) = self.line(room) {
-            lock(&line).done(cursor, holders);
-        }
+    async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure> {
+        Ok(lock(&*self.line(room)?).enter(&claimant))
     }
 
-    async fn counts(&self, room: &str, now_s: i64) -> Counts {
-        self.line(room)
-            .map_or_else(|_| Counts::default(), |line| lock(&line).counts(now_s))
+    async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure> {
+        Ok(lock(&*self.line(room)?).claimed(&claimed))
     }
 
-    async fn inside_beyond(&self, room: &str, exps_s: &[i64]) -> Vec<u64> {
-        self.line(room).map_or_else(
-            |_| vec![0; exps_s.len()],
-            |line| lock(&line).inside_beyond(exps_s),
-        )
+    async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
+        lock(&*self.line(room)?).turned_back(rank, first);
+        Ok(())
     }
 
-    async fn absent(&self, room: &str) -> Numbers {
-        self.line(room)
-            .map_or_else(|_| Numbers::default(), |line| lock(&line).absent())
+    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) -> Result<(), StoreFailure> {
+        lock(&*self.line(room)?).done(cursor, holders);
+        Ok(())
     }
 
-    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) {
-        if let Ok(line) = self.line(room) {
-            lock(&line).seen(numbers, now_s);
-        }
+    async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
+        Ok(lock(&*self.line(room)?).figures(moment))
     }
 
-    async fn away(&self, room: &str, now_s: i64) -> Numbers {
-        self.line(room)
-            .map_or_else(|_| Numbers::default(), |line| lock(&line).away(now_s))
+    async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
+        Ok(lock(&*self.line(room)?).ticked(end))
+    }
+
+    async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
+        Ok(lock(&*self.line(room)?).counts(now_s))
+    }
+
+    async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {
+        Ok(lock(&*self.line(room)?).absent())
+    }
+
+    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) -> Result<u64, StoreFailure> {
+        lock(&*self.line(room)?).seen(numbers, now_s);
+        Ok(ONE_LIFE)
+    }
+
+    async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
+        Ok(lock(&*self.line(room)?).away(now_s))
     }
 }
 
@@ -266,9 +281,7 @@ mod tests {
                     .await
                     .expect("it is made, or there");
                 let store = MemoryStore::new(Arc::clone(&ledger));
-                store
-                    .open("r", ledger.line("r").await.expect("it reads"))
-                    .await;
+                store.open("r").await.expect("it reads");
                 Pair {
                     store: Arc::new(store),
                     ledger,

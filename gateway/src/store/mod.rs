@@ -1,98 +1,61 @@
-//! The fast half of a room: who stands at which number, now. One method is one domain transition; every
-//! implementation passes the same contract suite.
+//! The fast half of a room: who stands at which number, now, and who is on the way in. One method is one domain
+//! transition; every implementation passes the same contract suite.
 
 #[cfg(test)]
 pub mod contract;
+mod figures;
 mod line;
 mod memory;
+mod place;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use booking::http::Problem;
 use fairgate_pass::{Digest, Holder};
 
+pub use figures::{Called, Claimant, Claimed, Counts, Entered, Figures, Left, Moment, TickEnd};
 pub use memory::MemoryStore;
+pub use place::{Entrant, JoinRefused, Leaving, Place, Shown, Standing};
 
-use crate::ledger::{Failure, Freeze, StoredLine};
-
-/// Somebody who wants a place.
-#[derive(Debug, Clone, Copy)]
-pub struct Entrant {
-    /// Who.
-    pub holder: Holder,
-    /// The code shown.
-    pub code: Option<Digest>,
-    /// Whether the room asks for a code.
-    pub needs_code: bool,
-    /// Milliseconds since the epoch.
-    pub now: i64,
-}
-
-/// A place as the store knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The join number.
-    pub number: u64,
-    /// Whose.
-    pub holder: Holder,
-    /// When the number was given, ms.
-    pub at: i64,
-    /// The code that was used.
-    pub code: Option<Digest>,
-    /// Expiry of the last pass, unix seconds.
-    pub pass_exp: Option<i64>,
-    /// An order of this visitor was ticketed.
-    pub done: bool,
-    /// It was given by this very call.
-    pub fresh: bool,
-}
-
-/// What stands behind a number that somebody shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// That holder stands there.
-    Here(Place),
-    /// That holder stood there and left.
-    Left,
-    /// Nobody, or somebody else.
-    Unknown,
-}
-
-/// Why nobody got a place.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum JoinRefused {
-    /// The room asks for a code, and this is none of its codes.
-    #[error("the code is not one of this room's codes")]
-    CodeInvalid,
-    /// Somebody has used it.
-    #[error("the code was used before")]
-    CodeUsed,
-    /// The number that would have been given is void.
-    #[error(transparent)]
-    Ledger(#[from] Failure),
-}
-
-/// Figures of one room.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Numbers given so far: the next number.
-    pub joined: u64,
-    /// Numbers at which nobody stands any more.
-    pub absent: u64,
-    /// Live passes of visitors whose order is not ticketed.
-    pub inside: u64,
-    /// Passes that ran out without an order, ever.
-    pub ended: u64,
-    /// Visitors who ever claimed.
-    pub claimed: u64,
-    /// Visitors whose order was ticketed.
-    pub done: u64,
-    /// The cursor of finished orders.
-    pub finished: u64,
-}
+use crate::ledger::{Failure, Freeze};
 
 /// Seconds after which somebody who was not seen counts as away; who was never heard of counts as here for as long.
 pub const AWAY_AFTER_S: i64 = 60;
+
+/// Why the store gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreFailure {
+    /// The ledger behind it did not take it: nothing of the transition stays.
+    #[error(transparent)]
+    Ledger(#[from] Failure),
+    /// The store itself was not reached in time. What was asked may have happened; asked again, it happens once.
+    #[error("the room store did not answer: {0}")]
+    Unreachable(String),
+    /// The store begins a new life, or this node may not give numbers for a moment. Nothing was changed.
+    #[error("the room store is not ready: {0}")]
+    NotReady(String),
+}
+
+impl StoreFailure {
+    /// What a visitor is told: 503, and when to come back.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Ledger(error) => Problem::ledger(error),
+            Self::Unreachable(_) | Self::NotReady(_) => {
+                tracing::warn!(error = %self, "the room store gave no answer");
+                Problem::new(
+                    503,
+                    "line_unavailable",
+                    "The line is not answering",
+                    "Your request could not be recorded for the moment. Places, passes and orders that were given are kept. Try again in a second: what was done already is found again and not done twice.",
+                )
+                .retry_after(1)
+            }
+        }
+    }
+}
 
 /// A set of numbers: a snapshot, one bit a number.
 #[derive(Debug, Clone, Default)]
@@ -118,35 +81,56 @@ impl Numbers {
     }
 }
 
+/// How a freeze ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freezing {
+    /// The numbers are fixed.
+    Done(Freeze),
+    /// The store lost its data a moment ago, and whoever has a place may still bring it back: not before then, ms.
+    NotBefore(i64),
+}
+
 /// The rooms' store.
 #[async_trait]
 pub trait RoomStore: Send + Sync + 'static {
-    /// Takes up a room, new or after a restart. A room that is open already stays as it is.
-    async fn open(&self, room: &str, line: StoredLine);
+    /// Takes up a room of the ledger, new or after a restart. A room that is open already stays as it is.
+    async fn open(&self, room: &str) -> Result<(), Failure>;
     /// Replaces the codes of a room nobody has joined.
-    async fn put_codes(&self, room: &str, codes: &[Digest]);
-    /// The next number, or the one this holder has. Answers when it is durable.
+    async fn put_codes(&self, room: &str, codes: &[Digest]) -> Result<(), StoreFailure>;
+    /// The next number, or the one this holder has. Answers when it is as durable as the store keeps it.
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused>;
-    /// Who shows this number: is it (still) this holder's?
-    async fn standing(&self, room: &str, number: u64, holder: Holder) -> Standing;
+    /// Whose is the number that somebody shows, signed? A store that lost it takes it back.
+    async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure>;
     /// The place of a holder.
-    async fn place_of(&self, room: &str, holder: Holder) -> Option<Place>;
-    /// Gives a place up. Before the freeze its leaf becomes nobody's; answers when it is durable.
-    async fn leave(&self, room: &str, number: u64, now: i64) -> Result<(), Failure>;
-    /// Fixes the numbers so far; joins from now on come behind them.
-    async fn freeze(&self, room: &str, now: i64) -> Result<Freeze, Failure>;
-    /// A pass was claimed at this number. Gives whether it is this number's first.
-    async fn claimed(&self, room: &str, number: u64, exp_s: i64) -> bool;
-    /// Orders of these holders were ticketed, up to that cursor.
-    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]);
+    async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
+    /// Gives a place up. Before the freeze its leaf becomes nobody's.
+    async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure>;
+    /// Fixes the numbers so far, complete in the ledger; joins from now on come behind them.
+    async fn freeze(&self, room: &str, now: i64) -> Result<Freezing, StoreFailure>;
+    /// Answers when the ledger has all that was answered before.
+    async fn settle(&self, room: &str) -> Result<(), StoreFailure>;
+
+    /// Decides whether somebody may claim, and reserves the room inside.
+    async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure>;
+    /// A claim was written: from now on its visitor is inside. Gives whether it is this number's first.
+    async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure>;
+    /// The claim of a rank that was let in could not be written; `first` as it was let in.
+    async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
+    /// Orders of these holders were ticketed, up to that cursor. Again is harmless.
+    async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) -> Result<(), StoreFailure>;
+
+    /// All that a tick starts from, as one moment.
+    async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure>;
+    /// Ends a tick. Gives whether its accounts stand, or another tick was first; who was called is noted either way.
+    async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure>;
     /// Figures now.
-    async fn counts(&self, room: &str, now_s: i64) -> Counts;
-    /// How many of those inside have a pass that ends after each of these times.
-    async fn inside_beyond(&self, room: &str, exps_s: &[i64]) -> Vec<u64>;
+    async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure>;
     /// The numbers at which nobody stands: void or left.
-    async fn absent(&self, room: &str) -> Numbers;
-    /// These visitors were here just now.
-    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64);
-    /// The numbers of those who have not been seen for [`AWAY_AFTER_S`]. After a restart nobody is, for as long.
-    async fn away(&self, room: &str, now_s: i64) -> Numbers;
+    async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure>;
+    /// These visitors were here just now. Gives which life of the store heard it: in a new one, whoever is here should
+    /// show their places again.
+    async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) -> Result<u64, StoreFailure>;
+    /// The numbers of those who have not been seen for [`AWAY_AFTER_S`], a few seconds more or less. After a restart
+    /// nobody is, for as long.
+    async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure>;
 }

@@ -3,20 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::admission::valve::Reading;
+use super::vitals::{BUCKETS, SECONDS, SecondAgo, Vitals, bucket};
 use crate::load::{Level, Load};
 
-/// Seconds that are kept.
-const SECONDS: usize = 10;
-/// A reading looks back so many seconds,
-const LOOK_BACK: usize = 3;
-/// and further only until it has so many calls: one slow call in a quiet hour is no illness.
-const CALLS_MIN: u64 = 50;
 /// A call that is given up after so long was given up because it took so long.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(5);
-/// Each bucket ends a tenth above the one before, from a millisecond to about a minute.
-const BUCKETS: usize = 116;
-const BUCKET_STEP: f64 = 1.1;
 
 /// The calls of one second.
 #[derive(Debug, Clone, Copy)]
@@ -49,56 +40,24 @@ impl Window {
         }
         second.calls += 1;
         second.errors += u64::from(failed);
-        second.buckets[bucket(took)] += 1;
+        second.buckets[bucket(took.as_secs_f64() * 1000.0)] += 1;
     }
 
-    fn read(&self, now: u64) -> Reading {
-        let mut buckets = [0_u64; BUCKETS];
-        let (mut calls, mut errors) = (0, 0);
-        for back in 0..SECONDS {
-            if back > LOOK_BACK && calls >= CALLS_MIN {
-                break;
-            }
-            let Some(at) = now.checked_sub(back as u64) else {
-                break;
-            };
+    fn seconds(&self, now: u64) -> Vec<SecondAgo> {
+        let ago = |back: usize| {
+            let at = now.checked_sub(back as u64)?;
             let slot = usize::try_from(at).unwrap_or(0) % SECONDS;
             let second = &self.seconds[slot];
-            if second.at == at {
-                calls += second.calls;
-                errors += second.errors;
-                for (sum, count) in buckets.iter_mut().zip(second.buckets) {
-                    *sum += u64::from(count);
-                }
-            }
-        }
-        Reading {
-            p99_ms: p99_ms(&buckets, calls),
-            calls,
-            errors,
-            shedding: false,
-        }
+            let filled = second.buckets.iter().enumerate().filter(|(_, n)| **n > 0);
+            (second.at == at).then(|| SecondAgo {
+                back,
+                calls: second.calls,
+                errors: second.errors,
+                buckets: filled.map(|(at, n)| (at, u64::from(*n))).collect(),
+            })
+        };
+        (0..SECONDS).filter_map(ago).collect()
     }
-}
-
-fn bucket(took: Duration) -> usize {
-    let ms = took.as_secs_f64() * 1000.0;
-    // Below a millisecond the logarithm is negative, and becomes 0.
-    let at = (ms.ln() / BUCKET_STEP.ln()).ceil().max(0.0) as usize;
-    at.min(BUCKETS - 1)
-}
-
-fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
-    let slowest = calls / 100;
-    let mut above = 0;
-    let found = buckets.iter().enumerate().rev().find(|(_, count)| {
-        above += **count;
-        above > slowest
-    });
-    found.map(|(at, _)| {
-        let at = i32::try_from(at).unwrap_or(i32::MAX);
-        BUCKET_STEP.powi(at).round() as u64
-    })
 }
 
 /// A call on its way. One that is given up before its answer counts as failed: nobody waits so long for booking that
@@ -182,20 +141,15 @@ impl Health {
         }
     }
 
-    /// The last seconds. A call waits before anybody looks at it, too: where that is longer than the answers take, it is
-    /// what people feel.
+    /// The last seconds.
     #[must_use]
-    pub fn read(&self) -> Reading {
+    pub fn vitals(&self) -> Vitals {
         let now = self.second();
-        let mut reading = self.window().read(now);
-        let lag_ms = self.inner.load.lag_p99_ms();
-        reading.p99_ms = match reading.p99_ms {
-            Some(p99_ms) => Some(p99_ms.max(lag_ms)),
-            // Without calls a late process is late all the same.
-            None => (lag_ms > 0).then_some(lag_ms),
-        };
-        reading.shedding = self.inner.load.level() >= Level::Holds;
-        reading
+        Vitals {
+            seconds: self.window().seconds(now),
+            lag_ms: self.inner.load.lag_p99_ms(),
+            shedding: self.inner.load.level() >= Level::Holds,
+        }
     }
 
     fn second(&self) -> u64 {
@@ -213,6 +167,7 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
+    use super::super::vitals;
     use super::*;
 
     fn window(calls: &[(u64, u64, u64)]) -> Window {
@@ -228,7 +183,11 @@ mod tests {
     }
 
     fn check(calls: &[(u64, u64, u64)], now: u64, expected: Option<u64>) {
-        let read = window(calls).read(now).p99_ms;
+        let vitals = Vitals {
+            seconds: window(calls).seconds(now),
+            ..Vitals::default()
+        };
+        let read = vitals::read(&[vitals]).p99_ms;
         match (read, expected) {
             // A bucket's end is at most a tenth above what is in it.
             (Some(read), Some(expected)) => {

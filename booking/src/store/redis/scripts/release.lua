@@ -1,4 +1,0 @@
--- Frees a basket.
-if stage ~= 'basket' then return {'ORDERED', counter} end
-drop(id, 'gone')
-return {'OK', counter}

@@ -1,0 +1,154 @@
+//! What one node measured of booking in the last seconds, small enough to be handed round once a second, and what
+//! several nodes' measurements come to together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::admission::valve::Reading;
+
+/// Seconds that are kept.
+pub const SECONDS: usize = 10;
+/// A reading looks back so many seconds,
+const LOOK_BACK: usize = 3;
+/// and further only until it has so many calls: one slow call in a quiet hour is no illness.
+const CALLS_MIN: u64 = 50;
+/// Each bucket ends a tenth above the one before, from a millisecond to about a minute.
+pub const BUCKETS: usize = 116;
+const BUCKET_STEP: f64 = 1.1;
+
+/// The calls of one second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondAgo {
+    /// So many seconds ago, below [`SECONDS`].
+    pub back: usize,
+    /// Calls answered or given up.
+    pub calls: u64,
+    /// Those of them that failed.
+    pub errors: u64,
+    /// Buckets that are not empty, and how many calls are in each.
+    pub buckets: Vec<(usize, u64)>,
+}
+
+/// One node's measurements.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vitals {
+    /// The seconds in which there were calls.
+    pub seconds: Vec<SecondAgo>,
+    /// How late the process looks at what has come, milliseconds.
+    pub lag_ms: u64,
+    /// Whether it refuses new holds because it is overloaded.
+    pub shedding: bool,
+}
+
+impl Vitals {
+    /// As it is handed round.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // Plain whole numbers, so this cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What another node handed round; `None` where it is of another version.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// The bucket of a call that took so many milliseconds.
+#[must_use]
+pub fn bucket(ms: f64) -> usize {
+    // Below a millisecond the logarithm is negative, and becomes 0.
+    let at = (ms.ln() / BUCKET_STEP.ln()).ceil().max(0.0) as usize;
+    at.min(BUCKETS - 1)
+}
+
+/// Booking's health as all the nodes together have seen it.
+#[must_use]
+pub fn read(nodes: &[Vitals]) -> Reading {
+    let mut buckets = [0_u64; BUCKETS];
+    let (mut calls, mut errors) = (0, 0);
+    for back in 0..SECONDS {
+        if back > LOOK_BACK && calls >= CALLS_MIN {
+            break;
+        }
+        let seconds = nodes.iter().flat_map(|node| &node.seconds);
+        for second in seconds.filter(|second| second.back == back) {
+            calls += second.calls;
+            errors += second.errors;
+            for (at, count) in &second.buckets {
+                buckets[(*at).min(BUCKETS - 1)] += count;
+            }
+        }
+    }
+    // A call waits before anybody looks at it, too: where that is longer than the answers take, it is what people feel.
+    let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
+    Reading {
+        p99_ms: match p99_ms(&buckets, calls) {
+            Some(p99_ms) => Some(p99_ms.max(lag_ms)),
+            // Without calls a late process is late all the same.
+            None => (lag_ms > 0).then_some(lag_ms),
+        },
+        calls,
+        errors,
+        shedding: nodes.iter().any(|node| node.shedding),
+    }
+}
+
+fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
+    let slowest = calls / 100;
+    let mut above = 0;
+    let found = buckets.iter().enumerate().rev().find(|(_, count)| {
+        above += **count;
+        above > slowest
+    });
+    found.map(|(at, _)| {
+        let at = i32::try_from(at).unwrap_or(i32::MAX);
+        BUCKET_STEP.powi(at).round() as u64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(ms: f64, calls: u64, back: usize) -> Vitals {
+        Vitals {
+            seconds: vec![SecondAgo {
+                back,
+                calls,
+                errors: calls / 10,
+                buckets: vec![(bucket(ms), calls)],
+            }],
+            ..Vitals::default()
+        }
+    }
+
+    #[test]
+    fn one_slow_node_among_three_shows_in_what_all_of_them_read() {
+        let nodes = [node(20.0, 98, 0), node(20.0, 98, 1), node(900.0, 4, 0)];
+        let reading = read(&nodes);
+        assert_eq!((reading.calls, reading.errors), (200, 18));
+        assert!(reading.p99_ms.is_some_and(|p99| (900..=991).contains(&p99)));
+        let alone = read(&nodes[..1]).p99_ms;
+        assert!(alone.is_some_and(|p99| (20..=23).contains(&p99)));
+    }
+
+    #[test]
+    fn the_latest_process_and_one_that_sheds_speak_for_all() {
+        let late = Vitals {
+            lag_ms: 70,
+            shedding: true,
+            ..Vitals::default()
+        };
+        let reading = read(&[node(20.0, 100, 0), late.clone()]);
+        assert_eq!((reading.p99_ms, reading.shedding), (Some(70), true));
+        assert_eq!(read(&[late]).p99_ms, Some(70), "also without a call");
+        assert_eq!(read(&[]), Reading::default());
+    }
+
+    #[test]
+    fn what_is_handed_round_comes_back_as_it_was() {
+        let vitals = node(20.0, 98, 3);
+        assert_eq!(Vitals::parse(&vitals.to_text()), Some(vitals));
+    }
+}

@@ -6,7 +6,9 @@ use std::time::Duration;
 use fairgate_pass::{Holder, Keyring};
 use fairgate_writer::Writer;
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::catalogue::Catalogue;
@@ -47,8 +49,14 @@ const OUTBOX_EVERY: Duration = Duration::from_millis(500);
 /// How often old answers are forgotten.
 const FORGET_EVERY: Duration = Duration::from_secs(600);
 
+/// How often the catalogue's version is asked for.
+const FOLLOW_EVERY: Duration = Duration::from_millis(300);
+
 /// How often what waits for the provider is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
+
+/// Longer than this, and the ledger counts as not answering. Gateways give up a little later.
+const LEDGER_MAX: Duration = Duration::from_millis(800);
 
 /// Held cells that fall within this are told to the line.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
@@ -81,10 +89,11 @@ pub struct Booking {
     sandbox: Option<Sandbox>,
     effects: Option<Effects>,
     seat_bell: Wake,
+    ledger_id: [u8; 32],
 }
 
 /// A show in a few words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowInShort {
     /// The slug.
     pub id: ShowId,
@@ -100,8 +109,17 @@ pub struct ShowInShort {
     pub seats: u32,
 }
 
-/// Shared measurements over some shows.
+/// How this booking is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Why nothing can be sold here now.
+    pub reasons: Vec<String>,
+    /// What works, and should not be left so.
+    pub warnings: Vec<String>,
+}
+
+/// Shared measurements over some shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulse {
     /// Free cells.
     pub free: u64,
@@ -169,6 +187,7 @@ impl Booking {
             bell: effect_bell,
             seats: seat_bell.clone(),
         });
+        let ledger_id = ledger.id().await?;
         let door = Door {
             verifier: setup.keyring.verifier(),
             catalogue: catalogue.clone(),
@@ -186,7 +205,14 @@ impl Booking {
             sandbox,
             effects,
             seat_bell,
+            ledger_id,
         })
+    }
+
+    /// Which ledger this is, in hex.
+    #[must_use]
+    pub fn ledger_id(&self) -> String {
+        hex::encode(self.ledger_id)
     }
 
     /// All routes, with their part of the OpenAPI document.
@@ -259,6 +285,7 @@ impl Booking {
         ));
         workers.spawn(carry_forever(self.seats.clone(), self.seat_bell.clone()));
         workers.spawn(forget_forever(self.answers.clone()));
+        workers.spawn(follow_forever(self.catalogue.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
@@ -295,6 +322,26 @@ impl Booking {
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         self.catalogue.room_of(show)
+    }
+
+    /// Which room covers which patterns, as far as this booking has heard.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
+        self.catalogue.coverage()
+    }
+
+    /// How this booking is: whether its ledger answers, and what its store says of itself.
+    pub async fn condition(&self) -> Condition {
+        let mut condition = Condition::default();
+        match tokio::time::timeout(LEDGER_MAX, self.ledger.now_ms()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => condition.reasons.push(error.to_string()),
+            Err(_) => condition.reasons.push(format!(
+                "the ledger did not answer within {} s",
+                LEDGER_MAX.as_secs()
+            )),
+        }
+        condition
     }
 
     /// Replaces the list of which room covers which shows.
@@ -384,6 +431,18 @@ async fn carry_forever(seats: Seats, bell: Wake) {
             }
         }
         bell.wait(OUTBOX_EVERY).await;
+    }
+}
+
+/// What another node changed in the catalogue is sold by here within a second.
+async fn follow_forever(catalogue: Catalogue) {
+    let mut every = tokio::time::interval(FOLLOW_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        if let Err(error) = catalogue.follow().await {
+            tracing::warn!(%error, "the catalogue's changes could not be read; trying again");
+        }
     }
 }
 

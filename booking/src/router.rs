@@ -1,6 +1,7 @@
 //! Every route of booking, on one page.
 
 use axum::extract::DefaultBodyLimit;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -37,18 +38,53 @@ pub struct Handles {
 /// All routes, with their part of the OpenAPI document.
 #[must_use]
 pub fn router(handles: Handles) -> OpenApiRouter {
-    let catalogue = OpenApiRouter::new()
+    let promoter = promoter()
+        .with_state(handles.promoter)
+        .layer(DefaultBodyLimit::max(PLAN_MAX));
+    OpenApiRouter::new()
+        .merge(catalogue().with_state(handles.catalogue))
+        .merge(holds().with_state(handles.holds))
+        .merge(orders().with_state(handles.orders))
+        .merge(payments().with_state(handles.payments))
+        .merge(tickets().with_state(handles.tickets))
+        .merge(OpenApiRouter::from(unbuilt::router()))
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .merge(promoter)
+}
+
+/// The same routes' part of the OpenAPI document, for whoever stands in front of a booking that is elsewhere.
+#[must_use]
+pub fn document() -> OpenApi {
+    let mut document = catalogue().into_openapi();
+    for part in [
+        holds().into_openapi(),
+        orders().into_openapi(),
+        payments().into_openapi(),
+        tickets().into_openapi(),
+        promoter().into_openapi(),
+    ] {
+        document.merge(part);
+    }
+    document
+}
+
+fn catalogue() -> OpenApiRouter<CatalogueRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(catalogue::list))
         .routes(routes!(catalogue::read))
         .routes(routes!(catalogue::seatmap))
         .routes(routes!(catalogue::seats))
-        .with_state(handles.catalogue);
-    let holds = OpenApiRouter::new()
+}
+
+fn holds() -> OpenApiRouter<HoldRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(holds::take))
         .routes(routes!(holds::read, holds::change, holds::release))
         .routes(routes!(holds::extend))
-        .with_state(handles.holds);
-    let orders = OpenApiRouter::new()
+}
+
+fn orders() -> OpenApiRouter<OrderRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(orders::make))
         .routes(routes!(orders::read))
         .routes(routes!(orders::cancel))
@@ -56,27 +92,22 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .routes(routes!(orders::exchange))
         .routes(routes!(orders::consent))
         .routes(routes!(orders::lookup))
-        .with_state(handles.orders);
-    let payments = OpenApiRouter::new()
+}
+
+fn payments() -> OpenApiRouter<PaymentRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(payments::webhook))
         .routes(routes!(payments::sandbox))
-        .with_state(handles.payments);
-    let tickets = OpenApiRouter::new()
+}
+
+fn tickets() -> OpenApiRouter<TicketRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(tickets::read))
         .routes(routes!(tickets::scan))
-        .with_state(handles.tickets);
-    let promoter = OpenApiRouter::new()
+}
+
+fn promoter() -> OpenApiRouter<PromoterRoutes> {
+    OpenApiRouter::new()
         .routes(routes!(promoter::put_venue))
         .routes(routes!(promoter::put_show))
-        .with_state(handles.promoter)
-        .layer(DefaultBodyLimit::max(PLAN_MAX));
-    OpenApiRouter::new()
-        .merge(catalogue)
-        .merge(holds)
-        .merge(orders)
-        .merge(payments)
-        .merge(tickets)
-        .merge(OpenApiRouter::from(unbuilt::router()))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
-        .merge(promoter)
 }

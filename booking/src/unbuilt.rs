@@ -8,11 +8,19 @@ use axum::routing::any;
 use crate::http::Problem;
 
 /// Waitlist, railway and cinema.
+pub const ADDRESSES: [&str; 3] = [
+    "/v1/shows/{show}/waitlist",
+    "/v1/rail/{*rest}",
+    "/v1/cinema/{*rest}",
+];
+
+/// The routes of this file.
 pub fn router() -> Router {
-    Router::new()
-        .route("/v1/shows/{show}/waitlist", any(refuse))
-        .route("/v1/rail/{*rest}", any(refuse))
-        .route("/v1/cinema/{*rest}", any(refuse))
+    let mut router = Router::new();
+    for address in ADDRESSES {
+        router = router.route(address, any(refuse));
+    }
+    router
 }
 
 async fn refuse(uri: Uri) -> Problem {

@@ -6,17 +6,17 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use axum::Router;
 use booking::clock::Clock;
-use booking::door::RoleKeys;
+use booking::door::{RoleKeys, signing};
 use booking::process::data::{self, DataLock};
 use booking::process::{recorder, serve};
-use fairgate_pass::{Keyring, StoredKey};
-use fairgate_writer::Writer;
+use fairgate_pass::Keyring;
+use fairgate_writer::{Installation, Writer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::config::Config;
+use crate::config::{Config, Upstream};
 use crate::ledger::Ledger;
 use crate::ledger::sqlite::Sqlite;
 use crate::load::Load;
@@ -54,6 +54,10 @@ pub struct Shared {
     pub payments: config::Payments,
     /// Where the public reaches this.
     pub public_url: Option<String>,
+    /// Where booking is.
+    pub upstream: Upstream,
+    /// Which ledger this is, in hex.
+    pub ledger: String,
 }
 
 /// A gateway that is built and not serving yet.
@@ -91,11 +95,12 @@ impl App {
             .await
             .context("the ledger cannot be used")?;
         let clock = Clock::system();
-        let first =
-            StoredKey::generate(clock.now_ms().div_euclid(1000)).map_err(|error| anyhow!(error))?;
-        let keyring =
-            Keyring::new(ledger.signing_keys(first).await?).map_err(|error| anyhow!(error))?;
+        let installation = Installation::File(writer.clone());
+        let keyring = signing::keyring(&installation, clock.now_ms())
+            .await
+            .context("there is no key to sign with")?;
         let keys = config.keys.roles();
+        let ledger_id = writer.id().await.map_err(|error| anyhow!(error))?;
         let core = open_core(Shared {
             writer,
             keyring: keyring.clone(),
@@ -103,6 +108,8 @@ impl App {
             keys: keys.clone(),
             payments: config.payments,
             public_url: config.public_url.clone(),
+            upstream: config.upstream.clone(),
+            ledger: hex::encode(ledger_id),
         })
         .await?;
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);

@@ -1,10 +1,11 @@
 //! Settings: from the command line, the environment, a file, in this order; every bad value told at once.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{BadConfig, Key, Keys, Payments, Sources};
+pub use booking::config::{BadConfig, Internal, Key, Keys, Payments, Reader, Sources};
+use reqwest::Url;
 
 use crate::web;
 
@@ -30,8 +31,66 @@ pub struct Config {
     pub sockets: usize,
     /// `FAIRGATE_PAYMENTS`: who takes the money. Default `none`, in the demo `sandbox`.
     pub payments: Payments,
+    /// Where booking is: in this process, or behind addresses.
+    pub upstream: Upstream,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo makes the first.
     pub keys: Keys,
+}
+
+/// Where booking is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Upstream {
+    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in this process.
+    pub bases: Vec<Url>,
+    /// How they know this gateway.
+    pub internal: Internal,
+}
+
+impl Upstream {
+    fn read(reader: &mut Reader) -> Self {
+        let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
+        let upstream = Self {
+            bases: reader.take("booking_url", Vec::new(), what, |text| {
+                text.split(',').map(|part| base(part.trim())).collect()
+            }),
+            internal: Internal::read(reader),
+        };
+        let elsewhere = upstream.bases.iter().find(|base| !is_here(base));
+        if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
+            reader.fault(format!(
+                "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY here and there"
+            ));
+        }
+        if !upstream.bases.is_empty() && reader.place("database_url").is_none() {
+            reader.fault(
+                "FAIRGATE_BOOKING_URL: gateway and booking keep one ledger, and a SQLite file has one process: set FAIRGATE_DATABASE_URL here and there, or take FAIRGATE_BOOKING_URL out and let this gateway host booking itself",
+            );
+        }
+        upstream
+    }
+}
+
+/// A base address without a path: paths are booking's own.
+fn base(text: &str) -> Option<Url> {
+    let url: Url = text.parse().ok()?;
+    let good = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    good.then_some(url)
+}
+
+/// Whether an address is this machine's own.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 const KNOBS: &[&str] = &[
@@ -50,10 +109,11 @@ const KNOBS: &[&str] = &[
     "redis_url",
     "database_url",
     "booking_url",
+    "internal_key",
 ];
 
 /// Settings that this version has no machinery for.
-const UNBUILT: [(&str, &str); 3] = [
+const UNBUILT: [(&str, &str); 2] = [
     (
         "redis_url",
         "this version keeps rooms and seats in its own memory.",
@@ -62,7 +122,6 @@ const UNBUILT: [(&str, &str); 3] = [
         "database_url",
         "this version keeps its ledger in one SQLite file in the data folder.",
     ),
-    ("booking_url", "this version hosts booking itself."),
 ];
 
 impl Config {
@@ -124,6 +183,7 @@ impl Config {
             }),
             payments: Payments::read(&mut reader),
             keys: Keys::read(&mut reader),
+            upstream: Upstream::read(&mut reader),
         };
         reader.finish(config)
     }
@@ -143,6 +203,7 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.payments.warnings();
         warnings.extend(self.keys.warnings());
+        warnings.extend(self.upstream.internal.warnings());
         warnings
     }
 }

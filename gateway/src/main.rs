@@ -104,7 +104,7 @@ fn start(cli: Cli) -> anyhow::Result<()> {
 
 async fn serve(knobs: &Knobs) -> anyhow::Result<()> {
     let config = Config::resolve(&sources(knobs)?)?;
-    let app = App::build(&config, upstream::local::open).await?;
+    let app = App::build(&config, upstream::open).await?;
     tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
     app.run(process::shutdown()).await;
     Ok(())
@@ -127,7 +127,7 @@ async fn run_demo(knobs: &Knobs) -> anyhow::Result<()> {
         .promoter
         .get_or_insert_with(|| Key(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
-    let app = App::build(&config, upstream::local::open).await?;
+    let app = App::build(&config, upstream::open).await?;
     // On a folder of an earlier demo its on-sale goes on: what was drawn is not drawn again.
     let goes_on = app.has_room(demo::ROOM);
     if !goes_on {

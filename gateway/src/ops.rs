@@ -71,6 +71,10 @@ async fn readyz(State(ops): State<Ops>) -> Response {
             LEDGER_MAX.as_secs()
         )),
     }
+    let core = ops.rooms.core().condition().await;
+    let mut warnings = ops.warnings;
+    // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
+    warnings.extend(core.reasons.into_iter().chain(core.warnings));
     let ready = reasons.is_empty();
     let status = if ready {
         StatusCode::OK
@@ -80,7 +84,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     let told = Json(Ready {
         ready,
         reasons,
-        warnings: ops.warnings,
+        warnings,
     });
     if ready {
         (status, told).into_response()

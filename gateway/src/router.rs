@@ -1,15 +1,12 @@
 //! Every route on one page: the calls, the pages, booking behind its door, and what wraps them all.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use booking::http::{Problem, request_id};
-use tower_http::catch_panic::CatchPanicLayer;
+use booking::http::{Problem, request_id, wrapped, wrong_method};
 use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -67,7 +64,7 @@ pub fn build(handles: &Handles) -> Router {
         booking: core.clone(),
         test,
     };
-    Router::new()
+    let all = Router::new()
         .merge(line)
         .merge(upstream::door::layer(
             core,
@@ -81,9 +78,8 @@ pub fn build(handles: &Handles) -> Router {
         .layer(middleware::from_fn_with_state(
             test,
             bare_errors_explain_themselves,
-        ))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(middleware::from_fn(nobody_waits_for_ever))
+        ));
+    wrapped(all)
         .layer(middleware::from_fn(security_headers))
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(request_id))
@@ -102,15 +98,6 @@ fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
     } else {
         problem_page(test, &problem)
     }
-}
-
-fn wrong_method() -> Problem {
-    Problem::new(
-        405,
-        "method_not_allowed",
-        "This address takes another method",
-        "The address exists, but not for this method. Nothing was changed. See /openapi.json for what it takes.",
-    )
 }
 
 /// Whatever refuses a request before a handler is reached says so in the one envelope, too.
@@ -155,42 +142,6 @@ async fn bare_errors_explain_themselves(
         told.headers_mut().insert(header::ALLOW, allow.clone());
     }
     told
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that tower-http asks for"
-)]
-fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
-    let what = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
-    tracing::error!(what, "a handler panicked");
-    metrics::counter!("fairgate_panics_total").increment(1);
-    Problem::new(
-        500,
-        "internal",
-        "Something went wrong here",
-        "The fault is ours. Your place and your orders are kept. Try again; if it stays, tell the operator the request id.",
-    )
-    .into_response()
-}
-
-/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing up.
-const REQUEST_MAX: Duration = Duration::from_secs(60);
-
-async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
-    tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
-        Problem::new(
-            408,
-            "too_slow",
-            "The request took too long",
-            "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
-        )
-        .into_response()
-    })
 }
 
 const CSP: HeaderValue = HeaderValue::from_static(

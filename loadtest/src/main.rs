@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod faults;
 mod rig;
 mod swarm;
 mod verdict;
@@ -22,6 +23,8 @@ enum What {
     /// One figure, with its baseline in the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Seeded schedules of faults against real processes, each ending in a verdict.
+    Faults(faults::Options),
     /// A crowd of visitors, from join to ticket.
     Swarm(swarm::Options),
     /// Whether a run kept its promises, by its history and the ledger's dump alone.
@@ -31,6 +34,7 @@ enum What {
 fn main() -> ExitCode {
     let ended = match Command::parse().what {
         What::Bench(bench) => bench.run().map(ExitCode::from),
+        What::Faults(options) => options.run().map(ExitCode::from),
         What::Swarm(options) => swarm::run(&options).map(ExitCode::from),
         What::Verdict(options) => return options.run(),
     };

@@ -16,6 +16,12 @@ impl Coverage {
         Self(rooms)
     }
 
+    /// The list it was made of.
+    #[must_use]
+    pub fn rooms(&self) -> &[(String, Vec<String>)] {
+        &self.0
+    }
+
     /// The room of a show; `everyday` where no room names it.
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {

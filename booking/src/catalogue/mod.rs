@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_writer::LedgerError;
 use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
 
 use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
@@ -32,6 +33,9 @@ struct Shared {
     shows: RwLock<HashMap<ShowId, Arc<Show>>>,
     plans: RwLock<HashMap<(VenueId, u32), Arc<Plan>>>,
     coverage: RwLock<Coverage>,
+    /// The ledger's catalogue version that the above is at least as new as. Held while any of it is changed, so that no
+    /// older reading takes the place of a newer change.
+    version: Mutex<u64>,
 }
 
 /// Why a show was not put.
@@ -61,23 +65,61 @@ impl Catalogue {
             shared: Arc::default(),
             ledger,
         };
-        *write(&catalogue.shared.coverage) = Coverage::new(catalogue.ledger.coverage().await?);
-        for stored in catalogue.ledger.shows().await? {
-            let plan = catalogue
-                .plan(&stored.document.venue, stored.plan_version)
-                .await?;
-            let prices = check(&stored.document, &plan.map).map_err(|faults| {
-                LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
-            })?;
-            let show = Show {
-                id: stored.id,
-                document: stored.document,
-                plan,
-                prices,
-            };
-            write(&catalogue.shared.shows).insert(show.id.clone(), Arc::new(show));
-        }
+        catalogue
+            .reload(&mut *catalogue.shared.version.lock().await)
+            .await?;
         Ok(catalogue)
+    }
+
+    /// Takes over what another node changed: one cheap question, and a reading only where the answer is new. Gives
+    /// whether it was.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn follow(&self) -> Result<bool, LedgerError> {
+        let newest = self.ledger.catalogue_version().await?;
+        let mut version = self.shared.version.lock().await;
+        if newest <= *version {
+            return Ok(false);
+        }
+        self.reload(&mut version).await?;
+        Ok(true)
+    }
+
+    async fn reload(&self, version: &mut u64) -> Result<(), LedgerError> {
+        // Asked before the reading: what is changed during it makes a larger one.
+        let newest = self.ledger.catalogue_version().await?;
+        let coverage = Coverage::new(self.ledger.coverage().await?);
+        let mut shows = HashMap::new();
+        for stored in self.ledger.shows().await? {
+            let show = self.resolve(stored).await?;
+            shows.insert(show.id.clone(), show);
+        }
+        *write(&self.shared.coverage) = coverage;
+        *write(&self.shared.shows) = shows;
+        *version = newest;
+        Ok(())
+    }
+
+    /// A stored show as it is worked with; the one at hand where it is the same.
+    async fn resolve(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
+        let known = self.show(&stored.id).filter(|known| {
+            known.document == stored.document && known.plan.version == stored.plan_version
+        });
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let plan = self
+            .plan(&stored.document.venue, stored.plan_version)
+            .await?;
+        let prices = check(&stored.document, &plan.map)
+            .map_err(|faults| LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id)))?;
+        Ok(Arc::new(Show {
+            id: stored.id,
+            document: stored.document,
+            plan,
+            prices,
+        }))
     }
 
     /// A show, if there is one.
@@ -100,11 +142,18 @@ impl Catalogue {
         read(&self.shared.coverage).room_of(show)
     }
 
+    /// The list of (room, patterns).
+    #[must_use]
+    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
+        read(&self.shared.coverage).rooms().to_vec()
+    }
+
     /// Replaces the list of (room, patterns).
     ///
     /// # Errors
     /// Where the ledger did not take it.
     pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+        let _no_reading = self.shared.version.lock().await;
         self.ledger.put_coverage(coverage.clone()).await?;
         *write(&self.shared.coverage) = Coverage::new(coverage);
         Ok(())
@@ -160,6 +209,7 @@ impl Catalogue {
             document: document.clone(),
             plan_version: version,
         };
+        let _no_reading = self.shared.version.lock().await;
         self.ledger
             .put_show(stored, keeps, now_ms)
             .await

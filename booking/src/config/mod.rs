@@ -1,12 +1,16 @@
 //! Settings: each concern reads its own knobs from what was set, for booking as a process of its own and for the gateway.
 
+mod internal;
 mod keys;
 mod payments;
+mod service;
 mod sources;
 mod stores;
 
+pub use internal::Internal;
 pub use keys::Keys;
 pub use payments::Payments;
+pub use service::Config;
 pub use sources::{BadConfig, Key, Reader, Sources};
 pub use stores::Stores;
 

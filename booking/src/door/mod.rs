@@ -1,6 +1,7 @@
 //! Who may do what: role keys for promoters and doors, passes and order keys for visitors.
 
 pub mod keys;
+pub mod signing;
 pub mod visitor;
 
 pub use keys::{Role, RoleKeys};

@@ -232,6 +232,7 @@ impl HoldDesk {
                 "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
             ),
             Refused::NotReady => not_ready(),
+            Refused::Unreachable => unreachable(),
         }
     }
 }
@@ -392,6 +393,16 @@ pub fn not_yours(what: &str) -> Problem {
         "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
     );
     Problem::new(403, "not_yours", "This belongs to somebody else", detail)
+}
+
+fn unreachable() -> Problem {
+    Problem::new(
+        503,
+        "seats_unreachable",
+        "The seats cannot be reached",
+        "The seats cannot be held or changed at the moment. Nothing was charged, and what you hold or bought stays yours. Try the same again in a few seconds: if this try went through, you will find its seats.",
+    )
+    .retry_after(2)
 }
 
 fn not_ready() -> Problem {

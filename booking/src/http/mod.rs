@@ -4,7 +4,9 @@
 mod body;
 mod problem;
 mod request_id;
+mod wrap;
 
 pub use body::{Body, BodyBytes, BodyText, Params, Path, parse_json};
-pub use problem::Problem;
+pub use problem::{CODE, Problem};
 pub use request_id::{RequestId, request_id};
+pub use wrap::{wrapped, wrong_method};

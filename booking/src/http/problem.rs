@@ -1,6 +1,6 @@
 //! `application/problem+json` (RFC 9457): what happened, what was not changed, what to do.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
@@ -8,6 +8,9 @@ use super::request_id;
 
 /// Characters of a name that are told back: a long one is rubbish.
 const NAME_SHOWN_MAX: usize = 80;
+
+/// The header that repeats the code, for whoever passes an answer on without reading its body.
+pub const CODE: HeaderName = HeaderName::from_static("x-fairgate-problem");
 
 /// An error answer. `code` is stable and meant for programs, `detail` is meant for people.
 #[derive(Debug, Clone)]
@@ -120,6 +123,7 @@ impl IntoResponse for Problem {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
+        headers.insert(CODE, HeaderValue::from_static(self.code));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

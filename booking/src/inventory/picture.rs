@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
 
 use super::CellState;
 
@@ -11,7 +12,8 @@ use super::CellState;
 const LOG_MAX: usize = 65_536;
 
 /// What leads from one version to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Changes {
     /// The follower is up to date.
     None,
@@ -44,6 +46,8 @@ pub struct Counts {
 pub struct Picture {
     states: Vec<CellState>,
     base: u64,
+    /// The counter this copy began at: what lies before it is not in the log.
+    begun: u64,
     counter: u64,
     log: VecDeque<(u64, u32)>,
     counts: [u64; 4],
@@ -53,6 +57,12 @@ impl Picture {
     /// The picture of a new incarnation.
     #[must_use]
     pub fn new(incarnation: u64, states: Vec<CellState>) -> Self {
+        Self::at(incarnation, 0, states)
+    }
+
+    /// A picture that somebody else counts, as it is at `counter` of its incarnation.
+    #[must_use]
+    pub fn at(incarnation: u64, counter: u64, states: Vec<CellState>) -> Self {
         let mut counts = [0; 4];
         for state in &states {
             counts[*state as usize] += 1;
@@ -60,7 +70,8 @@ impl Picture {
         Self {
             states,
             base: incarnation << 40,
-            counter: 0,
+            begun: counter,
+            counter,
             log: VecDeque::new(),
             counts,
         }
@@ -98,18 +109,38 @@ impl Picture {
     pub fn set(&mut self, cells: impl IntoIterator<Item = u32>, state: CellState) {
         let next = self.counter + 1;
         for cell in cells {
-            let Some(slot) = self.states.get_mut(cell as usize) else {
-                continue;
-            };
-            if *slot == state {
-                continue;
+            if self.put(next, cell, state) {
+                self.counter = next;
             }
-            self.counts[*slot as usize] -= 1;
-            self.counts[state as usize] += 1;
-            *slot = state;
-            self.counter = next;
-            self.log.push_back((next, cell));
         }
+        self.trim();
+    }
+
+    /// Takes over a change that somebody else counted.
+    pub fn follow(&mut self, counter: u64, cells: impl IntoIterator<Item = (u32, CellState)>) {
+        for (cell, state) in cells {
+            self.put(counter, cell, state);
+        }
+        self.counter = counter;
+        self.trim();
+    }
+
+    /// Whether the cell had another state.
+    fn put(&mut self, version: u64, cell: u32, state: CellState) -> bool {
+        let Some(slot) = self.states.get_mut(cell as usize) else {
+            return false;
+        };
+        if *slot == state {
+            return false;
+        }
+        self.counts[*slot as usize] -= 1;
+        self.counts[state as usize] += 1;
+        *slot = state;
+        self.log.push_back((version, cell));
+        true
+    }
+
+    fn trim(&mut self) {
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }
@@ -124,7 +155,7 @@ impl Picture {
         }
         let Some(seen) = since
             .checked_sub(self.base)
-            .filter(|seen| *seen < self.counter)
+            .filter(|seen| (self.begun..self.counter).contains(seen))
         else {
             return Changes::Gap;
         };
@@ -180,6 +211,19 @@ mod tests {
         );
         assert_eq!(picture.changes(picture.version() + 5), Changes::Gap);
         assert_eq!(picture.changes(picture.version()), Changes::None);
+    }
+
+    #[test]
+    fn a_copy_tells_what_it_followed_and_nothing_of_before() {
+        let mut copy = Picture::at(1, 40, vec![CellState::Free; 4]);
+        let start = copy.version();
+        copy.follow(41, [(2, CellState::Held), (3, CellState::Free)]);
+        assert_eq!(copy.version(), start + 1);
+        assert_eq!(copy.changes(start - 1), Changes::Gap);
+        let Changes::Delta { cells, .. } = copy.changes(start) else {
+            panic!("it followed that change");
+        };
+        assert_eq!(cells, [(2, 1)]);
     }
 
     #[test]

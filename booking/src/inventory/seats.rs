@@ -52,7 +52,7 @@ impl Seats {
         if self.is_ready(show).await {
             return Ok(());
         }
-        let was_open = self.store.is_open(&show.id).await;
+        let was_open = self.store.is_open(&show.id).await == Ok(true);
         match self.reopen(show).await? {
             // A basket that came in between keeps the old picture for as long as it lives.
             Err(_) if was_open => Ok(()),
@@ -64,7 +64,7 @@ impl Seats {
     /// Whether the picture is the one to work on: there, and not an old one that could be replaced by now.
     async fn is_ready(&self, show: &Show) -> bool {
         if !self.stale().contains(&show.id) {
-            return self.store.is_open(&show.id).await;
+            return self.store.is_open(&show.id).await == Ok(true);
         }
         let counts = self.store.counts(&show.id, 0, i64::MAX).await;
         counts.is_some_and(|(_, baskets)| baskets.lapsing > 0)
@@ -114,7 +114,7 @@ impl Seats {
                 let Some(last) = rows.last() else { break };
                 after = last.seq;
                 // A show that is not open needs no delivery: its picture will contain these rows.
-                self.store.deliver(&show, &rows).await;
+                let _ = self.store.deliver(&show, &rows).await;
                 self.ledger.seat_rows_delivered(&show, after).await?;
                 carried += rows.len();
             }

@@ -6,6 +6,7 @@
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 pub mod memory;
+pub mod redis;
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;
@@ -16,7 +17,7 @@ use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::inventory::{CellState, Grid};
 
-/// Why a transition was not made; nothing was changed.
+/// Why a transition was not made; nothing was changed, but for what `Unreachable` leaves open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// These cells are not free.
@@ -48,9 +49,12 @@ pub enum Refused {
     /// The plan of the hold is not the show's plan any more.
     #[error("the plan has changed")]
     PlanChanged,
-    /// The store has no picture of the show, or cannot be reached.
+    /// The show is not open, or is being opened anew; nothing was changed.
     #[error("the store is not ready for this show")]
     NotReady,
+    /// The store did not answer: what was asked **may have been done**, and the same call again finds it.
+    #[error("the store does not answer")]
+    Unreachable,
 }
 
 /// A show's picture as the ledger knows it, to open the store with.
@@ -141,8 +145,11 @@ pub struct View {
 /// The fast state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
-    /// Whether the store has a picture of the show.
-    async fn is_open(&self, show: &ShowId) -> bool;
+    /// Whether the store has a picture of the show that can be worked on.
+    ///
+    /// # Errors
+    /// `Unreachable` where that cannot be found out, and there is no older picture to look at either.
+    async fn is_open(&self, show: &ShowId) -> Result<bool, Refused>;
 
     /// Opens a show from the ledger's picture; an open one is replaced only if the picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
@@ -188,8 +195,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Undoes `secure` after the ledger refused the claim: a basket again, or free.
     async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64);
 
-    /// Carries out what the ledger decided, in order, once each.
-    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]);
+    /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and nothing behind a gap is
+    /// carried out. Answers with the number of the newest row that is.
+    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused>;
 
     /// Frees what is overdue in all open shows: a bounded batch.
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept;
@@ -206,6 +214,15 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// How many cells are in each state, and how many holds there are, with those that run out within `within_ms`.
     async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64)
     -> Option<(Counts, Baskets)>;
+
+    /// Shows that were open here and are not any more: they are to be opened from the ledger again.
+    async fn lost(&self) -> Vec<ShowId>;
+
+    /// Shows in use here that other processes work on as well: whether all rows reached them is for each to see.
+    async fn shared(&self) -> Vec<ShowId>;
+
+    /// What an operator should know of the store, a sentence each.
+    async fn warnings(&self) -> Vec<String>;
 
     /// Signals for the sockets of the holds' owners.
     fn signals(&self) -> broadcast::Receiver<HoldSignal>;

@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+mod installation;
 mod postgres;
 mod sqlite;
 
 pub use error::LedgerError;
+pub use installation::Installation;
 pub use postgres::{Database, Tx};
 pub use rusqlite;
 pub use sqlite::Writer;

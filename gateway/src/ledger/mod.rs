@@ -1,15 +1,18 @@
 //! The slow and precious half of a room: documents, secrets, the line, the draw, the release counter, passes,
 //! audit. One method is one domain transition, so that another database can stand behind the same trait.
 
+mod columns;
 #[cfg(test)]
 pub mod contract;
 mod copying;
 mod life;
+pub mod postgres;
 mod records;
 pub mod sqlite;
 
 use async_trait::async_trait;
-use fairgate_pass::{Digest, Holder, StoredKey};
+use fairgate_pass::{Digest, Holder};
+use fairgate_writer::LedgerError;
 use futures_util::future::BoxFuture;
 
 pub use life::{Copied, FREEZE_AFTER_MS, FreezeRecorded, LineRow, RoomLife};
@@ -20,15 +23,29 @@ pub use records::{
 
 use crate::room::{Document, Facts};
 
-/// Why the ledger gave no answer. In every case nothing of the transition stays.
+/// Why the ledger gave no answer. But for [`Failure::Unknown`], nothing of the transition stays.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
     /// The write was not taken, or the read did not come through.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
+    /// The answer to a commit was lost: the transition stands whole or not at all. Every transition may be asked for
+    /// again, and then says which.
+    #[error("whether the ledger took it is not known: {0}")]
+    Unknown(String),
     /// A row holds something this version cannot read.
     #[error("the ledger holds something unreadable: {0}")]
     Corrupt(String),
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Corrupt(what) => Self::Corrupt(what),
+            LedgerError::Unknown(why) => Self::Unknown(why),
+            other => Self::Unavailable(other.to_string()),
+        }
+    }
 }
 
 /// What a queued write will come to; it is queued when the call returns, and runs even if this is dropped.
@@ -150,6 +167,13 @@ pub trait Ledger: Send + Sync + 'static {
     /// The samples of a room, oldest first.
     async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure>;
 
-    /// Every signing key; makes and stores `first` where there is none.
-    async fn signing_keys(&self, first: StoredKey) -> Result<Vec<StoredKey>, Failure>;
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock; `false` while
+    /// somebody else has it. Whoever works under it counts from before this call.
+    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, Failure>;
+    /// Gives a lease back before its time; somebody else's stays.
+    async fn let_go(&self, name: &str, owner: &str) -> Result<(), Failure>;
+    /// The ledger's clock.
+    async fn now_ms(&self) -> Result<i64, Failure>;
+    /// Which ledger this is: 32 random bytes of its first day. A store remembers it.
+    async fn id(&self) -> Result<[u8; 32], Failure>;
 }

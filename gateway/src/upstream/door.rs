@@ -51,7 +51,9 @@ async fn guard(State(door): State<Door>, mut request: Request, next: Next) -> Re
     if let Some(call) = call {
         // Whoever was turned away for what they sent took none of booking's time.
         let status = answer.status();
-        if status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT {
+        let took_time =
+            status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
+        if took_time && !is_a_setting(&answer) {
             call.answered(status.is_server_error());
         } else {
             call.refused();
@@ -166,6 +168,12 @@ fn is_a_purchase(request: &Request) -> bool {
     !request.method().is_safe() && is_one
 }
 
+/// Whether an answer is about how booking was set up, and not about how it is.
+fn is_a_setting(answer: &Response) -> bool {
+    let code = answer.headers().get(booking::http::CODE);
+    code.is_some_and(|code| code == "payments_not_configured")
+}
+
 fn takes_seats(request: &Request) -> bool {
     let path = request.uri().path();
     request.method() == Method::POST && path.starts_with("/v1/shows/") && path.ends_with("/holds")
@@ -184,6 +192,13 @@ fn show_of(path: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_provider_that_nobody_set_up_is_no_illness() {
+        let answer = |code| Problem::new(503, code, "t", "d").into_response();
+        assert!(is_a_setting(&answer("payments_not_configured")));
+        assert!(!is_a_setting(&answer("ledger_unavailable")));
+    }
 
     #[test]
     fn every_booking_path_tells_its_show() {

@@ -6,7 +6,6 @@ use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, Setup};
 use booking::http::Problem;
-use booking::inventory::picture;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::Shared;
 use crate::config::Payments;
 
-use super::{Changes, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use super::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
@@ -95,16 +94,7 @@ impl Core for Local {
 
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
         let shows = self.booking.shows(patterns).into_iter();
-        Ok(shows
-            .map(|show| ShowCard {
-                show: show.id.to_string(),
-                title: show.title,
-                starts_at: show.starts_at.to_string(),
-                venue: show.venue,
-                currency: show.currency,
-                seats: show.seats,
-            })
-            .collect())
+        Ok(shows.map(ShowCard::from).collect())
     }
 
     async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
@@ -113,16 +103,7 @@ impl Core for Local {
 
     async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
         let pulse = self.booking.pulse(shows, finished_after).await?;
-        Ok(Pulse {
-            free: pulse.free,
-            held: pulse.held,
-            sold: pulse.sold,
-            lapsing_5m: pulse.lapsing_5m,
-            lapsing_soon: pulse.lapsing_soon,
-            baskets: pulse.baskets,
-            baskets_5m: pulse.baskets_5m,
-            finished: pulse.finished,
-        })
+        Ok(Pulse::from(pulse))
     }
 
     async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
@@ -135,11 +116,12 @@ impl Core for Local {
     }
 
     async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
-        Ok(match self.booking.changes(show, since).await {
-            picture::Changes::None => Changes::None,
-            picture::Changes::Delta { from, to, cells } => Changes::Delta { from, to, cells },
-            picture::Changes::Gap => Changes::Gap,
-        })
+        let changes = self.booking.changes(show, since).await;
+        Ok(Changes::from(changes))
+    }
+
+    async fn condition(&self) -> Condition {
+        self.booking.condition().await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -3,14 +3,25 @@
 pub mod door;
 pub mod health;
 pub mod local;
+pub mod remote;
 pub mod vitals;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
+pub use booking::app::Condition;
+use booking::app::ShowInShort;
 use booking::http::Problem;
+use booking::internal::wire;
+use booking::inventory::picture;
 use bytes::Bytes;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::Shared;
+use crate::config::Upstream;
+use remote::Remote;
 
 /// What the line needs to know of a show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -92,6 +103,73 @@ pub struct HoldSignal {
     pub expires_at_ms: i64,
 }
 
+impl HoldSignal {
+    /// As another process told it; `None` for a state that this version has no word for.
+    #[must_use]
+    pub fn told(signal: wire::Signal) -> Option<Self> {
+        let state = ["short", "lapsed", "ordered"]
+            .into_iter()
+            .find(|known| *known == signal.state)?;
+        Some(Self {
+            holder: signal.holder,
+            hold: signal.hold,
+            state,
+            expires_at_ms: signal.expires_at_ms,
+        })
+    }
+}
+
+impl From<ShowInShort> for ShowCard {
+    fn from(show: ShowInShort) -> Self {
+        Self {
+            show: show.id.to_string(),
+            title: show.title,
+            starts_at: show.starts_at.to_string(),
+            venue: show.venue,
+            currency: show.currency,
+            seats: show.seats,
+        }
+    }
+}
+
+impl From<booking::app::Pulse> for Pulse {
+    fn from(pulse: booking::app::Pulse) -> Self {
+        Self {
+            free: pulse.free,
+            held: pulse.held,
+            sold: pulse.sold,
+            lapsing_5m: pulse.lapsing_5m,
+            lapsing_soon: pulse.lapsing_soon,
+            baskets: pulse.baskets,
+            baskets_5m: pulse.baskets_5m,
+            finished: pulse.finished,
+        }
+    }
+}
+
+impl From<picture::Changes> for Changes {
+    fn from(changes: picture::Changes) -> Self {
+        match changes {
+            picture::Changes::None => Self::None,
+            picture::Changes::Delta { from, to, cells } => Self::Delta { from, to, cells },
+            picture::Changes::Gap => Self::Gap,
+        }
+    }
+}
+
+/// Opens booking: behind its addresses where the settings name any, else in this process.
+///
+/// # Errors
+/// Where it cannot be opened.
+pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
+    if shared.upstream.bases.is_empty() {
+        return local::open(shared).await;
+    }
+    let Upstream { bases, internal } = &shared.upstream;
+    let remote = Remote::new(bases, internal.key.as_ref(), &shared.ledger)?;
+    Ok(Arc::new(remote))
+}
+
 /// Booking as the line sees it.
 #[async_trait]
 pub trait Core: Send + Sync + 'static {
@@ -109,6 +187,8 @@ pub trait Core: Send + Sync + 'static {
     async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem>;
     /// What changed after `since`.
     async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem>;
+    /// How booking is: why nothing can be sold now, and what should not be left so.
+    async fn condition(&self) -> Condition;
     /// Signals about holds, for their visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

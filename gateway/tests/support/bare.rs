@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use booking::http::Problem;
 use fairgate_pass::Holder;
-use gateway::upstream::{Changes, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use gateway::upstream::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -130,6 +130,10 @@ impl Core for Bare {
             to: state.version,
             cells: cells.into_iter().collect(),
         })
+    }
+
+    async fn condition(&self) -> Condition {
+        Condition::default()
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -8,18 +8,18 @@ mod part;
 mod process;
 mod spec;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use fairgate_servers::{Postgres, Redis};
 use futures_util::future::try_join_all;
-use tempfile::TempDir;
 
 pub use judge::Judged;
 pub use part::Part;
-pub use spec::{Kill, RedisForm, Spec, Target};
+pub use spec::{Kill, Ledger, RedisForm, Spec, Target};
 
 use crate::swarm::Sample;
 use judge::Kept;
@@ -38,7 +38,9 @@ pub struct Rig {
     redis: Option<Redis>,
     postgres: Option<Postgres>,
     key: String,
-    folder: TempDir,
+    folder: PathBuf,
+    /// Whether the folder stays.
+    kept: AtomicBool,
     /// How many of each kind were killed: they take turns.
     turns: [AtomicUsize; 2],
     samples: Arc<Mutex<Vec<(f64, f64)>>>,
@@ -48,6 +50,10 @@ pub struct Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.sampler.abort();
+        if !self.kept.load(Ordering::SeqCst) {
+            // What cannot be removed is in a folder for temporary files.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
@@ -182,12 +188,12 @@ impl Rig {
     ///
     /// # Errors
     /// Where the ledger cannot be dumped or the judge cannot be asked.
-    pub async fn judge(&self, history: &std::path::Path) -> anyhow::Result<Judged> {
+    pub async fn judge(&self, history: &Path) -> anyhow::Result<Judged> {
         let kept = match &self.postgres {
             Some(postgres) => Kept::Database(postgres.url()),
             None => Kept::Folder(self.gateways[0].data()),
         };
-        judge::judge(&kept, history, self.folder.path()).await
+        judge::judge(&kept, history, &self.folder).await
     }
 
     /// Shows the ends of the logs, where something went wrong.
@@ -196,7 +202,32 @@ impl Rig {
         processes.for_each(Process::tell_log);
     }
 
-    fn redis(&self) -> anyhow::Result<&Redis> {
+    /// Waits until every gateway and booking is ready.
+    ///
+    /// # Errors
+    /// Which is not, and the end of its log.
+    pub async fn until_ready(&self) -> anyhow::Result<()> {
+        let processes = self.gateways.iter().chain(&self.bookings);
+        try_join_all(processes.map(Process::until_ready)).await?;
+        Ok(())
+    }
+
+    /// Its Redis.
+    ///
+    /// # Errors
+    /// Where it has none.
+    pub fn redis(&self) -> anyhow::Result<&Redis> {
         self.redis.as_ref().context("the rig has no Redis")
+    }
+
+    /// Where logs and dump lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Leaves the folder there for somebody to look into, and says where.
+    pub fn keep(&self) -> String {
+        self.kept.store(true, Ordering::SeqCst);
+        self.folder.display().to_string()
     }
 }

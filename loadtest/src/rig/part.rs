@@ -1,4 +1,4 @@
-//! One process of a rig, whatever it is: named, killed, started, let go on.
+//! One process of a rig, whatever it is: named, killed, started, stopped where it stands.
 
 use std::fmt;
 
@@ -73,6 +73,15 @@ impl Rig {
         }
     }
 
+    /// Stops one where it stands.
+    pub fn pause(&self, part: Part) {
+        match (part, &self.redis, &self.postgres) {
+            (Part::Redis(index), Some(redis), _) => redis.pause(index),
+            (Part::Ledger, _, Some(postgres)) => postgres.pause(),
+            _ => self.signal(part, process::STOP),
+        }
+    }
+
     /// Lets one that was stopped go on.
     pub fn resume(&self, part: Part) {
         match (part, &self.redis, &self.postgres) {
@@ -80,6 +89,15 @@ impl Rig {
             (Part::Ledger, _, Some(postgres)) => postgres.resume(),
             _ => self.signal(part, process::CONTINUE),
         }
+    }
+
+    /// Ends PostgreSQL as its supervisor would, and starts it again.
+    ///
+    /// # Errors
+    /// Where it does not answer again.
+    pub async fn restart_ledger(&self) -> anyhow::Result<()> {
+        let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
+        postgres.restart().await
     }
 
     fn signal(&self, part: Part, signal: process::Signal) {

@@ -165,6 +165,26 @@ impl Spec {
         None
     }
 
+    /// How many Redis processes keep data.
+    pub fn data_nodes(&self) -> usize {
+        match self.redis {
+            RedisForm::None => 0,
+            RedisForm::Single => 1,
+            RedisForm::Replica | RedisForm::Sentinel => 2,
+            RedisForm::Cluster => 3,
+        }
+    }
+
+    /// How many Redis processes there are: behind those that keep data stand the sentinels.
+    pub fn redis_nodes(&self) -> usize {
+        let sentinels = if self.redis == RedisForm::Sentinel {
+            3
+        } else {
+            0
+        };
+        self.data_nodes() + sentinels
+    }
+
     /// Why a kill cannot be inflicted on this rig.
     pub fn spares(&self, what: Target) -> Option<&'static str> {
         match what {

@@ -39,6 +39,7 @@ async fn kill(stage: &Stage, rig: &Rig, what: Target, at_s: f64) -> Result<(), O
             from_ms: at_ms,
             until_ms: ready_ms,
             slow: false,
+            halts: false,
         });
     }
     let ready = revived.is_ok().then(|| round(ready_ms));
@@ -69,6 +70,7 @@ async fn slow_down(stage: &Stage, rig: &Rig, slow: Slow) -> Result<(), Over> {
         from_ms: at_ms,
         until_ms,
         slow: true,
+        halts: false,
     });
     stage.history.write(
         "fault",

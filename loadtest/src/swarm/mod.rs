@@ -22,10 +22,11 @@ use anyhow::Context;
 
 use crate::rig::{Kill, Rig, Spec};
 use outcome::Outcome;
-use run::Ground;
-use scenario::Scenario;
 
-pub use figures::Sample;
+pub use figures::{Disturbance, Report, Sample};
+pub use run::{Ground, Trouble, play};
+pub use scenario::{Scenario, read_text as scenario_of};
+pub use stage::{Stage, round};
 
 /// The command line of `loadtest swarm`.
 #[derive(clap::Args)]
@@ -103,7 +104,7 @@ pub fn run(options: &Options) -> anyhow::Result<Ended> {
         .build()?;
     runtime.block_on(async {
         tokio::select! {
-            ended = play(options, &scenario) => ended,
+            ended = perform(options, &scenario) => ended,
             // Dropping what is in flight ends the processes of the rig and removes its folder.
             _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
         }
@@ -138,7 +139,7 @@ fn misfit(options: &Options, scenario: &Scenario) -> Option<String> {
     })
 }
 
-async fn play(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
+async fn perform(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended> {
     let folder = tempfile::tempdir().context("no temporary folder could be made")?;
     let own = folder.path().join("history.jsonl");
     let history = options.history.as_deref().unwrap_or(&own);
@@ -184,11 +185,11 @@ async fn once(
         urls: &urls,
         key: &key,
         rig: rig.clone(),
-        kills,
+        trouble: Trouble::Kills(kills.to_vec()),
         seed: options.seed,
         history,
     };
-    let report = run::play(scenario, &ground).await;
+    let report = play(scenario, &ground).await;
     if let Some(rig) = &rig {
         if report.is_err() {
             rig.tell_log();

@@ -19,6 +19,7 @@ use super::scenario::{Scenario, Step};
 use super::socket::Snapshot;
 use super::stage::{Show, Stage, round};
 use super::{faults, observer, plan, progress, visitor};
+use crate::faults::{Strike, inflict};
 use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
 
@@ -37,12 +38,20 @@ pub struct Ground<'a> {
     pub key: &'a str,
     /// The processes, where they are ours.
     pub rig: Option<Arc<Rig>>,
-    /// What is killed, at which share of the planned duration.
-    pub kills: &'a [Kill],
+    /// What is done to them.
+    pub trouble: Trouble,
     /// Settles the crowd.
     pub seed: u64,
     /// Where the history goes.
     pub history: &'a Path,
+}
+
+/// What is done to a system while the crowd is there.
+pub enum Trouble {
+    /// Something is killed at shares of the planned duration.
+    Kills(Vec<Kill>),
+    /// A schedule of strikes, which goes on until everything is healed.
+    Strikes(Vec<Strike>),
 }
 
 /// Plays the scenario.
@@ -67,32 +76,45 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     let stage = Stage::new(scenario.clone(), clock, http, history, tally, shows);
 
     let observers = observer::open(&stage).await?;
-    let shown = tokio::spawn(progress::show(Arc::clone(&stage)));
-    let faults = ground.rig.clone().map(|rig| {
-        let kills = ground.kills.to_vec();
-        tokio::spawn(faults::inflict(Arc::clone(&stage), rig, kills))
-    });
-    crowd(&stage, ground.seed).await;
-    let end_ms = stage.clock.now_ms();
-    if let Some(faults) = faults {
-        // What was not inflicted by now would disturb nobody.
-        faults.abort();
-        let _ = faults.await;
+    // Seed after seed nobody reads along.
+    let shown = matches!(ground.trouble, Trouble::Kills(_));
+    let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
+    match (&ground.rig, &ground.trouble) {
+        (Some(rig), Trouble::Strikes(strikes)) => {
+            let strikes = inflict(Arc::clone(&stage), Arc::clone(rig), strikes.clone());
+            let strikes = tokio::spawn(strikes);
+            crowd(&stage, ground.seed).await;
+            strikes.await??;
+        }
+        (Some(rig), Trouble::Kills(kills)) => {
+            let kills = faults::inflict(Arc::clone(&stage), Arc::clone(rig), kills.clone());
+            let kills = tokio::spawn(kills);
+            crowd(&stage, ground.seed).await;
+            // What was not inflicted by now would disturb nobody.
+            kills.abort();
+            let _ = kills.await;
+        }
+        (None, _) => crowd(&stage, ground.seed).await,
     }
+    let end_ms = stage.clock.now_ms();
     if let Some(rig) = &ground.rig {
         rig.wake();
     }
-    let inflicted = stage.tally.seen().disturbances.clone();
-    let killed = inflicted.iter().filter(|one| !one.slow).count();
-    let asked = ground.kills.len();
-    if killed != asked {
-        bail!(
-            "{killed} of {asked} kills were inflicted and survived: the crowd was done before, or what was killed did not come back"
-        );
+    if let Trouble::Kills(kills) = &ground.trouble {
+        let inflicted = stage.tally.seen().disturbances.clone();
+        let killed = inflicted.iter().filter(|one| !one.slow).count();
+        if killed != kills.len() {
+            bail!(
+                "{killed} of {} kills were inflicted and survived: the crowd was done before, or what was killed did not come back",
+                kills.len()
+            );
+        }
     }
-    let settled = settle(&stage).await;
-    shown.abort();
-    progress::end_line();
+    let settled_ms = settle(&stage).await;
+    if let Some(shown) = shown {
+        shown.abort();
+        progress::end_line();
+    }
     tokio::time::sleep(LAST_FRAMES).await;
     write_finals(&stage).await?;
     drop(observers);
@@ -100,6 +122,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     let setting = Setting {
         start_ms: clock.start_ms(),
         end_ms,
+        settled_ms,
         per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
         memory: ground
@@ -109,7 +132,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
             .unwrap_or_default(),
     };
     let report = Report::of(&stage.tally.seen(), &setting);
-    if settled {
+    if settled_ms.is_some() {
         let at_ms = round(stage.clock.now_ms());
         stage.history.write("settled", json!({ "at_ms": at_ms }));
     }
@@ -206,8 +229,9 @@ fn write_beginning(
     }
 }
 
-/// Waits until baskets and orders that were left behind have ended; false where some seats stayed held.
-async fn settle(stage: &Stage) -> bool {
+/// Waits until baskets and orders that were left behind have ended; returns when, or nothing where some seats stayed
+/// held.
+async fn settle(stage: &Stage) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
     tokio::time::sleep(Duration::from_secs_f64(wait_s)).await;
@@ -222,11 +246,11 @@ async fn settle(stage: &Stage) -> bool {
             }
         }
         if held == 0 {
-            return true;
+            return Some(stage.clock.now_ms());
         }
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
-    false
+    None
 }
 
 async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {

@@ -26,7 +26,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
             Some(order) => {
                 kept(story, &tickets, told, order, findings);
                 reads_agree(told, order, findings);
-                paid_has_tickets(told, order, findings);
+                paid_has_tickets(story, told, order, findings);
             }
             None if !told.made.is_empty() || !told.reads.is_empty() => {
                 let line = told.made.first().map(|(call, _)| call.line);
@@ -269,18 +269,27 @@ fn reads_agree(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
     }
 }
 
-fn paid_has_tickets(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
+fn paid_has_tickets(
+    story: &Story<'_>,
+    told: &OrderStory<'_>,
+    order: &Order,
+    findings: &mut Findings,
+) {
     let in_time = told
         .pays
         .iter()
         .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
     let Some((call, _)) = in_time else { return };
     let given_up = told.cancels.iter().any(|cancel| cancel.perhaps());
+    // What stood still until the claim ran out made the payment late, and the money goes back.
+    let late = story
+        .history
+        .halted_within(call.sent_ms, order.claim_until_ms);
     let has = matches!(
         order.state.as_str(),
         "ticketed" | "partly_refunded" | "refunded"
     );
-    if !has && !given_up {
+    if !has && !given_up && !late {
         findings.add(Invariant::PaidHas, || {
             format!(
                 "line {}: visitor {} paid for {} {:.1} s before the deadline, and it is {}",

@@ -7,6 +7,8 @@ use SeatRowKind::{Free, Sell};
 pub(super) const CASES: &[Case] = cases![
     a_sold_hold_is_sold_and_gone,
     rows_are_carried_out_in_order_and_once,
+    behind_a_gap_nothing_is_carried_out,
+    what_an_order_did_not_buy_of_its_hold_is_free,
     selling_overrides_a_foreign_lock,
     freeing_removes_only_its_own,
     a_refused_capture_frees_sold_cells_and_counts_them_no_more,
@@ -18,7 +20,9 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 async fn deliver(store: &Store, rows: &[SeatRow]) {
-    store.deliver(&show(), rows).await;
+    let newest = rows.last().expect("some rows").seq;
+    let delivered = store.deliver(&show(), rows).await.expect("open");
+    assert!(delivered >= newest, "{delivered} is before {newest}");
 }
 
 async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
@@ -34,7 +38,7 @@ async fn a_sold_hold_is_sold_and_gone(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
-    deliver(&store, &[row(7, Sell, "a", ANA, &[0, 1])]).await;
+    deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
     assert!(store.sweep(i64::MAX, 100).await.lapsed.is_empty());
@@ -45,9 +49,9 @@ async fn a_sold_hold_is_sold_and_gone(store: Store) {
 async fn rows_are_carried_out_in_order_and_once(store: Store) {
     opened(&store).await;
     let rows = [
-        row(3, Sell, "a", ANA, &[0]),
-        row(5, Free, "a", ANA, &[0]),
-        row(8, Sell, "b", BEN, &[0]),
+        row(1, Sell, "a", ANA, &[0]),
+        row(2, Free, "a", ANA, &[0]),
+        row(3, Sell, "b", BEN, &[0]),
     ];
     deliver(&store, &rows).await;
     let before = picture(&store).await;
@@ -57,6 +61,29 @@ async fn rows_are_carried_out_in_order_and_once(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
     assert_eq!(limit_met(&store, BEN, 4).await, Some(1));
+}
+
+async fn behind_a_gap_nothing_is_carried_out(store: Store) {
+    opened(&store).await;
+    deliver(&store, &[row(1, Sell, "a", ANA, &[0])]).await;
+    let before = picture(&store).await;
+    let later = [row(3, Sell, "b", BEN, &[1]), row(4, Sell, "c", BEN, &[2])];
+    assert_eq!(store.deliver(&show(), &later).await, Ok(1));
+    assert_eq!(store.deliver(&show(), &[]).await, Ok(1), "where to go on");
+    assert_eq!(picture(&store).await, before);
+    deliver(&store, &[row(2, Sell, "d", BEN, &[3])]).await;
+    assert_eq!(store.deliver(&show(), &later).await, Ok(4));
+    assert_eq!(seat(&store, 1).await, CellState::Sold);
+}
+
+async fn what_an_order_did_not_buy_of_its_hold_is_free(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    deliver(&store, &[row(1, Sell, "a", ANA, &[0])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+    assert!(store.take(basket("b", BEN, &[1]), NO_LIMIT).await.is_ok());
 }
 
 async fn selling_overrides_a_foreign_lock(store: Store) {

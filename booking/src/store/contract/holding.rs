@@ -22,15 +22,18 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 async fn a_show_that_is_not_open_is_not_ready(store: Store) {
-    assert!(!store.is_open(&show()).await);
+    assert_eq!(store.is_open(&show()).await, Ok(false));
     let refused = store.take(basket("a", ANA, &[0]), NO_LIMIT).await;
     assert_eq!(refused, Err(Refused::NotReady));
     assert!(store.view(&show()).await.is_none());
     assert!(store.packed(&show()).await.is_none());
     assert!(store.changes(&show(), 0).await.is_none());
     assert!(store.counts(&show(), NOW_MS, 0).await.is_none());
+    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0]);
+    let undelivered = store.deliver(&show(), &[sell]).await;
+    assert_eq!(undelivered, Err(Refused::NotReady));
     opened(&store).await;
-    assert!(store.is_open(&show()).await);
+    assert_eq!(store.is_open(&show()).await, Ok(true));
 }
 
 async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) {
@@ -143,7 +146,7 @@ async fn a_hold_of_another_plan_is_refused(store: Store) {
 async fn the_limit_counts_held_and_bought_seats(store: Store) {
     opened(&store).await;
     let sell = row(1, SeatRowKind::Sell, "bought", ANA, &[0, 1]);
-    store.deliver(&show(), &[sell]).await;
+    assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
     assert!(store.take(basket("a", ANA, &[2]), 4).await.is_ok());
     let before = picture(&store).await;
     let over = store.take(basket("b", ANA, &[3, 4]), 4).await;

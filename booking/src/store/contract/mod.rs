@@ -55,7 +55,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
 /// Two legs of eight seats: enough for a seat that two people share one after the other.
 const GRID: Grid = Grid { seats: 8, legs: 2 };
 const PLAN: u32 = 3;
-const NOW_MS: i64 = 1_000_000;
+pub(crate) const NOW_MS: i64 = 1_000_000;
 /// What the buyer is shown, and when the locks fall.
 const EXPIRES_MS: i64 = NOW_MS + 300_000;
 const LOCK_MS: i64 = EXPIRES_MS + 5_000;

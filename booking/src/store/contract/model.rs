@@ -243,7 +243,7 @@ async fn play(steps: Vec<Step>) {
                     items: hold.items,
                     ..row(seq, SeatRowKind::Sell, &key.to_string(), hold.visitor, &[])
                 };
-                store.deliver(&show(), &[row.clone(), row]).await;
+                assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
             }
             Step::Free(key) => {
                 let Some((owner, items)) = model.orders.remove(&key) else {
@@ -257,7 +257,7 @@ async fn play(steps: Vec<Step>) {
                     items,
                     ..row(seq, SeatRowKind::Free, &key.to_string(), owner, &[])
                 };
-                store.deliver(&show(), &[row.clone(), row]).await;
+                assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
             }
             Step::Sweep(now_ms) => {
                 let due: Vec<u8> = model

@@ -58,10 +58,10 @@ async fn a_busy_day(store: &Store) -> Vec<Moment> {
     look(store, "take again", &mut seen).await;
     assert!(store.secure(&hold.id, BEN, LOCK_MS * 2).await.is_ok());
     let sell = row(1, SeatRowKind::Sell, "b", BEN, &[5, 6]);
-    store.deliver(&show(), &[sell]).await;
+    assert!(store.deliver(&show(), &[sell]).await.is_ok());
     look(store, "sell", &mut seen).await;
     let free = row(2, SeatRowKind::Free, "b", BEN, &[5, 6]);
-    store.deliver(&show(), &[free]).await;
+    assert!(store.deliver(&show(), &[free]).await.is_ok());
     look(store, "free", &mut seen).await;
     taken(store, "c", ANA, &[7]).await;
     look(store, "take to lapse", &mut seen).await;

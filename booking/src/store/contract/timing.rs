@@ -70,7 +70,7 @@ async fn lapsing_frees_no_cell_that_was_sold_meanwhile(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[0, 1]).await;
     let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
-    store.deliver(&show(), &[sell]).await;
+    assert!(store.deliver(&show(), &[sell]).await.is_ok());
     assert_eq!(lapsed(&store, LOCK_MS).await.len(), 1);
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(seat(&store, 1).await, CellState::Sold);
@@ -118,7 +118,7 @@ async fn securing_lost_cells_names_them(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
-    store.deliver(&show(), &[sell]).await;
+    assert!(store.deliver(&show(), &[sell]).await.is_ok());
     let before = picture(&store).await;
     let refused = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
     assert_eq!(refused, Err(Refused::Taken(vec![1, 9])));

@@ -220,19 +220,30 @@ impl ShowCells {
         }
     }
 
-    pub(super) fn deliver(&mut self, row: &SeatRow) {
-        if row.seq <= self.cursor {
-            return;
+    /// Carries out what is new, up to a gap; gives the number of the newest row carried out.
+    pub(super) fn deliver(&mut self, rows: &[SeatRow]) -> u64 {
+        for row in rows {
+            if row.seq == self.cursor + 1 {
+                self.cursor = row.seq;
+                self.carry_out(row);
+            }
         }
-        self.cursor = row.seq;
+        self.cursor
+    }
+
+    fn carry_out(&mut self, row: &SeatRow) {
         let cells = cells_of(&row.items, self.grid);
         match row.kind {
             SeatRowKind::Sell => {
-                self.remove(&row.hold);
+                let hold = self.remove(&row.hold);
                 for cell in &cells {
                     self.locks.remove(cell);
                 }
                 self.picture.set(cells, CellState::Sold);
+                // Seats of the hold that the order did not buy.
+                if let Some(hold) = hold {
+                    self.unlock(&hold.cells(self.grid), &row.hold);
+                }
                 *self.bought.entry(row.visitor).or_default() += count(&row.items);
             }
             SeatRowKind::Free => {

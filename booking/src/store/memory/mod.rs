@@ -75,8 +75,8 @@ fn locked(cells: &Mutex<ShowCells>) -> MutexGuard<'_, ShowCells> {
 
 #[async_trait]
 impl InventoryStore for MemoryStore {
-    async fn is_open(&self, show: &ShowId) -> bool {
-        self.find(show).is_some()
+    async fn is_open(&self, show: &ShowId) -> Result<bool, Refused> {
+        Ok(self.find(show).is_some())
     }
 
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
@@ -156,13 +156,8 @@ impl InventoryStore for MemoryStore {
         }
     }
 
-    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) {
-        if let Some(cells) = self.find(show) {
-            let mut cells = locked(&cells);
-            for row in rows {
-                cells.deliver(row);
-            }
-        }
+    async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {
+        self.with(show, |cells| Ok(cells.deliver(rows)))
     }
 
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
@@ -220,6 +215,19 @@ impl InventoryStore for MemoryStore {
             let until_ms = now_ms.saturating_add(within_ms);
             (cells.picture.counts(), cells.baskets(until_ms))
         })
+    }
+
+    async fn lost(&self) -> Vec<ShowId> {
+        // What a process keeps in its own memory is lost with the process only.
+        Vec::new()
+    }
+
+    async fn shared(&self) -> Vec<ShowId> {
+        Vec::new()
+    }
+
+    async fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -5,7 +5,8 @@ mod lives;
 
 use std::sync::Arc;
 
-use fairgate_pass::{Digest, Holder, StoredKey};
+use fairgate_pass::{Digest, Holder};
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
@@ -62,7 +63,10 @@ pub async fn suite<L: Ledger, F: Future<Output = Arc<L>>>(open: impl Fn() -> F) 
     the_counter_moves_only_from_where_it_stands_and_never_back(&*open().await).await;
     a_living_pass_is_given_again_and_a_dead_one_replaced(&*open().await).await;
     finished_visitors_and_their_cursor_stay(&*open().await, &*open().await).await;
-    audit_samples_and_keys_stay_in_order(&*open().await, &*open().await).await;
+    audit_and_samples_stay_in_order(&*open().await, &*open().await).await;
+    what_two_nodes_note_at_once_is_one_chain(&*open().await, &*open().await).await;
+    joins_that_are_queued_together_stand_or_fall_alone(&*open().await).await;
+    one_ledger_has_one_id_one_clock_and_one_owner_a_lease(&*open().await, &*open().await).await;
     lives::suite(&*open().await, &*open().await).await;
 }
 
@@ -429,7 +433,7 @@ async fn finished_visitors_and_their_cursor_stay(ledger: &dyn Ledger, reopened: 
     assert_eq!(line.finished, 8, "the cursor never goes back");
 }
 
-async fn audit_samples_and_keys_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+async fn audit_and_samples_stay_in_order(ledger: &dyn Ledger, reopened: &dyn Ledger) {
     for action in ["first", "second", "third"] {
         ledger.note("notes", entry(action)).await.unwrap();
     }
@@ -454,14 +458,70 @@ async fn audit_samples_and_keys_stay_in_order(ledger: &dyn Ledger, reopened: &dy
             .unwrap();
     }
     assert_eq!(reopened.samples("notes").await.unwrap().len(), 2);
-    let (one, two) = (
-        StoredKey::generate(1).unwrap(),
-        StoredKey::generate(2).unwrap(),
-    );
-    let made = ledger.signing_keys(one).await.unwrap();
+}
+
+async fn what_two_nodes_note_at_once_is_one_chain(ledger: &dyn Ledger, reopened: &dyn Ledger) {
+    let both = (0..20).flat_map(|_| {
+        [
+            ledger.note("chain", entry("here")),
+            reopened.note("chain", entry("there")),
+        ]
+    });
+    for noted in join_all(both).await {
+        noted.unwrap();
+    }
+    let audit = ledger.audit("chain").await.unwrap();
+    let seqs: Vec<_> = audit.iter().map(|row| row.seq).collect();
+    assert_eq!(seqs, (1..=40).collect::<Vec<_>>());
+    assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
+}
+
+async fn joins_that_are_queued_together_stand_or_fall_alone(ledger: &dyn Ledger) {
+    let made = ledger.create_room(room("queue"), entry("room_created"));
+    assert!(made.await.unwrap());
+    let code = Digest::of(b"one");
+    let put = ledger.put_codes("queue", vec![code], entry("codes_replaced"));
+    put.await.unwrap();
+    let coded = |number| JoinRow {
+        code: Some(code),
+        ..join(number)
+    };
+    let again = |number, of| JoinRow { number, ..join(of) };
+    let queued = [
+        ledger.record_join("queue", join(0)),
+        ledger.record_join("queue", coded(1)),
+        ledger.record_join("queue", coded(2)),
+        ledger.record_join("queue", again(3, 0)),
+        ledger.record_join("queue", join(4)),
+    ];
+    let left = ledger.record_leave("queue", 0, 20, true);
+    let back = ledger.record_join("queue", again(5, 0));
+    let outcomes: Vec<_> = join_all(queued).await.into_iter().map(Result::ok).collect();
+    let (done, refused) = (Some(JoinRecorded::Done), Some(JoinRecorded::CodeRefused));
+    assert_eq!(outcomes, [done, done, refused, None, done]);
+    left.await.unwrap();
     assert_eq!(
-        reopened.signing_keys(two).await.unwrap(),
-        made,
-        "the first key stays the key"
+        back.await.unwrap(),
+        JoinRecorded::Done,
+        "queued behind the leaving"
     );
+    let numbers: Vec<_> = ledger.line("queue").await.unwrap().places;
+    let numbers: Vec<_> = numbers.iter().map(|place| place.join.number).collect();
+    assert_eq!(numbers, [0, 1, 4, 5]);
+}
+
+async fn one_ledger_has_one_id_one_clock_and_one_owner_a_lease(
+    ledger: &dyn Ledger,
+    reopened: &dyn Ledger,
+) {
+    assert_eq!(ledger.id().await.unwrap(), reopened.id().await.unwrap());
+    let before = ledger.now_ms().await.unwrap();
+    assert!(before > 1_600_000_000_000 && reopened.now_ms().await.unwrap() >= before);
+    assert!(ledger.lease("l", "one", 60_000).await.unwrap());
+    assert!(!reopened.lease("l", "two", 60_000).await.unwrap());
+    assert!(ledger.lease("l", "one", 60_000).await.unwrap());
+    reopened.let_go("l", "two").await.unwrap();
+    assert!(!reopened.lease("l", "two", 60_000).await.unwrap());
+    ledger.let_go("l", "one").await.unwrap();
+    assert!(reopened.lease("l", "two", 60_000).await.unwrap());
 }

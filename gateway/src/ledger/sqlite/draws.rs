@@ -3,7 +3,8 @@
 use fairgate_pass::Digest;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
-use super::{bytes32, lives, notes, signed, unsigned};
+use super::{lives, notes};
+use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, FreezeRecorded, ReleaseRow, Sealed};
 
 type Raw = (

@@ -3,7 +3,7 @@
 use fairgate_pass::{Digest, Holder};
 use fairgate_writer::rusqlite::{Connection, Row, params};
 
-use super::{bytes32, signed, unsigned};
+use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::{Failure, JoinRecorded, JoinRow, StoredLine, StoredPlace};
 
 pub(super) fn record(c: &Connection, room: &str, join: &JoinRow) -> Result<JoinRecorded, Failure> {

@@ -3,7 +3,8 @@
 use fairgate_pass::{Digest, Holder};
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{bytes32, draws, joins, signed, unsigned};
+use super::{draws, joins};
+use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::copying::{self, Ended, Known, NewRow, Recorded, Writes};
 use crate::ledger::{Copied, Failure, LineRow, RoomLife};
 

@@ -9,8 +9,8 @@ mod rooms;
 mod schema;
 
 use async_trait::async_trait;
-use fairgate_pass::{Digest, Holder, StoredKey};
-use fairgate_writer::{LedgerError, Writer, rusqlite};
+use fairgate_pass::{Digest, Holder};
+use fairgate_writer::{Writer, rusqlite};
 use futures_util::FutureExt;
 
 use super::{
@@ -19,15 +19,6 @@ use super::{
     Sample, Sealed, StoredLine, StoredPlace,
 };
 use crate::room::{Document, Facts};
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Corrupt(what) => Self::Corrupt(what),
-            other => Self::Unavailable(other.to_string()),
-        }
-    }
-}
 
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
@@ -50,29 +41,6 @@ impl Sqlite {
         writer.migrate("gateway", schema::MIGRATIONS).await?;
         Ok(Self { writer })
     }
-}
-
-/// SQLite's integers are signed; every count and time of ours lies far below its limit.
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn unsigned(value: i64) -> Result<u64, Failure> {
-    u64::try_from(value).map_err(|_| Failure::Corrupt(format!("{value} where a count belongs")))
-}
-
-fn bytes32(value: &[u8]) -> Result<[u8; 32], Failure> {
-    value
-        .try_into()
-        .map_err(|_| Failure::Corrupt(format!("{} bytes where 32 belong", value.len())))
-}
-
-fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::Corrupt(error.to_string()))
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::Corrupt(error.to_string()))
 }
 
 #[async_trait]
@@ -306,10 +274,20 @@ impl Ledger for Sqlite {
         self.writer.read(move |c| notes::samples(c, &room)).await
     }
 
-    async fn signing_keys(&self, first: StoredKey) -> Result<Vec<StoredKey>, Failure> {
-        self.writer
-            .write(move |tx| notes::signing_keys(tx, &first))
-            .await
+    async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, Failure> {
+        Ok(self.writer.lease(name, owner, ttl_ms).await?)
+    }
+
+    async fn let_go(&self, name: &str, owner: &str) -> Result<(), Failure> {
+        Ok(self.writer.let_go(name, owner).await?)
+    }
+
+    async fn now_ms(&self) -> Result<i64, Failure> {
+        Ok(self.writer.now_ms().await?)
+    }
+
+    async fn id(&self) -> Result<[u8; 32], Failure> {
+        Ok(self.writer.id().await?)
     }
 }
 
@@ -326,5 +304,22 @@ mod tests {
             std::sync::Arc::new(Sqlite::open(writer).await.expect("migrates"))
         })
         .await;
+    }
+
+    #[tokio::test]
+    async fn the_keys_of_an_older_file_go_on_signing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+        let older = &schema::MIGRATIONS[..3];
+        writer.migrate("gateway", older).await.expect("it migrates");
+        let key = fairgate_pass::StoredKey::generate(1).expect("a key");
+        let (kid, stored) = (key.kid.clone(), serde_json::to_string(&key).expect("JSON"));
+        let sql = "INSERT INTO gw_keys (kid, stored) VALUES (?1, ?2)";
+        let put = writer.write(move |tx| Ok::<_, Failure>(tx.execute(sql, (key.kid, stored))?));
+        put.await.expect("it is written");
+        Sqlite::open(writer.clone()).await.expect("it migrates");
+        let installation = fairgate_writer::Installation::File(writer);
+        let keyring = booking::door::signing::keyring(&installation, 2_000).await;
+        assert_eq!(keyring.expect("keys").kid(), kid);
     }
 }

@@ -1,9 +1,8 @@
-//! Audit, samples and signing keys.
+//! Audit and samples.
 
-use fairgate_pass::StoredKey;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
-use super::{json, signed, to_json, unsigned};
+use crate::ledger::columns::{json, signed, to_json, unsigned};
 use crate::ledger::{AuditRow, Entry, Failure, Sample};
 
 pub(super) fn append(c: &Connection, room: &str, entry: &Entry) -> Result<(), Failure> {
@@ -66,23 +65,4 @@ pub(super) fn samples(c: &Connection, room: &str) -> Result<Vec<Sample>, Failure
         samples.push(json(&row.get::<_, String>(0)?)?);
     }
     Ok(samples)
-}
-
-pub(super) fn signing_keys(c: &Connection, first: &StoredKey) -> Result<Vec<StoredKey>, Failure> {
-    let none: bool = c.query_row("SELECT NOT EXISTS (SELECT 1 FROM gw_keys)", [], |row| {
-        row.get(0)
-    })?;
-    if none {
-        c.execute(
-            "INSERT INTO gw_keys (kid, stored) VALUES (?1, ?2)",
-            params![first.kid, to_json(first)?],
-        )?;
-    }
-    let mut statement = c.prepare_cached("SELECT stored FROM gw_keys ORDER BY kid")?;
-    let mut rows = statement.query([])?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
-        keys.push(json(&row.get::<_, String>(0)?)?);
-    }
-    Ok(keys)
 }

@@ -3,7 +3,7 @@
 use fairgate_pass::Holder;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
-use super::{bytes32, signed, unsigned};
+use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::{Failure, PassRow};
 
 pub(super) fn claim(

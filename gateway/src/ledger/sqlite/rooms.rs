@@ -3,7 +3,8 @@
 use fairgate_pass::Digest;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{bytes32, json, notes, signed, to_json, unsigned};
+use super::notes;
+use crate::ledger::columns::{bytes32, json, signed, to_json, unsigned};
 use crate::ledger::{Changed, Entry, Failure, RoomRow, RoomVersion, Secret, Stage};
 use crate::room::{Document, Facts};
 

@@ -50,4 +50,8 @@ CREATE TABLE gw_lives (
     begun_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE gw_releases ADD COLUMN memory TEXT NOT NULL DEFAULT '';
+", "
+INSERT OR IGNORE INTO installation (name, value)
+    SELECT 'signing_keys', CAST('[' || group_concat(stored, ',') || ']' AS BLOB) FROM gw_keys HAVING COUNT(*) > 0;
+DROP TABLE gw_keys;
 "];

@@ -77,6 +77,7 @@ pub const FIGURES: &[&str] = &[
     "told_after_last_sale_s",
     "polled_after_last_sale_s",
     "kept_places",
+    "settled_s",
     "recovery_s",
     "entries_recovery_s",
     "rss_max_mb",
@@ -104,6 +105,8 @@ pub struct Disturbance {
     pub until_ms: f64,
     /// Whether booking was slowed, rather than the process killed.
     pub slow: bool,
+    /// Whether what was struck stood still for as long as an order has to be paid.
+    pub halts: bool,
 }
 
 /// Everything collected so far.

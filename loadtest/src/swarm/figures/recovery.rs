@@ -76,6 +76,7 @@ mod tests {
             from_ms: 20_000.0,
             until_ms: 60_000.0,
             slow: true,
+            halts: false,
         };
         let mut into = BTreeMap::new();
         figures(&booking, &people, 300.0, &[slow], &mut into);

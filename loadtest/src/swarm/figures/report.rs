@@ -12,8 +12,10 @@ use super::{Person, Seen, cover, pace, people, recovery, waits};
 pub struct Setting {
     /// Start of the run, ms since the epoch.
     pub start_ms: f64,
-    /// Its end.
+    /// Its end: the crowd is gone, and what was struck is healed.
     pub end_ms: f64,
+    /// When no seat was held any more, where it came to that.
+    pub settled_ms: Option<f64>,
     /// The pace promised, visitors a second.
     pub per_s: f64,
     /// Booking's target.
@@ -72,6 +74,10 @@ impl Report {
             &seen.disturbances,
             &mut figures,
         );
+        if let Some(settled_ms) = setting.settled_ms {
+            let settled_s = (settled_ms - setting.end_ms) / 1e3;
+            figures.insert("settled_s".into(), settled_s);
+        }
         told_of_the_end(seen, &mut figures);
         memory(&setting.memory, &mut figures);
         let mut outcomes = BTreeMap::new();

@@ -8,7 +8,7 @@ mod thresholds;
 
 pub use behaviour::{Behaviour, Range};
 pub use onsale::{Onsale, Step};
-pub use read::read;
+pub use read::{read, read_text};
 pub use thresholds::{Missed, Threshold};
 
 use serde::Deserialize;

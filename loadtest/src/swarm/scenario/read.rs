@@ -45,10 +45,18 @@ pub fn read(path: &Path) -> Result<Scenario, Vec<String>> {
     let name = path
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
+    read_text(&name.unwrap_or_default(), &text)
+}
+
+/// Reads a scenario that is at hand already.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_text(name: &str, text: &str) -> Result<Scenario, Vec<String>> {
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| vec![error.to_string()])?;
-    parse(&name.unwrap_or_default(), table, &real_data())
+    parse(name, table, &real_data())
 }
 
 /// The folder of real seat maps: a path beside the repository unless the environment names one.

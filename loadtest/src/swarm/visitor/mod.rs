@@ -22,6 +22,8 @@ pub enum End {
     Ticketed,
     /// Its payment was declined.
     Declined,
+    /// It paid, but the order had run out while part of the system stood still: the money goes back.
+    TooLate,
     /// It found no seats.
     NoSeats,
     /// It went with a basket, or cancelled its order.
@@ -64,6 +66,7 @@ impl End {
         match self {
             Self::Ticketed => "ticketed",
             Self::Declined => "declined",
+            Self::TooLate => "too_late",
             Self::NoSeats => "no_seats",
             Self::GaveUp => "gave_up",
             Self::Left => "left",

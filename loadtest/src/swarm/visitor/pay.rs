@@ -14,6 +14,9 @@ const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
+/// An order whose deadline is over for longer than this is not late for what happens now, milliseconds.
+const LATE_WITHIN_MS: f64 = 10_000.0;
+
 /// What became of a basket.
 pub(super) enum Bought {
     /// The visitor's way is at its end.
@@ -137,6 +140,9 @@ impl Visitor {
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}
+                Some("expired" | "awaiting_consent") if self.was_halted(order) => {
+                    return Err(End::TooLate);
+                }
                 state => {
                     let state = state.unwrap_or("without a state");
                     return Err(End::Failed(format!("a paid order is {state}")));
@@ -147,6 +153,13 @@ impl Visitor {
             }
             look_s = (look_s * 2.0).min(LOOK_MAX_S);
         }
+    }
+
+    /// Whether a part of the system stood still while the order was to be paid.
+    fn was_halted(&self, order: &Order) -> bool {
+        let seen = self.stage.tally.seen();
+        let mut disturbances = seen.disturbances.iter();
+        disturbances.any(|one| one.halts && one.from_ms <= order.pay_until_ms + LATE_WITHIN_MS)
     }
 
     async fn read(&mut self, order: &Order, think_s: f64) -> Way<Value> {

@@ -85,6 +85,8 @@ impl Run {
 pub struct Fault {
     /// Whether baskets may be forgotten.
     pub forgets: bool,
+    /// Whether a payment that was approved in time may come too late for it.
+    pub halts: bool,
     /// From when.
     pub at_ms: f64,
     /// Until when.
@@ -121,6 +123,9 @@ struct RawFault {
     what: String,
     /// Whether baskets may be forgotten; without it, a kill forgets them.
     forgets: Option<bool>,
+    /// Whether what was struck stood still for as long as an order has to be paid.
+    #[serde(default)]
+    halts: bool,
     at_ms: f64,
     until_ms: Option<f64>,
     ready_ms: Option<f64>,
@@ -150,9 +155,9 @@ struct At {
     at_ms: f64,
 }
 
-const OUTCOMES: [&str; 10] = [
-    "ticketed", "declined", "no_seats", "gave_up", "left", "sold_out", "closed", "waiting",
-    "no_show", "failed",
+const OUTCOMES: [&str; 11] = [
+    "ticketed", "declined", "too_late", "no_seats", "gave_up", "left", "sold_out", "closed",
+    "waiting", "no_show", "failed",
 ];
 
 /// Reads a history. An empty one is read too: that it proves nothing is for the verdict to say.
@@ -194,6 +199,7 @@ impl History {
                 let until = raw.ready_ms.or(raw.until_ms);
                 self.faults.push(Fault {
                     forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
+                    halts: raw.halts,
                     at_ms: raw.at_ms,
                     until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
                 });
@@ -248,6 +254,13 @@ impl History {
         self.faults
             .iter()
             .any(|fault| fault.forgets && fault.touches(from_ms, to_ms))
+    }
+
+    /// Whether something stood still for long in a stretch of time.
+    pub fn halted_within(&self, from_ms: f64, to_ms: f64) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.halts && fault.touches(from_ms, to_ms))
     }
 
     /// Whether any fault bears on a stretch of time.

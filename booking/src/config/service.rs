@@ -1,0 +1,132 @@
+//! The settings of booking as a process of its own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::{BadConfig, Internal, Keys, Payments, Sources, Stores};
+
+/// The settings of one `booking serve`. Each field names its variable, unit and default; the file has the same names in
+/// lower case and without the prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8090`.
+    pub listen: SocketAddr,
+    /// `FAIRGATE_DATA`: the folder of the ledger file, where no database is set. Default `fairgate-data`.
+    pub data: PathBuf,
+    /// The database and the Redis that gateways and bookings share.
+    pub stores: Stores,
+    /// Who takes the money.
+    pub payments: Payments,
+    /// Who may do what.
+    pub keys: Keys,
+    /// Who is a gateway.
+    pub internal: Internal,
+}
+
+impl Config {
+    /// Resolves every knob.
+    ///
+    /// # Errors
+    /// Every bad value at once.
+    pub fn resolve(sources: &Sources) -> Result<Self, BadConfig> {
+        let knobs: Vec<&str> = ["listen", "data"]
+            .into_iter()
+            .chain(Stores::KNOBS)
+            .chain(Payments::KNOBS)
+            .chain(Keys::KNOBS)
+            .chain(Internal::KNOBS)
+            .collect();
+        let mut reader = sources.read(&knobs);
+        let config = Self {
+            listen: reader.take(
+                "listen",
+                SocketAddr::from(([127, 0, 0, 1], 8090)),
+                "an address and port such as 0.0.0.0:8090",
+                |text| text.parse().ok(),
+            ),
+            data: reader.take("data", PathBuf::from("fairgate-data"), "a folder", |text| {
+                Some(text.into())
+            }),
+            stores: Stores::read(&mut reader),
+            payments: Payments::read(&mut reader),
+            keys: Keys::read(&mut reader),
+            internal: Internal::read(&mut reader),
+        };
+        if !config.listen.ip().is_loopback() && config.internal.key.is_none() {
+            reader.fault(format!(
+                "{} can be reached from other machines, so gateways must show a key: set FAIRGATE_INTERNAL_KEY here and at every gateway, or listen on 127.0.0.1",
+                config.listen
+            ));
+        }
+        if config.stores.redis_url.is_some() && config.stores.database_url.is_none() {
+            reader.fault(
+                "seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
+            );
+        }
+        reader.finish(config)
+    }
+
+    /// What `/readyz` warns of.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.payments.warnings();
+        warnings.extend(self.keys.warnings());
+        warnings.extend(self.internal.warnings());
+        if self.stores.database_url.is_none() {
+            warnings.push(
+                "the ledger is a SQLite file of this process alone, so no gateway can stand in front of it: set FAIRGATE_DATABASE_URL here and there, or let one gateway host booking itself".to_owned(),
+            );
+        } else if self.stores.redis_url.is_none() {
+            warnings.push(
+                "seats are kept in this process's own memory, so it must be the only booking: set FAIRGATE_REDIS_URL to run several".to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(env: &[(&str, &str)]) -> Sources {
+        Sources {
+            env: env
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            ..Sources::default()
+        }
+    }
+
+    #[test]
+    fn without_settings_it_listens_on_this_machine_alone() {
+        let config = Config::resolve(&sources(&[])).expect("defaults are good");
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8090");
+        let warned = config.warnings().join("\n");
+        assert!(warned.contains("FAIRGATE_DATABASE_URL"), "{warned}");
+    }
+
+    #[test]
+    fn whoever_can_be_reached_from_elsewhere_asks_gateways_for_a_key() {
+        let open = [("FAIRGATE_LISTEN", "0.0.0.0:8090")];
+        let told = Config::resolve(&sources(&open))
+            .expect_err("no key")
+            .to_string();
+        assert!(told.contains("FAIRGATE_INTERNAL_KEY"), "{told}");
+        let keyed = [
+            open[0],
+            ("FAIRGATE_INTERNAL_KEY", "sixteen-or-more-of-them"),
+        ];
+        assert!(Config::resolve(&sources(&keyed)).is_ok());
+    }
+
+    #[test]
+    fn redis_without_a_shared_database_is_refused() {
+        let half = [("FAIRGATE_REDIS_URL", "redis://127.0.0.1:6379")];
+        let told = Config::resolve(&sources(&half))
+            .expect_err("half")
+            .to_string();
+        assert!(told.contains("FAIRGATE_DATABASE_URL"), "{told}");
+    }
+}

@@ -1,0 +1,66 @@
+//! What wraps every route of both processes: nobody waits for ever, and a fault of ours is said to be one.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::Problem;
+
+/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing up.
+const REQUEST_MAX: Duration = Duration::from_secs(60);
+
+/// Puts both around a router.
+pub fn wrapped(router: Router) -> Router {
+    router
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(nobody_waits_for_ever))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that tower-http asks for"
+)]
+fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(what, "a handler panicked");
+    metrics::counter!("fairgate_panics_total").increment(1);
+    Problem::new(
+        500,
+        "internal",
+        "Something went wrong here",
+        "The fault is ours. Your place and your orders are kept. Try again; if it stays, tell the operator the request id.",
+    )
+    .into_response()
+}
+
+async fn nobody_waits_for_ever(request: Request, next: Next) -> Response {
+    tokio::time::timeout(REQUEST_MAX, next.run(request)).await.unwrap_or_else(|_| {
+        Problem::new(
+            408,
+            "too_slow",
+            "The request took too long",
+            "It did not come to an end within a minute and was given up. What it was to change may or may not have been changed: read it again before you send it again.",
+        )
+        .into_response()
+    })
+}
+
+/// 405 for an address that takes another method.
+#[must_use]
+pub fn wrong_method() -> Problem {
+    Problem::new(
+        405,
+        "method_not_allowed",
+        "This address takes another method",
+        "The address exists, but not for this method. Nothing was changed. See /openapi.json for what it takes.",
+    )
+}

@@ -1,0 +1,176 @@
+//! The internal calls over HTTP: extract, call, answer. Reading a quiet show's changes waits for something to tell, so that
+//! many shows that nobody buys in cost next to nothing.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body as Sent;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal};
+use super::{InternalKey, PREFIX};
+use crate::app::{Booking, Pulse, ShowInShort};
+use crate::http::{Body, Params, Path, Problem};
+use crate::inventory::picture::Changes;
+use crate::process::stopped;
+use crate::store::HoldSignal;
+
+/// Lists of shows and of rooms are long where there are many.
+const BODY_MAX: usize = 16 << 20;
+/// How often a waiting answer looks again.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// No answer waits longer, whatever its caller asks for.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// A stream without words says so often that it lives.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
+
+/// What the internal calls are answered with.
+#[derive(Clone)]
+pub struct InternalRoutes {
+    /// The core.
+    pub booking: Booking,
+    /// Who may ask.
+    pub key: InternalKey,
+    /// Becomes true when the process drains.
+    pub stopping: watch::Receiver<bool>,
+}
+
+/// The routes of this file.
+pub fn router(routes: InternalRoutes) -> Router {
+    let guard = from_fn_with_state(routes.key.clone(), only_gateways);
+    let inside = Router::new()
+        .route("/state", get(state))
+        .route("/shows", post(shows))
+        .route("/coverage", put(cover))
+        .route("/pulse", post(pulse))
+        .route("/shows/{show}/snapshot", get(snapshot))
+        .route("/shows/{show}/changes", get(changes))
+        .route("/signals", get(signals))
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(guard)
+        .with_state(routes);
+    Router::new().nest(PREFIX, inside)
+}
+
+async fn only_gateways(State(key): State<InternalKey>, request: Request, next: Next) -> Response {
+    match key.admit(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn state(State(routes): State<InternalRoutes>) -> Json<wire::State> {
+    let mut condition = routes.booking.condition().await;
+    if *routes.stopping.borrow() {
+        condition.reasons.push("booking is draining".to_owned());
+    }
+    Json(wire::State {
+        ready: condition.reasons.is_empty(),
+        reasons: condition.reasons,
+        warnings: condition.warnings,
+        ledger: routes.booking.ledger_id(),
+        coverage: routes.booking.coverage(),
+    })
+}
+
+async fn shows(
+    State(routes): State<InternalRoutes>,
+    Body(ask): Body<wire::ShowsAsk>,
+) -> Json<Vec<ShowInShort>> {
+    Json(routes.booking.shows(&ask.patterns))
+}
+
+async fn cover(
+    State(routes): State<InternalRoutes>,
+    Body(ask): Body<CoverAsk>,
+) -> Result<StatusCode, Problem> {
+    routes.booking.cover(ask.coverage).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn pulse(
+    State(routes): State<InternalRoutes>,
+    Body(ask): Body<PulseAsk>,
+) -> Result<Json<Pulse>, Problem> {
+    let pulse = routes.booking.pulse(&ask.shows, ask.finished_after).await?;
+    Ok(Json(pulse))
+}
+
+async fn snapshot(
+    State(routes): State<InternalRoutes>,
+    Path(show): Path<String>,
+) -> Result<Response, Problem> {
+    let picture = routes.booking.snapshot(&show).await?;
+    Ok(match picture {
+        Some((version, cells, packed)) => {
+            let media = [(header::CONTENT_TYPE, "application/octet-stream")];
+            (media, wire::snapshot(version, cells, &packed)).into_response()
+        }
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+async fn changes(
+    State(routes): State<InternalRoutes>,
+    Path(show): Path<String>,
+    Params(ask): Params<ChangesAsk>,
+) -> Json<Changes> {
+    let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(WAIT_MAX);
+    loop {
+        let told = routes.booking.changes(&show, ask.since).await;
+        let over = Instant::now() >= until || *routes.stopping.borrow();
+        if told != Changes::None || over {
+            return Json(told);
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn signals(State(routes): State<InternalRoutes>) -> Response {
+    let listening = (routes.booking.hold_signals(), routes.stopping);
+    let lines = stream::unfold(listening, |(mut signals, mut stopping)| async move {
+        let line = next_line(&mut signals, &mut stopping).await?;
+        Some((Ok::<_, Infallible>(line), (signals, stopping)))
+    });
+    let media = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    (media, Sent::from_stream(lines)).into_response()
+}
+
+/// The next line of a stream; `None` where it ends.
+async fn next_line(
+    signals: &mut broadcast::Receiver<HoldSignal>,
+    stopping: &mut watch::Receiver<bool>,
+) -> Option<Bytes> {
+    tokio::select! {
+        () = stopped(stopping) => None,
+        heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
+            Ok(Ok(signal)) => Some(line(&signal)),
+            Ok(Err(RecvError::Closed)) => None,
+            // Whoever missed some reads its hold by itself.
+            Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
+        },
+    }
+}
+
+fn line(signal: &HoldSignal) -> Bytes {
+    let told = Signal {
+        holder: signal.visitor,
+        hold: signal.hold.to_string(),
+        state: signal.state.to_owned(),
+        expires_at_ms: signal.expires_at_ms,
+    };
+    // A struct of strings and numbers is always JSON; an empty line would be skipped.
+    let mut text = serde_json::to_string(&told).unwrap_or_default();
+    text.push('\n');
+    text.into()
+}

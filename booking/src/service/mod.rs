@@ -1,0 +1,155 @@
+//! Booking as a process of its own: built, run, drained. The public's routes are the same handlers that a gateway has inside;
+//! beside them stand the operators' and the gateways' own.
+
+mod ops;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::http::Uri;
+use axum::middleware::from_fn;
+use axum::{Router, response::IntoResponse};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::app::Booking;
+use crate::config::{BadConfig, Config};
+use crate::http::{Problem, request_id, wrapped, wrong_method};
+use crate::internal::InternalKey;
+use crate::internal::http::{InternalRoutes, router as internal};
+use crate::ledger::LedgerError;
+use crate::process::data::NotOurs;
+use crate::process::{recorder, serve};
+use ops::Ops;
+
+/// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
+const NOTICE: Duration = Duration::from_millis(1_200);
+/// How long calls have to end.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Why booking did not start; nothing is left running.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    /// The settings.
+    #[error(transparent)]
+    Config(#[from] BadConfig),
+    /// The data folder.
+    #[error(transparent)]
+    Data(#[from] NotOurs),
+    /// The address.
+    #[error("{address} cannot be listened on: {error}; choose another with --listen")]
+    Address {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// Threads and timers.
+    #[error("the runtime cannot be started: {0}")]
+    Runtime(io::Error),
+    /// Ledger, store or keys.
+    #[error("booking cannot be opened: {0}")]
+    Parts(#[from] LedgerError),
+}
+
+/// A booking that is built and not serving yet.
+pub struct Service {
+    listener: TcpListener,
+    booking: Booking,
+    config: Config,
+}
+
+impl Service {
+    /// Listens, for a booking that is open.
+    ///
+    /// # Errors
+    /// [`NotStarted::Address`].
+    pub async fn over(booking: Booking, config: Config) -> Result<Self, NotStarted> {
+        let address = config.listen;
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| NotStarted::Address { address, error })?;
+        Ok(Self {
+            listener,
+            booking,
+            config,
+        })
+    }
+
+    /// Where this listens.
+    ///
+    /// # Errors
+    /// Where the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers last.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            listener,
+            booking,
+            config,
+        } = self;
+        let (stop, stopping) = watch::channel(false);
+        let (close, closing) = watch::channel(false);
+        let metrics = recorder();
+        let mut workers = booking.start();
+        workers.spawn(keep_up(metrics.clone()));
+        let router = routes(&booking, &config, metrics, stopping);
+        let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
+        shutdown.await;
+        tracing::info!("draining");
+        stop.send_replace(true);
+        tokio::time::sleep(NOTICE).await;
+        close.send_replace(true);
+        if serving.await.is_err() {
+            tracing::error!("the accept loop had failed");
+        }
+        end(workers).await;
+    }
+}
+
+/// Everything that is served, on one page.
+fn routes(
+    booking: &Booking,
+    config: &Config,
+    metrics: PrometheusHandle,
+    stopping: watch::Receiver<bool>,
+) -> Router {
+    let (public, _) = booking.router().split_for_parts();
+    let inside = InternalRoutes {
+        booking: booking.clone(),
+        key: InternalKey::new(config.internal.key.as_ref()),
+        stopping: stopping.clone(),
+    };
+    let operators = Ops {
+        booking: booking.clone(),
+        metrics,
+        warnings: config.warnings(),
+        stopping,
+    };
+    let all = Router::new()
+        .merge(public)
+        .merge(internal(inside))
+        .merge(ops::router(operators))
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
+        .method_not_allowed_fallback(async || wrong_method().into_response());
+    wrapped(all).layer(from_fn(request_id))
+}
+
+async fn keep_up(metrics: PrometheusHandle) {
+    loop {
+        tokio::time::sleep(UPKEEP_EVERY).await;
+        metrics.run_upkeep();
+    }
+}
+
+/// Workers repeat what they did not finish at the next start, so they end where they are.
+async fn end(mut workers: JoinSet<()>) {
+    workers.shutdown().await;
+}

@@ -1,0 +1,67 @@
+//! What operators ask of a booking that is a process of its own: alive, ready, figures, and the list of calls.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::app::Booking;
+use crate::router;
+
+/// Whoever found this process not ready looks again after so many seconds.
+const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
+
+/// The operators' handle.
+#[derive(Clone)]
+pub struct Ops {
+    /// The core.
+    pub booking: Booking,
+    /// What was counted.
+    pub metrics: PrometheusHandle,
+    /// Of the settings: what works, and should not be left so.
+    pub warnings: Vec<String>,
+    /// Becomes true when the process drains.
+    pub stopping: watch::Receiver<bool>,
+}
+
+/// The routes of this file.
+pub fn router(ops: Ops) -> Router {
+    let document = router::document();
+    Router::new()
+        .route("/healthz", get(async || "alive\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .route("/openapi.json", get(async move || Json(document)))
+        .with_state(ops)
+}
+
+async fn readyz(State(ops): State<Ops>) -> Response {
+    let mut condition = ops.booking.condition().await;
+    if *ops.stopping.borrow() {
+        condition
+            .reasons
+            .push("this process is draining".to_owned());
+    }
+    condition.warnings.extend(ops.warnings);
+    let ready = condition.reasons.is_empty();
+    let told = Json(json!({
+        "ready": ready,
+        "reasons": condition.reasons,
+        "warnings": condition.warnings,
+    }));
+    if ready {
+        told.into_response()
+    } else {
+        let again = [(header::RETRY_AFTER, READY_AGAIN_S)];
+        (StatusCode::SERVICE_UNAVAILABLE, again, told).into_response()
+    }
+}
+
+async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+    let media = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (media, ops.metrics.render())
+}

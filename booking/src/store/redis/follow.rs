@@ -1,0 +1,200 @@
+//! Keeping up: each process reads the feed of the shows it serves and keeps the picture, so that what everybody asks
+//! all the time is answered from memory.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use fairgate_redis::{Error, Reply};
+use tokio::task::JoinSet;
+
+use super::followed::{Closed, Followed};
+use super::known::{Gap, Known};
+use super::scripts::SCRIPTS;
+use super::{Inner, REFRESH};
+use crate::store::Refused;
+
+/// Entries of the feed read in one go.
+const ENTRIES_MAX: usize = 512;
+/// How often the feeds of shows in use are read.
+const EVERY: Duration = Duration::from_millis(50);
+/// A show that nobody asked for in so long is read less often.
+pub(super) const IDLE: Duration = Duration::from_secs(10);
+/// How often, where holds may run out in it.
+const IDLE_EVERY: Duration = Duration::from_millis(500);
+/// A show that nobody asked for in so long, and that has no holds, is forgotten here.
+const FORGET: Duration = Duration::from_secs(600);
+/// How often this process makes sure that the data set belongs to its ledger.
+const BELONGS_EVERY: Duration = Duration::from_secs(2);
+
+/// What a catch-up found.
+enum Found {
+    /// All that there is.
+    UpToDate,
+    /// There is more.
+    More,
+    /// Another life, or more changes than the feed keeps.
+    Gap,
+}
+
+impl Inner {
+    /// Makes sure that what is known is no older than `REFRESH` and has everything this process was told of.
+    ///
+    /// # Errors
+    /// `NotReady` where the show is not open, `Unreachable` where Redis does not answer.
+    pub(super) async fn refresh(&self, followed: &Followed) -> Result<(), Refused> {
+        if followed.is_fresh(REFRESH) {
+            return Ok(());
+        }
+        self.catch_up(followed).await
+    }
+
+    /// Reads the feed up to its end. Who comes while somebody reads waits and shares what was asked after it came.
+    pub(super) async fn catch_up(&self, followed: &Followed) -> Result<(), Refused> {
+        let came = Instant::now();
+        let _one_at_a_time = followed.catching.lock().await;
+        if followed.state().fresh_at.is_some_and(|at| at >= came) {
+            return match followed.state().closed {
+                Some(_) => Err(Refused::NotReady),
+                None => Ok(()),
+            };
+        }
+        loop {
+            let asked = Instant::now();
+            match self.read_on(followed).await {
+                Ok(Found::More) => {}
+                Ok(Found::UpToDate) => {
+                    followed.state().fresh_at = Some(asked);
+                    return Ok(());
+                }
+                Ok(Found::Gap) => {
+                    self.read_whole(followed).await?;
+                    followed.state().fresh_at = Some(asked);
+                    return Ok(());
+                }
+                Err(refused) => {
+                    if refused == Refused::NotReady {
+                        followed.state().fresh_at = Some(asked);
+                    }
+                    return Err(refused);
+                }
+            }
+        }
+    }
+
+    async fn read_on(&self, followed: &Followed) -> Result<Found, Refused> {
+        let here = {
+            let state = followed.state();
+            // After a loss only a whole picture will do: the old one is of another life.
+            let usable = state.known.as_ref().filter(|_| state.closed.is_none());
+            usable.map(|known| (known.life, known.position()))
+        };
+        let Some((life, (counter, sub))) = here else {
+            return Ok(Found::Gap);
+        };
+        let asked = self
+            .call(&SCRIPTS.follow, followed, life, |call| {
+                call.arg(counter).arg(sub).arg(ENTRIES_MAX as u64)
+            })
+            .await;
+        let reply = match asked {
+            Ok(reply) => reply,
+            Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(Found::Gap),
+            Err(error) => return Err(self.refusal(followed, life, error).await),
+        };
+        self.take_over(followed, life, &reply).map_err(|error| {
+            tracing::error!(show = %followed.show, %error, "the feed cannot be read; reading the whole picture");
+            followed.state().known = None;
+            Refused::Unreachable
+        })
+    }
+
+    fn take_over(&self, followed: &Followed, life: u64, reply: &Reply) -> Result<Found, Error> {
+        let newest = (reply.at(1)?.count()?, reply.at(2)?.count()?);
+        let entries = reply.at(3)?.list()?;
+        let mut signals = Vec::new();
+        let found = {
+            let mut state = followed.state();
+            let Some(known) = state.known.as_mut().filter(|known| known.life == life) else {
+                return Ok(Found::Gap);
+            };
+            if newest < known.position() {
+                // The data went back in time under the same name.
+                self.close(followed, &mut state, Closed::Server);
+                return Ok(Found::Gap);
+            }
+            let mut gap = false;
+            for entry in entries {
+                match known.follow(&followed.show, entry)? {
+                    Ok(signal) => signals.extend(signal),
+                    Err(Gap) => {
+                        gap = true;
+                        break;
+                    }
+                }
+            }
+            match (gap, known.position() == newest) {
+                (false, true) => Found::UpToDate,
+                (false, false) if entries.len() == ENTRIES_MAX => Found::More,
+                _ => Found::Gap,
+            }
+        };
+        for signal in signals {
+            // No socket listening is no error.
+            let _ = self.signals.send(signal);
+        }
+        Ok(found)
+    }
+
+    /// Reads the whole show, in whatever life it is.
+    pub(super) async fn read_whole(&self, followed: &Followed) -> Result<(), Refused> {
+        let asked = self
+            .call_any(&SCRIPTS.snapshot, followed, |call| call)
+            .await;
+        let reply = match asked {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.refusal(followed, 0, error).await),
+        };
+        let known = Known::read(&reply).map_err(|error| {
+            tracing::error!(show = %followed.show, %error, "a show in Redis cannot be read");
+            Refused::Unreachable
+        })?;
+        let mut state = followed.state();
+        state.closed = None;
+        state.known = Some(known);
+        Ok(())
+    }
+}
+
+/// Keeps up with all shows for as long as the store lives.
+pub(super) async fn keep_up(store: Weak<Inner>) {
+    let mut every = tokio::time::interval(EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut belonged_at: Option<Instant> = None;
+    loop {
+        every.tick().await;
+        let Some(store) = store.upgrade() else {
+            return;
+        };
+        if belonged_at.is_none_or(|at| at.elapsed() > BELONGS_EVERY) {
+            belonged_at = Some(Instant::now());
+            store.check_ledger().await;
+        }
+        let mut reading = JoinSet::new();
+        for followed in store.shows() {
+            let known_holds = {
+                let state = followed.state();
+                state.known.as_ref().is_some_and(Known::has_holds)
+            };
+            if followed.idle() > FORGET && !known_holds {
+                store.forget(&followed.show);
+            } else if followed.idle() < IDLE || followed.age() > IDLE_EVERY {
+                let store = Arc::clone(&store);
+                reading.spawn(async move {
+                    // What it means is kept with the show; the next tick tries again.
+                    let _ = store.catch_up(&followed).await;
+                });
+            }
+        }
+        while reading.join_next().await.is_some() {}
+    }
+}

@@ -1,0 +1,136 @@
+//! A show that this process follows: what is known of it, how fresh that is, and the one catch-up at a time that all
+//! who wait for it share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::known::Known;
+use crate::ids::ShowId;
+
+/// Why a show cannot be worked on in Redis until it is opened from the ledger again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It was never opened, or its data are gone.
+    Missing,
+    /// Another process is opening it.
+    Building,
+    /// A restart or a promotion: nobody knows what was lost.
+    Server,
+    /// The clock of Redis jumped.
+    Clock,
+}
+
+impl Closed {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Building => "building",
+            Self::Server => "server",
+            Self::Clock => "clock",
+        }
+    }
+}
+
+pub(super) struct Followed {
+    pub(super) show: ShowId,
+    /// Held during a catch-up.
+    pub(super) catching: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+    /// The newest version that an answer to this process told of.
+    at_least: AtomicU64,
+    /// Something was done here that the feed's copy does not know yet.
+    pub(super) sweep_anyway: AtomicBool,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) known: Option<Known>,
+    pub(super) closed: Option<Closed>,
+    /// When the newest successful catch-up was asked for.
+    pub(super) fresh_at: Option<Instant>,
+    used_at: Option<Instant>,
+    swept_at: Option<Instant>,
+}
+
+impl Followed {
+    pub(super) fn new(show: ShowId) -> Self {
+        Self {
+            show,
+            catching: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+            at_least: AtomicU64::new(0),
+            sweep_anyway: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while an entry is taken over leaves a picture that lacks a part of it; the next look reads anew.
+        self.state.lock().unwrap_or_else(|poisoned| {
+            self.state.clear_poison();
+            let mut state = PoisonError::into_inner(poisoned);
+            state.known = None;
+            state
+        })
+    }
+
+    /// The life to work in, where the show is open as far as is known.
+    pub(super) fn life(&self) -> Option<u64> {
+        let state = self.state();
+        let known = state.known.as_ref().filter(|_| state.closed.is_none());
+        known.map(|known| known.life)
+    }
+
+    /// Whether what is known is younger than `age`, open, and has all that this process was told of.
+    pub(super) fn is_fresh(&self, age: Duration) -> bool {
+        let state = self.state();
+        let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
+        let version = state.known.as_ref().map(|known| known.picture.version());
+        let whole = version.is_some_and(|version| version >= self.at_least.load(Ordering::Acquire));
+        young && whole && state.closed.is_none()
+    }
+
+    /// Remembers the version that an answer told of.
+    pub(super) fn saw(&self, life: u64, counter: u64) {
+        self.at_least
+            .fetch_max((life << 40) + counter, Ordering::AcqRel);
+    }
+
+    /// Notes that somebody asks for this show.
+    pub(super) fn touch(&self) {
+        self.state().used_at = Some(Instant::now());
+    }
+
+    /// How long nobody has asked for it.
+    pub(super) fn idle(&self) -> Duration {
+        let used_at = self.state().used_at;
+        used_at.map_or(Duration::MAX, |at| at.elapsed())
+    }
+
+    /// How long ago a catch-up succeeded.
+    pub(super) fn age(&self) -> Duration {
+        let fresh_at = self.state().fresh_at;
+        fresh_at.map_or(Duration::MAX, |at| at.elapsed())
+    }
+
+    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it was not asked for a second.
+    pub(super) fn wants_sweep(&self, now_ms: i64) -> bool {
+        let mut state = self.state();
+        if state.closed.is_some() {
+            return false;
+        }
+        let Some(known) = &state.known else {
+            return false;
+        };
+        let behind = known.picture.version() < self.at_least.load(Ordering::Acquire);
+        let long_ago = state
+            .swept_at
+            .is_none_or(|at| at.elapsed() > Duration::from_secs(1));
+        let anyway = self.sweep_anyway.swap(false, Ordering::AcqRel);
+        let wanted = anyway || behind || known.is_due(now_ms) || known.has_holds() && long_ago;
+        if wanted {
+            state.swept_at = Some(Instant::now());
+        }
+        wanted
+    }
+}

@@ -1,0 +1,217 @@
+//! What a process knows of a show: its picture and its holds' deadlines, as of one point of the feed. Plain data; it is
+//! brought forward by what the feed tells and replaced by a snapshot where the feed has a gap.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fairgate_redis::{Error, Reply};
+
+use super::keys::Tail;
+use super::packing;
+use crate::holds::Hold;
+use crate::ids::ShowId;
+use crate::inventory::picture::Picture;
+use crate::inventory::{CellState, Grid};
+use crate::store::{Baskets, HoldSignal};
+
+/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/enter.lua`.
+const SHORT_MS: i64 = 60_000;
+
+/// The next change of the feed is not the one after this picture's.
+pub(super) struct Gap;
+
+pub(super) struct Known {
+    pub(super) life: u64,
+    pub(super) grid: Grid,
+    pub(super) picture: Picture,
+    plan_version: u32,
+    /// The feed's number below the picture's counter.
+    sub: u64,
+    holds: HashMap<Tail, Kept>,
+    deadlines: BTreeSet<(i64, Tail)>,
+    short_calls: BTreeSet<(i64, Tail)>,
+}
+
+struct Kept {
+    lock_until_ms: i64,
+    short_at_ms: Option<i64>,
+    cells: u64,
+    basket: bool,
+}
+
+impl Known {
+    /// Reads the answer of `snapshot`.
+    pub(super) fn read(reply: &Reply) -> Result<Self, Error> {
+        let shape = reply.at(3)?;
+        let (seats, legs) = (shape.at(1)?.count()?, shape.at(2)?.count()?);
+        let grid = Grid {
+            seats: u32::try_from(seats).map_err(|_| wrong("too many seats"))?,
+            legs: u16::try_from(legs).map_err(|_| wrong("too many legs"))?,
+        };
+        let views = [4, 5, 6].map(|index| reply.at(index).and_then(Reply::bytes));
+        let [held, sold, blocked] = views;
+        let (held, sold, blocked) = (held?, sold?, blocked?);
+        let state = |cell| {
+            if packing::bit(sold, cell) {
+                CellState::Sold
+            } else if packing::bit(held, cell) {
+                CellState::Held
+            } else if packing::bit(blocked, cell) {
+                CellState::Blocked
+            } else {
+                CellState::Free
+            }
+        };
+        let life = shape.at(0)?.count()?;
+        let counter = reply.at(1)?.count()?;
+        let states = (0..grid.cells()).map(state).collect();
+        let mut known = Self {
+            life,
+            grid,
+            picture: Picture::at(life, counter, states),
+            plan_version: u32::try_from(shape.at(3)?.count()?).map_err(|_| wrong("a plan"))?,
+            sub: reply.at(2)?.count()?,
+            holds: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            short_calls: BTreeSet::new(),
+        };
+        for hold in reply.at(7)?.list()? {
+            let expires_at_ms = hold.at(3)?.int()?;
+            let waits_for_call = hold.at(5)?.int()? == 1;
+            known.keep(
+                read_tail(hold.at(0)?)?,
+                Kept {
+                    lock_until_ms: hold.at(2)?.int()?,
+                    short_at_ms: waits_for_call.then_some(expires_at_ms - SHORT_MS),
+                    cells: hold.at(4)?.count()?,
+                    basket: hold.at(1)?.bytes()? == b"basket",
+                },
+            );
+        }
+        Ok(known)
+    }
+
+    /// Where the feed is read on: counter and the number below it.
+    pub(super) fn position(&self) -> (u64, u64) {
+        (self.picture.version() - (self.life << 40), self.sub)
+    }
+
+    /// Takes over one entry of the feed; gives the signal in it, where it is one for a socket.
+    pub(super) fn follow(
+        &mut self,
+        show: &ShowId,
+        entry: &Reply,
+    ) -> Result<Result<Option<HoldSignal>, Gap>, Error> {
+        let number = entry.at(0)?.text()?;
+        let numbers = number
+            .split_once('-')
+            .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)));
+        let (counter, sub): (u64, u64) = numbers.ok_or_else(|| wrong("a number of the feed"))?;
+        let here = self.position();
+        if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
+            return Ok(Err(Gap));
+        }
+        // Always the same seven fields in the same order: names at even places, values at odd ones.
+        let fields = entry.at(1)?;
+        let value = |n: usize| fields.at(2 * n + 1);
+        let tail = read_tail(value(0)?)?;
+        let state = value(2)?.text()?;
+        if counter > here.0 {
+            let changes = packing::read_changes(value(3)?.bytes()?);
+            self.picture.follow(counter, changes);
+        }
+        self.sub = sub;
+        let expires_at_ms = value(5)?.int()?;
+        if state == "lapsed" || state == "gone" {
+            self.forget(&tail);
+        } else {
+            let short_at_ms = (state == "basket").then_some(expires_at_ms - SHORT_MS);
+            self.keep(
+                tail,
+                Kept {
+                    lock_until_ms: value(4)?.int()?,
+                    short_at_ms,
+                    cells: value(6)?.count()?,
+                    basket: state != "ordered",
+                },
+            );
+        }
+        let state = match state {
+            "lapsed" => "lapsed",
+            "short" => "short",
+            "ordered" => "ordered",
+            _ => return Ok(Ok(None)),
+        };
+        Ok(Ok(Some(HoldSignal {
+            visitor: packing::holder(value(1)?.bytes()?)?,
+            hold: packing::hold_id(show, &tail)?,
+            state,
+            expires_at_ms,
+        })))
+    }
+
+    /// Whether a sweep at this time would find something.
+    pub(super) fn is_due(&self, now_ms: i64) -> bool {
+        let first = |set: &BTreeSet<(i64, Tail)>| set.first().is_some_and(|(at, _)| *at <= now_ms);
+        first(&self.deadlines) || first(&self.short_calls)
+    }
+
+    /// Whether anything will ever be due.
+    pub(super) fn has_holds(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    pub(super) fn baskets(&self, until_ms: i64) -> Baskets {
+        let mut baskets = Baskets {
+            all: self.holds.len() as u64,
+            ..Baskets::default()
+        };
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
+        for kept in due.filter_map(|(_, tail)| self.holds.get(tail)) {
+            if kept.basket {
+                baskets.lapsing += 1;
+                baskets.lapsing_cells += kept.cells;
+            }
+        }
+        baskets
+    }
+
+    /// The cells that this hold would not get, as far as this picture knows. A hold that is there already gets what
+    /// it has, and what the picture cannot judge is for the script.
+    pub(super) fn surely_taken(&self, hold: &Hold, tail: &Tail, limit: u32) -> Vec<u32> {
+        let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
+        if !may || self.holds.contains_key(tail) {
+            return Vec::new();
+        }
+        let cells = hold.cells(self.grid).into_iter();
+        cells
+            .filter(|cell| self.picture.state(*cell) != CellState::Free)
+            .collect()
+    }
+
+    fn keep(&mut self, tail: Tail, kept: Kept) {
+        self.forget(&tail);
+        self.deadlines.insert((kept.lock_until_ms, tail));
+        if let Some(at) = kept.short_at_ms {
+            self.short_calls.insert((at, tail));
+        }
+        self.holds.insert(tail, kept);
+    }
+
+    fn forget(&mut self, tail: &Tail) {
+        if let Some(kept) = self.holds.remove(tail) {
+            self.deadlines.remove(&(kept.lock_until_ms, *tail));
+            if let Some(at) = kept.short_at_ms {
+                self.short_calls.remove(&(at, *tail));
+            }
+        }
+    }
+}
+
+fn read_tail(reply: &Reply) -> Result<Tail, Error> {
+    let tail = reply.bytes()?.try_into();
+    tail.map_err(|_| wrong("a hold's id"))
+}
+
+fn wrong(what: &str) -> Error {
+    Error::Wrong(format!("{what} in Redis is not what it must be"))
+}

@@ -1,0 +1,168 @@
+//! How holds and cells are written in Redis: records that the scripts read too (`scripts/base.lua`).
+
+use fairgate_pass::Holder;
+use fairgate_redis::{Arg, Error, Reply};
+
+use crate::holds::{Held, Hold, Stage};
+use crate::ids::{HoldId, ShowId};
+use crate::inventory::CellState;
+use crate::store::redis::keys;
+
+/// Bytes of one item: seat, first leg, leg behind the last, amount; all little-endian.
+const ITEM: usize = 16;
+
+pub(super) fn items(items: &[Held]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(items.len() * ITEM);
+    for item in items {
+        out.extend(item.seat.to_le_bytes());
+        out.extend(item.legs.start.to_le_bytes());
+        out.extend(item.legs.end.to_le_bytes());
+        out.extend(item.amount.to_le_bytes());
+    }
+    out
+}
+
+fn read_items(bytes: &[u8]) -> Result<Vec<Held>, Error> {
+    let (records, rest) = bytes.as_chunks::<ITEM>();
+    if !rest.is_empty() {
+        return Err(Error::Wrong("a hold's items are cut off".into()));
+    }
+    let read = |record: &[u8; ITEM]| {
+        let [s0, s1, s2, s3, f0, f1, t0, t1, amount @ ..] = *record;
+        Held {
+            seat: u32::from_le_bytes([s0, s1, s2, s3]),
+            legs: u16::from_le_bytes([f0, f1])..u16::from_le_bytes([t0, t1]),
+            amount: i64::from_le_bytes(amount),
+        }
+    };
+    Ok(records.iter().map(read).collect())
+}
+
+pub(super) fn numbers(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
+    let (records, _) = bytes.as_chunks::<4>();
+    records.iter().map(|n| u32::from_le_bytes(*n)).collect()
+}
+
+/// Cells with the state each has now.
+pub(super) fn read_changes(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)> {
+    read_numbers(bytes).into_iter().map(|both| {
+        let state = match both & 3 {
+            0 => CellState::Free,
+            1 => CellState::Held,
+            2 => CellState::Sold,
+            _ => CellState::Blocked,
+        };
+        (both >> 2, state)
+    })
+}
+
+/// Whether a cell's bit is set, in the order of `SETBIT`; bits behind the end are not.
+pub(super) fn bit(bytes: &[u8], cell: u32) -> bool {
+    bytes
+        .get(cell as usize / 8)
+        .is_some_and(|byte| byte >> (7 - cell % 8) & 1 == 1)
+}
+
+/// A view with some cells set.
+pub(super) fn bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    let mut bytes = vec![0_u8; (cells as usize).div_ceil(8)];
+    for cell in set {
+        if let Some(byte) = bytes.get_mut(cell as usize / 8) {
+            *byte |= 1 << (7 - cell % 8);
+        }
+    }
+    bytes
+}
+
+/// What `take` is given beside id, visitor and limit.
+pub(super) fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Basket => "basket",
+        Stage::Ordered => "ordered",
+    }
+}
+
+/// A whole hold for `fill_hold`.
+pub(super) fn hold_args(hold: &Hold) -> Vec<Arg> {
+    vec![
+        keys::tail(&hold.id).to_vec().into(),
+        hold.visitor.0.to_vec().into(),
+        hold.plan_version.into(),
+        items(&hold.items).into(),
+        hold.room.as_str().into(),
+        u32::from(hold.next_to_each_other).into(),
+        hold.expires_at_ms.into(),
+        hold.lock_until_ms.into(),
+        hold.extensions_left.into(),
+        stage(hold.stage).into(),
+    ]
+}
+
+/// A hold as `answer` in `scripts/enter.lua` gives it.
+pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
+    let small = |index: usize| {
+        let number = reply.at(index)?.count()?;
+        u32::try_from(number).map_err(|_| Error::Wrong("a number is too large".into()))
+    };
+    Ok(Hold {
+        id: id.clone(),
+        visitor: holder(reply.at(0)?.bytes()?)?,
+        room: reply.at(1)?.text()?.to_owned(),
+        items: read_items(reply.at(2)?.bytes()?)?,
+        plan_version: small(3)?,
+        next_to_each_other: small(4)? == 1,
+        expires_at_ms: reply.at(5)?.int()?,
+        lock_until_ms: reply.at(6)?.int()?,
+        extensions_left: small(7)?,
+        stage: match reply.at(8)?.bytes()? {
+            b"ordered" => Stage::Ordered,
+            _ => Stage::Basket,
+        },
+    })
+}
+
+pub(super) fn holder(bytes: &[u8]) -> Result<Holder, Error> {
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| Error::Wrong("a holder has 32 bytes".into()))?;
+    Ok(Holder(bytes))
+}
+
+pub(super) fn hold_id(show: &ShowId, tail: &[u8]) -> Result<HoldId, Error> {
+    keys::hold(show, tail).ok_or_else(|| Error::Wrong("a hold's id cannot be read".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_read_as_they_were_written() {
+        let held = vec![
+            Held {
+                seat: 70_000,
+                legs: 3..500,
+                amount: -5,
+            },
+            Held {
+                seat: 0,
+                legs: 0..1,
+                amount: i64::MAX,
+            },
+        ];
+        assert_eq!(read_items(&items(&held)), Ok(held.clone()));
+        assert!(read_items(&items(&held)[1..]).is_err());
+    }
+
+    #[test]
+    fn bits_are_in_the_order_of_setbit() {
+        let view = bits(20, [0, 9, 19, 500]);
+        assert_eq!(view, [0b1000_0000, 0b0100_0000, 0b0001_0000]);
+        let set: Vec<u32> = (0..30).filter(|cell| bit(&view, *cell)).collect();
+        assert_eq!(set, [0, 9, 19]);
+    }
+}

@@ -1,0 +1,6 @@
+-- The hold ARGV[4], for its visitor ARGV[5] only.
+local id, visitor = ARGV[4], ARGV[5]
+local hold = P .. 'hold:' .. id
+local owner, stage = unpack(call('HMGET', hold, 'v', 's'))
+if not owner then return {'GONE', counter} end
+if owner ~= visitor then return {'FOREIGN', counter} end

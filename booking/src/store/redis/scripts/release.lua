@@ -1,0 +1,4 @@
+-- Frees a basket.
+if stage ~= 'basket' then return {'ORDERED', counter} end
+drop(id, 'gone')
+return {'OK', counter}

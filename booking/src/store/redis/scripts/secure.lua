@@ -1,0 +1,24 @@
+-- Keeps a basket's cells for the order that is about to claim them. ARGV from 6: lock until.
+if stage == 'ordered' then return answer(id) end
+local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
+if plan ~= meta[5] then return {'PLAN', counter} end
+if tonumber(ARGV[6]) > tonumber(lock_until) then lock_until = ARGV[6] end
+local lost, regained, all = {}, {}, cells_of(items)
+for _, cell in ipairs(all) do
+  local owner = call('GET', P .. 'lock:' .. cell)
+  if not owner and call('GETBIT', P .. 'sold', cell) == 0 then
+    -- Its safety net took the lock and nobody else came.
+    regained[#regained + 1] = cell
+  elseif owner ~= id then
+    lost[#lost + 1] = cell
+  end
+end
+if #lost > 0 then return {'TAKEN', counter, packed(lost)} end
+for _, cell in ipairs(regained) do call('SET', P .. 'lock:' .. cell, id, 'PX', net_ms(lock_until)) end
+call('HSET', hold, 's', 'ordered', 'u', lock_until)
+schedule(id, lock_until, expires, 'ordered')
+renew(all, id, lock_until)
+local changed = {}
+mark(regained, 1, changed)
+tell(id, visitor, 'ordered', changed, lock_until, expires, cells)
+return answer(id)

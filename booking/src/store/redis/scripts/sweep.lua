@@ -1,0 +1,17 @@
+-- Frees what is overdue and calls what runs short; any number of sweepers may do it. ARGV from 4: how many at most.
+local most, lapsed = tonumber(ARGV[4]), 0
+local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
+local out = {'OK', 0, #due > most and 1 or 0}
+for i = 1, math.min(#due, most) do
+  if drop(due[i], 'lapsed') then
+    lapsed = lapsed + 1
+    out[#out + 1] = due[i]
+  end
+end
+for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'short', '-inf', now, 'LIMIT', 0, most - lapsed)) do
+  call('ZREM', P .. 'short', id)
+  local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'u', 'e', 'k')
+  if hold[1] then tell(id, hold[1], 'short', {}, hold[2], hold[3], hold[4]) end
+end
+out[2] = counter
+return out

@@ -1,0 +1,324 @@
+//! Visitors' calls sent on to booking as they came: bodies in streams, nothing that belongs to one connection, and never
+//! twice what must not be done twice.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use booking::http::{Problem, RequestId};
+use bytes::Bytes;
+use reqwest::Url;
+
+use super::pool::{Node, Pool, unanswered, unreachable};
+
+/// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer ones run through once.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+/// Reads are answered from memory, or by the next booking.
+const READ_MAX: Duration = Duration::from_secs(5);
+/// Everything else may wait for the ledger.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+/// A seating plan takes its time.
+const UPLOAD_MAX: Duration = Duration::from_secs(55);
+
+/// What belongs to one connection and not to the call (RFC 9110, 7.6.1).
+const HOP_BY_HOP: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+/// What the client sets by itself, what this gateway does by itself, and what is between a browser and this gateway.
+const OWN: [HeaderName; 5] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::ACCEPT_ENCODING,
+    header::COOKIE,
+    header::EXPECT,
+];
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Sends a call on and gives back what booking says.
+pub async fn forward(pool: Pool, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let body = match Sending::of(&parts.headers, body).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let again = may_be_repeated(&parts);
+    let mark = mark(&parts.headers);
+    parts.headers = sent_on(&parts);
+    send(&pool, &parts, body, again, mark.as_deref())
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn send(
+    pool: &Pool,
+    parts: &Parts,
+    mut body: Sending,
+    again: bool,
+    mark: Option<&[u8]>,
+) -> Result<Response, Problem> {
+    let mut was_sent = false;
+    for node in pool.candidates(mark) {
+        let Some(url) = address(&node, parts.uri.path_and_query()) else {
+            return Err(Problem::not_found("page", parts.uri.path()));
+        };
+        let Some((body, at_most)) = body.next(parts) else {
+            break;
+        };
+        let request = pool
+            .client()
+            .request(parts.method.clone(), url)
+            .headers(parts.headers.clone())
+            .timeout(at_most)
+            .body(body);
+        match request.send().await {
+            Ok(answer) => return Ok(given_back(answer)),
+            Err(error) => {
+                node.failed(&error);
+                // Where no connection was made not a byte was sent, and the next one may be asked.
+                was_sent |= !error.is_connect();
+                if was_sent && !again {
+                    break;
+                }
+            }
+        }
+    }
+    Err(if was_sent {
+        unanswered()
+    } else {
+        unreachable()
+    })
+}
+
+/// The body of a call on its way.
+enum Sending {
+    /// As often as it takes.
+    Kept(Bytes),
+    /// Once.
+    Stream(Option<Body>),
+}
+
+impl Sending {
+    async fn of(headers: &HeaderMap, body: Body) -> Result<Self, Problem> {
+        let length = headers
+            .get(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        let bodiless = length.is_none() && !headers.contains_key(header::TRANSFER_ENCODING);
+        if !bodiless && length.is_none_or(|length| length > KEPT_BYTES_MAX) {
+            return Ok(Self::Stream(Some(body)));
+        }
+        let read = axum::body::to_bytes(body, KEPT_BYTES_MAX).await;
+        read.map(Self::Kept).map_err(|_| {
+            Problem::new(
+                400,
+                "body_unreadable",
+                "The body could not be read",
+                "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
+            )
+        })
+    }
+
+    /// The body for the next try, and how long that may take; `None` where it has run through.
+    fn next(&mut self, parts: &Parts) -> Option<(reqwest::Body, Duration)> {
+        match self {
+            Self::Kept(bytes) => {
+                let at_most = if parts.method.is_safe() {
+                    READ_MAX
+                } else {
+                    ANSWER_MAX
+                };
+                Some((bytes.clone().into(), at_most))
+            }
+            Self::Stream(body) => {
+                let stream = body.take()?.into_data_stream();
+                Some((reqwest::Body::wrap_stream(stream), UPLOAD_MAX))
+            }
+        }
+    }
+}
+
+/// Whether a call whose answer was lost may be sent again: it changes nothing, says the whole of what shall be, or
+/// carries the key by which booking knows it again.
+fn may_be_repeated(parts: &Parts) -> bool {
+    parts.method.is_safe()
+        || parts.method == axum::http::Method::PUT
+        || parts.headers.contains_key(IDEMPOTENCY_KEY)
+}
+
+/// Calls with one key go to one booking, which tells a caller in a hurry that the first one still runs.
+fn mark(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let key = headers.get(IDEMPOTENCY_KEY)?;
+    Some(key.as_bytes().to_vec())
+}
+
+/// The address at one booking. `None` for a path that is another one once it is tidied up: dots that climb must not
+/// lead from an open address to a closed one.
+fn address(node: &Node, asked: Option<&PathAndQuery>) -> Option<Url> {
+    let asked = asked?;
+    let mut url = node.base().clone();
+    url.set_path(asked.path());
+    url.set_query(asked.query());
+    (url.path() == asked.path()).then_some(url)
+}
+
+/// The headers as booking gets them.
+fn sent_on(parts: &Parts) -> HeaderMap {
+    let mut headers = without_hops(&parts.headers);
+    for name in OWN {
+        headers.remove(name);
+    }
+    let mut set = |name: HeaderName, value: Option<HeaderValue>| {
+        if let Some(value) = value {
+            headers.insert(name, value);
+        }
+    };
+    let id = parts.extensions.get::<RequestId>();
+    set(
+        REQUEST_ID,
+        id.and_then(|id| HeaderValue::from_str(&id.0).ok()),
+    );
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let before = parts.headers.get_all(FORWARDED_FOR).iter();
+    let hops = before
+        .filter_map(|value| value.to_str().ok().map(ToOwned::to_owned))
+        .chain([peer.map_or_else(|| "unknown".to_owned(), |peer| peer.0.ip().to_string())])
+        .collect::<Vec<_>>()
+        .join(", ");
+    set(FORWARDED_FOR, HeaderValue::from_str(&hops).ok());
+    set(FORWARDED_HOST, parts.headers.get(header::HOST).cloned());
+    headers
+}
+
+fn without_hops(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = headers.clone();
+    let named = headers.get_all(header::CONNECTION).iter();
+    let named: Vec<String> = named
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    for name in named {
+        kept.remove(name);
+    }
+    for name in HOP_BY_HOP {
+        kept.remove(name);
+    }
+    kept
+}
+
+/// Booking's answer, its body in a stream.
+fn given_back(answer: reqwest::Response) -> Response {
+    let answer: axum::http::Response<reqwest::Body> = answer.into();
+    let (mut parts, body) = answer.into_parts();
+    parts.headers = without_hops(&parts.headers);
+    // This gateway gives its own answer the request's id.
+    parts.headers.remove(REQUEST_ID);
+    parts.extensions.clear();
+    Response::from_parts(parts, Body::new(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = axum::http::Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).expect("a request").into_parts().0
+    }
+
+    #[test]
+    fn what_belongs_to_a_connection_or_a_browser_stays_here() {
+        let mut call = parts(
+            "POST",
+            "/v1/shows/a/holds",
+            &[
+                ("host", "sale.example"),
+                ("connection", "close, X-Mine"),
+                ("x-mine", "1"),
+                ("transfer-encoding", "chunked"),
+                ("cookie", "fairgate_pass_a=x"),
+                ("authorization", "Bearer pass"),
+                ("x-forwarded-for", "192.0.2.7"),
+                ("content-type", "application/json"),
+            ],
+        );
+        let peer: SocketAddr = "198.51.100.2:5".parse().expect("an address");
+        call.extensions.insert(ConnectInfo(peer));
+        call.extensions.insert(RequestId("req_0123".to_owned()));
+        let sent = sent_on(&call);
+        let mut names: Vec<_> = sent
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            [
+                "authorization: Bearer pass",
+                "content-type: application/json",
+                "x-forwarded-for: 192.0.2.7, 198.51.100.2",
+                "x-forwarded-host: sale.example",
+                "x-request-id: req_0123",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_what_does_no_harm_twice_is_sent_twice() {
+        for (method, key, expected) in [
+            ("GET", false, true),
+            ("PUT", false, true),
+            ("POST", false, false),
+            ("POST", true, true),
+            ("PATCH", false, false),
+            ("DELETE", false, false),
+        ] {
+            let headers: &[_] = if key {
+                &[("idempotency-key", "k")]
+            } else {
+                &[]
+            };
+            let call = parts(method, "/v1/shows/a/holds", headers);
+            assert_eq!(may_be_repeated(&call), expected, "{method}, key {key}");
+        }
+    }
+
+    #[test]
+    fn no_path_climbs_out_of_what_is_open() {
+        let bases = ["http://127.0.0.1:1/".parse().expect("an address")];
+        let pool = Pool::new(&bases, None).expect("a pool");
+        let at = |path: &str| {
+            let call = parts("GET", path, &[]);
+            address(&pool.nodes()[0], call.uri.path_and_query()).map(String::from)
+        };
+        assert_eq!(
+            at("/v1/shows?q=a%20b&page=2").as_deref(),
+            Some("http://127.0.0.1:1/v1/shows?q=a%20b&page=2")
+        );
+        for path in [
+            "/v1/rail/%2e%2e/%2e%2e/internal/v1/coverage",
+            "/v1/rail/../../internal/v1/state",
+            "/v1/tickets/%2E%2E",
+            "/v1/tickets/.%2e",
+        ] {
+            assert_eq!(at(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Booking behind its addresses: the same trait as in process, asked over HTTP. Which bookings are well is watched beside the
+//! calls; which room covers which show comes along with that.
+
+pub mod forward;
+pub mod pool;
+mod watch;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use axum::extract::Request;
+use axum::routing::any;
+use booking::app::ShowInShort;
+use booking::catalogue::coverage::Coverage;
+use booking::http::Problem;
+use booking::ids::ShowId;
+use booking::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, ShowsAsk};
+use booking::inventory::picture;
+use reqwest::{Method, StatusCode, Url};
+use tokio::sync::broadcast;
+use tokio::task::JoinSet;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use crate::config::Key;
+use forward::forward;
+use pool::{Pool, Standing, read};
+
+/// Signals kept for a slow reader.
+const SIGNALS_MAX: usize = 4_096;
+/// The line asks again every second: what takes longer is asked of the next booking.
+const ASK_MAX: Duration = Duration::from_secs(2);
+/// A whole picture.
+const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
+/// How long booking may wait for something to tell of a quiet show.
+const CHANGES_WAIT: Duration = Duration::from_secs(2);
+
+/// Booking, elsewhere. What watches it ends with it.
+pub struct Remote {
+    shared: Shared,
+    _watching: JoinSet<()>,
+}
+
+/// What the calls and the watching share; a cheap handle.
+#[derive(Clone)]
+struct Shared {
+    pool: Pool,
+    coverage: Arc<RwLock<Arc<Coverage>>>,
+    /// What booking was to be told and was not yet.
+    owed: Arc<RwLock<Option<CoverAsk>>>,
+    signals: broadcast::Sender<HoldSignal>,
+    /// The ledger that this gateway has, in hex.
+    ledger: Arc<str>,
+}
+
+impl Remote {
+    /// Begins to watch the bookings at these base addresses. None of them needs to be there yet.
+    ///
+    /// # Errors
+    /// Where the client cannot be made.
+    pub fn new(bases: &[Url], key: Option<&Key>, ledger: &str) -> anyhow::Result<Self> {
+        let pool = Pool::new(bases, key).context("booking cannot be called")?;
+        let shared = Shared {
+            pool,
+            coverage: Arc::default(),
+            owed: Arc::default(),
+            signals: broadcast::channel(SIGNALS_MAX).0,
+            ledger: ledger.into(),
+        };
+        let mut watching = JoinSet::new();
+        for node in shared.pool.nodes() {
+            watching.spawn(watch::standing(shared.clone(), Arc::clone(node)));
+            watching.spawn(watch::signals(shared.clone(), Arc::clone(node)));
+        }
+        Ok(Self {
+            shared,
+            _watching: watching,
+        })
+    }
+
+    fn pool(&self) -> &Pool {
+        &self.shared.pool
+    }
+}
+
+impl Shared {
+    fn covered(&self) -> Arc<Coverage> {
+        let known = self.coverage.read();
+        Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Booking has told which room covers which shows.
+    fn told(&self, coverage: Vec<(String, Vec<String>)>) {
+        let known = self.coverage.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(Coverage::new(coverage));
+    }
+
+    fn owe(&self, ask: Option<CoverAsk>) {
+        *self.owed.write().unwrap_or_else(PoisonError::into_inner) = ask;
+    }
+
+    fn owed(&self) -> Option<CoverAsk> {
+        let owed = self.owed.read();
+        owed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells booking what it is owed, where anything is.
+    async fn pay(&self) -> Result<(), Problem> {
+        let Some(ask) = self.owed() else {
+            return Ok(());
+        };
+        let put = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        self.pool.ask(None, Method::PUT, "/coverage", put).await?;
+        self.told(ask.coverage.clone());
+        // Somebody may have owed something newer in the meantime.
+        if self.owed().as_ref() == Some(&ask) {
+            self.owe(None);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Core for Remote {
+    fn router(&self) -> OpenApiRouter {
+        let document = booking::router::document();
+        let mut addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
+        addresses.extend(booking::unbuilt::ADDRESSES.map(ToOwned::to_owned));
+        let mut router = OpenApiRouter::with_openapi(document);
+        for address in addresses {
+            let pool = self.pool().clone();
+            let send_on = any(move |request: Request| forward(pool.clone(), request));
+            router = router.route(&address, send_on);
+        }
+        router
+    }
+
+    fn room_of(&self, show: &str) -> Option<String> {
+        let show = show.parse::<ShowId>().ok()?;
+        Some(self.shared.covered().room_of(&show))
+    }
+
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
+        let ask = ShowsAsk {
+            patterns: patterns.to_vec(),
+        };
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        let answer = self.pool().ask(None, Method::POST, "/shows", with).await?;
+        let shows: Vec<ShowInShort> = read(answer).await?;
+        Ok(shows.into_iter().map(ShowCard::from).collect())
+    }
+
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+        self.shared.owe(Some(CoverAsk { coverage }));
+        if let Err(problem) = self.shared.pay().await {
+            // While no booking answers nothing is sold; the first one that does is told before it is asked anything else.
+            tracing::warn!(
+                code = problem.code,
+                "booking will be told of the rooms when it answers"
+            );
+        }
+        Ok(())
+    }
+
+    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
+        let ask = PulseAsk {
+            shows: shows.to_vec(),
+            finished_after,
+        };
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        let answer = self.pool().ask(None, Method::POST, "/pulse", with).await?;
+        let pulse: booking::app::Pulse = read(answer).await?;
+        Ok(Pulse::from(pulse))
+    }
+
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+        let path = format!("/shows/{show}/snapshot");
+        let with = |request: reqwest::RequestBuilder| request.timeout(SNAPSHOT_MAX);
+        let mark = Some(show.as_bytes());
+        let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
+        if answer.status() == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let bytes = answer.bytes().await.map_err(|error| {
+            tracing::warn!(%error, show, "a picture of seats broke off");
+            pool::unreachable()
+        })?;
+        let (version, cells, packed) = wire::read_snapshot(&bytes).ok_or_else(pool::unreachable)?;
+        Ok(Some(Snapshot {
+            version,
+            cells,
+            packed,
+        }))
+    }
+
+    async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
+        let ask = ChangesAsk {
+            since,
+            wait_ms: u64::try_from(CHANGES_WAIT.as_millis()).unwrap_or(u64::MAX),
+        };
+        let path = format!("/shows/{show}/changes");
+        let with =
+            |request: reqwest::RequestBuilder| request.timeout(CHANGES_WAIT + ASK_MAX).query(&ask);
+        // One show's changes come from one booking: another one may have read a little less of the feed.
+        let mark = Some(show.as_bytes());
+        let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
+        let changes: picture::Changes = read(answer).await?;
+        Ok(Changes::from(changes))
+    }
+
+    fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {
+        self.shared.signals.subscribe()
+    }
+
+    async fn condition(&self) -> Condition {
+        let mut condition = Condition::default();
+        for node in self.pool().nodes() {
+            let (standing, lasting) = node.standing();
+            let (base, lasting_s) = (node.base(), lasting.as_secs());
+            let told = match standing {
+                Standing::Well => continue,
+                Standing::Unready(reasons) => {
+                    format!("booking at {base} is not ready: {}", reasons.join("; "))
+                }
+                Standing::Silent(why) => {
+                    format!("booking at {base} has not answered for {lasting_s} s: {why}")
+                }
+                Standing::Foreign => format!(
+                    "booking at {base} has another ledger than this gateway and is not asked: give both the same FAIRGATE_DATABASE_URL"
+                ),
+            };
+            condition.warnings.push(told);
+        }
+        if self.pool().candidates(None).is_empty() {
+            condition.warnings.push(
+                "no booking answers: seats and orders are refused with 503 until one does; the lobby, places and the draw go on".to_owned(),
+            );
+        }
+        condition
+    }
+}

@@ -1,0 +1,331 @@
+//! The bookings behind their addresses: which of them are well, whose turn it is, and what a call that none took is told.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use booking::config::Key;
+use booking::http::Problem;
+use booking::internal::PREFIX;
+use reqwest::header::HeaderValue;
+use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
+use serde::de::DeserializeOwned;
+
+/// A booking on the next machine answers a knock at once, or is not there.
+const CONNECT_MAX: Duration = Duration::from_secs(1);
+/// Less than the ten seconds after which booking closes a connection that nobody uses, so that no call meets the closing.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// When to come back where no booking answers.
+const BACK_S: u64 = 2;
+
+/// How a booking stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It takes calls.
+    Well,
+    /// It answers, and would rather not be asked: why.
+    Unready(Vec<String>),
+    /// It does not answer: why.
+    Silent(String),
+    /// It has another ledger: whatever it says is about other sales.
+    Foreign,
+}
+
+/// One booking.
+pub struct Node {
+    base: Url,
+    standing: Mutex<(Standing, Instant)>,
+}
+
+/// All bookings; a cheap handle.
+#[derive(Clone)]
+pub struct Pool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: reqwest::Client,
+    key: Option<HeaderValue>,
+    nodes: Vec<Arc<Node>>,
+    turn: AtomicUsize,
+}
+
+impl Node {
+    /// Its address.
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// How it stands, and for how long it has.
+    #[must_use]
+    pub fn standing(&self) -> (Standing, Duration) {
+        let standing = self.lock();
+        (standing.0.clone(), standing.1.elapsed())
+    }
+
+    /// It was seen to stand so.
+    pub fn seen(&self, standing: Standing) {
+        let mut known = self.lock();
+        if known.0 == standing {
+            return;
+        }
+        match &standing {
+            Standing::Well => tracing::info!(booking = %self.base, "booking answers"),
+            Standing::Unready(reasons) => {
+                tracing::warn!(booking = %self.base, ?reasons, "booking is not ready")
+            }
+            Standing::Silent(why) => {
+                tracing::warn!(booking = %self.base, why, "booking does not answer and is left out until it does")
+            }
+            Standing::Foreign => {
+                tracing::error!(booking = %self.base, "booking has another ledger and is left out")
+            }
+        }
+        // How a silence is worded may change; since when it lasts does not.
+        let goes_on = matches!(
+            (&known.0, &standing),
+            (Standing::Silent(_), Standing::Silent(_))
+        );
+        let since = if goes_on { known.1 } else { Instant::now() };
+        *known = (standing, since);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, (Standing, Instant)> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who is asked, and in which order: the well ones, then those that are not ready, never those that do not answer.
+/// `first` begins the round.
+fn in_turn(standings: &[Standing], first: usize) -> Vec<usize> {
+    let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
+    let well = round().filter(|at| standings[*at] == Standing::Well);
+    let unready = round().filter(|at| matches!(standings[*at], Standing::Unready(_)));
+    well.chain(unready).collect()
+}
+
+impl Pool {
+    /// Of these base addresses; each counts as silent until it was heard.
+    ///
+    /// # Errors
+    /// Where the client cannot be made.
+    pub fn new(bases: &[Url], key: Option<&Key>) -> anyhow::Result<Self> {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_MAX)
+            .pool_idle_timeout(IDLE_MAX)
+            .tcp_nodelay(true)
+            .build()?;
+        let key = key.map(|key| HeaderValue::from_str(&format!("Bearer {}", key.0)));
+        let node = |base: &Url| {
+            let unheard = Standing::Silent("it was not asked yet".to_owned());
+            Arc::new(Node {
+                base: base.clone(),
+                standing: Mutex::new((unheard, Instant::now())),
+            })
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                client,
+                key: key.transpose()?,
+                nodes: bases.iter().map(node).collect(),
+                turn: AtomicUsize::new(0),
+            }),
+        })
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn nodes(&self) -> &[Arc<Node>] {
+        &self.inner.nodes
+    }
+
+    /// The client that calls them.
+    #[must_use]
+    pub fn client(&self) -> &reqwest::Client {
+        &self.inner.client
+    }
+
+    /// Whom to ask, in order. What has the same `mark` is asked of the same booking for as long as that one is well.
+    #[must_use]
+    pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<Node>> {
+        let nodes = &self.inner.nodes;
+        let first = mark.map_or_else(
+            || self.inner.turn.fetch_add(1, Ordering::Relaxed),
+            |mark| {
+                let mut hasher = DefaultHasher::new();
+                mark.hash(&mut hasher);
+                usize::try_from(hasher.finish() >> 32).unwrap_or(0)
+            },
+        );
+        let standings: Vec<Standing> = nodes.iter().map(|node| node.standing().0).collect();
+        in_turn(&standings, first % nodes.len().max(1))
+            .into_iter()
+            .map(|at| Arc::clone(&nodes[at]))
+            .collect()
+    }
+
+    /// An internal call to one booking.
+    pub fn internal(&self, node: &Node, method: Method, path: &str) -> RequestBuilder {
+        let mut url = node.base.clone();
+        url.set_path(&format!("{PREFIX}{path}"));
+        let request = self.inner.client.request(method, url);
+        match &self.inner.key {
+            Some(key) => request.header(reqwest::header::AUTHORIZATION, key.clone()),
+            None => request,
+        }
+    }
+
+    /// Asks whoever is well; what one does not answer is asked of the next, for internal calls may be repeated.
+    ///
+    /// # Errors
+    /// 503 `booking_unreachable` where nobody answers, 503 `booking_refused` for an answer that is none.
+    pub async fn ask(
+        &self,
+        mark: Option<&[u8]>,
+        method: Method,
+        path: &str,
+        with: impl Fn(RequestBuilder) -> RequestBuilder + Send + Sync,
+    ) -> Result<reqwest::Response, Problem> {
+        for node in self.candidates(mark) {
+            let request = with(self.internal(&node, method.clone(), path));
+            match request.send().await {
+                Ok(answer) if answer.status().is_success() => return Ok(answer),
+                Ok(answer) => return Err(refused(answer.status())),
+                Err(error) => node.failed(&error),
+            }
+        }
+        Err(unreachable())
+    }
+}
+
+impl Node {
+    /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow is judged by its state.
+    pub fn failed(&self, error: &reqwest::Error) {
+        tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
+        if error.is_connect() {
+            self.seen(Standing::Silent(why(error)));
+        }
+    }
+}
+
+/// What kept a call from being answered, without the address, which is told beside it.
+#[must_use]
+pub fn why(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "it did not answer in time".to_owned();
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// Reads an answer's JSON.
+///
+/// # Errors
+/// 503 where it is none.
+pub async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> Result<T, Problem> {
+    answer.json().await.map_err(|error| {
+        tracing::warn!(%error, "an answer of booking could not be read");
+        unreachable()
+    })
+}
+
+/// 503 `booking_unreachable`: nobody was asked, nothing was done.
+#[must_use]
+pub fn unreachable() -> Problem {
+    Problem::new(
+        503,
+        "booking_unreachable",
+        "Booking is not answering",
+        "Seats and orders cannot be reached just now. Nothing was changed; your place in line, what you hold and what you ordered are kept. Try again in a few seconds.",
+    )
+    .retry_after(BACK_S)
+}
+
+/// 503 `booking_unanswered`: it was sent, and what came of it is not known.
+#[must_use]
+pub fn unanswered() -> Problem {
+    Problem::new(
+        503,
+        "booking_unanswered",
+        "Booking did not answer",
+        "The call was sent on and its answer was lost, so it may or may not have been carried out. Nothing is done twice: look at your hold or order, or send it again with the same Idempotency-Key.",
+    )
+    .retry_after(BACK_S)
+}
+
+fn refused(status: StatusCode) -> Problem {
+    tracing::warn!(%status, "booking refused a call of this gateway");
+    let detail = if status == StatusCode::UNAUTHORIZED {
+        "Booking does not know this gateway. Nothing was changed. Operators: give both the same FAIRGATE_INTERNAL_KEY."
+    } else {
+        "Booking could not answer this gateway. Nothing was changed. Try again in a few seconds."
+    };
+    Problem::new(503, "booking_refused", "Booking is not answering", detail).retry_after(BACK_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_well_ones_take_turns_and_the_silent_ones_are_left_out() {
+        let unready = || Standing::Unready(vec!["draining".to_owned()]);
+        let silent = || Standing::Silent("refused".to_owned());
+        let all = [
+            Standing::Well,
+            silent(),
+            Standing::Well,
+            unready(),
+            Standing::Foreign,
+        ];
+        for (first, expected) in [
+            (0, [0, 2, 3]),
+            (1, [2, 0, 3]),
+            (2, [2, 0, 3]),
+            (3, [0, 2, 3]),
+        ] {
+            assert_eq!(in_turn(&all, first), expected, "beginning at {first}");
+        }
+        assert_eq!(in_turn(&[silent(), Standing::Foreign], 0), [0; 0]);
+        assert_eq!(in_turn(&[], 0), [0; 0]);
+    }
+
+    #[test]
+    fn what_has_one_mark_is_asked_of_one_booking_while_that_one_is_well() {
+        let bases: Vec<Url> = (1..=4)
+            .map(|n| {
+                format!("http://127.0.0.1:{n}/")
+                    .parse()
+                    .expect("an address")
+            })
+            .collect();
+        let pool = Pool::new(&bases, None).expect("a pool");
+        assert!(pool.candidates(None).is_empty(), "nobody was heard yet");
+        for node in pool.nodes() {
+            node.seen(Standing::Well);
+        }
+        let first = |mark: &[u8]| pool.candidates(Some(mark))[0].base().clone();
+        let chosen = first(b"ana");
+        assert!((0..10).all(|_| first(b"ana") == chosen));
+        let others = (0_u8..50)
+            .map(|n| first(&[n]))
+            .filter(|base| *base != chosen);
+        assert!(others.count() > 10, "marks spread over the bookings");
+        let node = pool.nodes().iter().find(|node| *node.base() == chosen);
+        node.expect("it is there")
+            .seen(Standing::Silent("gone".to_owned()));
+        assert!(first(b"ana") != chosen);
+        let turns: std::collections::BTreeSet<_> = (0..6)
+            .map(|_| pool.candidates(None)[0].base().clone())
+            .collect();
+        assert_eq!(turns.len(), 3, "without a mark they take turns");
+    }
+}

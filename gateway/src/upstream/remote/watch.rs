@@ -1,0 +1,131 @@
+//! What runs beside the calls, for each booking: asking how it is, and listening to its words about holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use booking::internal::wire;
+use reqwest::{Method, Response};
+use tokio::time::{sleep, timeout};
+
+use super::Shared;
+use super::pool::{Node, Pool, Standing, why};
+use crate::upstream::HoldSignal;
+
+/// How often each booking is asked how it is.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+/// Longer than this is no answer.
+const STATE_MAX: Duration = Duration::from_secs(1);
+/// A stream that says nothing for so long has no booking behind it: it says every second that it lives.
+const QUIET_MAX: Duration = Duration::from_secs(5);
+/// A line is far shorter.
+const LINE_BYTES_MAX: usize = 4 << 10;
+
+/// Asks one booking how it is, for ever.
+pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
+    loop {
+        match state(&shared.pool, &node).await {
+            Ok(state) if state.ledger != *shared.ledger => node.seen(Standing::Foreign),
+            Ok(state) => {
+                // What it is owed it is told first: nobody is sent to it under an old list of rooms.
+                if shared.owed().is_none() {
+                    shared.told(state.coverage);
+                }
+                node.seen(if state.ready {
+                    Standing::Well
+                } else {
+                    Standing::Unready(state.reasons)
+                });
+                if let Err(problem) = shared.pay().await {
+                    tracing::debug!(code = problem.code, "booking was not told of the rooms yet");
+                }
+            }
+            Err(silent) => node.seen(Standing::Silent(silent)),
+        }
+        sleep(ASK_EVERY).await;
+    }
+}
+
+async fn state(pool: &Pool, node: &Node) -> Result<wire::State, String> {
+    let asked = pool
+        .internal(node, Method::GET, "/state")
+        .timeout(STATE_MAX);
+    let answer = asked.send().await.map_err(|error| why(&error))?;
+    if !answer.status().is_success() {
+        return Err(format!(
+            "it answers {} to a gateway; give both the same FAIRGATE_INTERNAL_KEY",
+            answer.status()
+        ));
+    }
+    answer.json().await.map_err(|error| why(&error))
+}
+
+/// Listens to one booking's words about holds, for ever. Each booking is listened to, for each knows its own.
+pub(super) async fn signals(shared: Shared, node: Arc<Node>) {
+    loop {
+        let asked = shared.pool.internal(&node, Method::GET, "/signals");
+        if let Ok(Ok(answer)) = timeout(QUIET_MAX, asked.send()).await
+            && answer.status().is_success()
+        {
+            listen(&shared, answer).await;
+        }
+        sleep(ASK_EVERY).await;
+    }
+}
+
+async fn listen(shared: &Shared, mut answer: Response) {
+    let mut heard = Vec::new();
+    while let Ok(Ok(Some(chunk))) = timeout(QUIET_MAX, answer.chunk()).await {
+        heard.extend_from_slice(&chunk);
+        for signal in take_lines(&mut heard) {
+            // Nobody listening is no error.
+            let _ = shared.signals.send(signal);
+        }
+        if heard.len() > LINE_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+/// Takes the whole lines off; what is left is the beginning of the next one.
+fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
+    let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else {
+        return Vec::new();
+    };
+    let lines: Vec<u8> = heard.drain(..=end).collect();
+    lines
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<wire::Signal>(line).ok())
+        .filter_map(HoldSignal::told)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_pass::Holder;
+
+    use super::*;
+
+    #[test]
+    fn words_come_line_by_line_however_they_were_cut() {
+        let told = |hold: &str| wire::Signal {
+            holder: Holder([7; 32]),
+            hold: hold.to_owned(),
+            state: "lapsed".to_owned(),
+            expires_at_ms: 5,
+        };
+        let mut sent = Vec::new();
+        for hold in ["hold_a_1", "hold_a_2"] {
+            sent.extend(serde_json::to_vec(&told(hold)).expect("JSON"));
+            sent.extend(b"\n\n");
+        }
+        for cut in 0..sent.len() {
+            let mut heard = sent[..cut].to_vec();
+            let mut holds = take_lines(&mut heard);
+            heard.extend(&sent[cut..]);
+            holds.extend(take_lines(&mut heard));
+            let names: Vec<_> = holds.iter().map(|signal| signal.hold.as_str()).collect();
+            assert_eq!(names, ["hold_a_1", "hold_a_2"], "cut at {cut}");
+            assert!(heard.is_empty());
+        }
+    }
+}

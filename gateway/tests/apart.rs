@@ -1,0 +1,486 @@
+//! A gateway whose booking is elsewhere: the whole way over HTTP between the two, and what people are told while booking
+//! is away. Both share one ledger, as two processes share a database.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use booking::app::{Booking, Setup};
+use booking::config::{Config as BookingConfig, Sources as BookingSources};
+use booking::service::Service;
+use gateway::app::{App, Shared};
+use gateway::config::{Config, Key, Sources};
+use gateway::upstream::remote::Remote;
+use gateway::upstream::{Changes, Core};
+use serde_json::{Value, json};
+use support::{Answer, PROMOTER};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const INTERNAL: &str = "internal-key-of-the-tests";
+/// Nothing in a test takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A gateway, and what a booking beside it is opened with.
+struct Apart {
+    gateway: SocketAddr,
+    booking: SocketAddr,
+    shared: Shared,
+    core: Arc<Remote>,
+    client: reqwest::Client,
+    _running: JoinHandle<()>,
+}
+
+/// A booking that serves until it is told to end.
+struct Serving {
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<()>,
+}
+
+impl Serving {
+    async fn end(mut self) {
+        drop(self.stop.take());
+        let ended = tokio::time::timeout(PATIENCE, self.running).await;
+        ended.expect("it drains").expect("it does not panic");
+    }
+}
+
+/// An address that nobody listens on.
+async fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+impl Apart {
+    /// The gateway starts first, and booking is nowhere yet.
+    async fn start(data: &Path) -> Self {
+        let booking = free_address().await;
+        let flags = [
+            ("listen", "127.0.0.1:0".to_owned()),
+            ("data", data.display().to_string()),
+            ("promoter_key", PROMOTER.to_owned()),
+            ("payments", "sandbox".to_owned()),
+        ];
+        let config = Config::resolve(&Sources {
+            flags: flags.into(),
+            ..Sources::default()
+        })
+        .expect("good settings");
+        let (hand_over, mut handed) = tokio::sync::mpsc::unbounded_channel();
+        let app = App::build(&config, async move |shared: Shared| {
+            let base = format!("http://{booking}/").parse()?;
+            let key = Key(INTERNAL.to_owned());
+            let core = Arc::new(Remote::new(&[base], Some(&key), &shared.ledger)?);
+            hand_over.send((shared, Arc::clone(&core)))?;
+            Ok(core as Arc<dyn Core>)
+        })
+        .await
+        .expect("it builds without booking");
+        let gateway = app.address().expect("an address");
+        let (shared, core) = handed.recv().await.expect("it was opened");
+        Self {
+            gateway,
+            booking,
+            shared,
+            core,
+            client: reqwest::Client::new(),
+            _running: tokio::spawn(app.run(std::future::pending())),
+        }
+    }
+
+    /// Booking comes up at its address, over the same ledger.
+    async fn booking_comes(&self) -> Serving {
+        let setup = Setup {
+            keyring: self.shared.keyring.clone(),
+            keys: self.shared.keys.clone(),
+            clock: self.shared.clock.clone(),
+            sandbox: true,
+        };
+        let core = Booking::open(self.shared.writer.clone(), setup)
+            .await
+            .expect("it opens");
+        let flags = [
+            ("listen", self.booking.to_string()),
+            ("internal_key", INTERNAL.to_owned()),
+            ("payments", "sandbox".to_owned()),
+        ];
+        let config = BookingConfig::resolve(&BookingSources {
+            flags: flags.into(),
+            ..BookingSources::default()
+        })
+        .expect("good settings");
+        let service = Service::over(core, config).await.expect("it listens");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(service.run(async {
+            let _ = stopped.await;
+        }));
+        Serving {
+            stop: Some(stop),
+            running,
+        }
+    }
+
+    async fn call(&self, method: &str, path: &str, bearer: &str, body: Option<Value>) -> Answer {
+        let url = format!("http://{}{path}", self.gateway);
+        let mut request = self.client.request(method.parse().expect("a method"), url);
+        if !bearer.is_empty() {
+            request = request.bearer_auth(bearer);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        support::Gateway::read(request).await
+    }
+
+    async fn put(&self, what: &str, body: Value) {
+        let path = format!("/v1/promoter/{what}");
+        let answer = self.call("PUT", &path, PROMOTER, Some(body)).await;
+        assert!(answer.status < 300, "{path}: {}", answer.text);
+    }
+
+    /// A hall of 40 seats with the show `night`.
+    async fn on_sale(&self) {
+        self.put("venues/hall", json!({"plan": "grid:4x10"})).await;
+        let show = json!({"venue": "hall", "title": "Night", "starts_at": "2027-06-01T20:00:00Z",
+            "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}});
+        self.put("shows/night", show).await;
+    }
+
+    /// A pass of the room `everyday`, whose line is never closed.
+    async fn pass(&self) -> String {
+        let joined = self
+            .call("POST", "/v1/rooms/everyday/places", "", Some(json!({})))
+            .await;
+        assert_eq!(joined.status, 201, "{}", joined.text);
+        let place = joined.json()["place"].as_str().expect("a place").to_owned();
+        let pass = self.until("POST", "/v1/rooms/everyday/pass", &place, |answer| {
+            answer.status == 201
+        });
+        pass.await.json()["pass"]
+            .as_str()
+            .expect("a pass")
+            .to_owned()
+    }
+
+    /// Asks until the answer satisfies.
+    async fn until(
+        &self,
+        method: &str,
+        path: &str,
+        bearer: &str,
+        done: impl Fn(&Answer) -> bool,
+    ) -> Answer {
+        let asking = async {
+            loop {
+                let answer = self.call(method, path, bearer, None).await;
+                if done(&answer) {
+                    return answer;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let asked = tokio::time::timeout(PATIENCE, asking).await;
+        asked.unwrap_or_else(|_| panic!("{path} never came to it"))
+    }
+
+    async fn until_booking_answers(&self) {
+        self.until("GET", "/v1/shows", "", |answer| answer.status == 200)
+            .await;
+    }
+
+    async fn until_booking_is_away(&self) -> Answer {
+        self.until("GET", "/v1/shows", "", |answer| answer.status == 503)
+            .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let _booking = apart.booking_comes().await;
+    apart.until_booking_answers().await;
+    apart.on_sale().await;
+    let mut signals = apart.core.hold_signals();
+    let before = apart.core.snapshot("night").await.expect("an answer");
+    let before = before.expect("a picture");
+    assert_eq!((before.cells, before.packed.len()), (40, 10));
+    let shown = apart
+        .until("GET", "/v1/shows/night", "", |answer| answer.status == 200)
+        .await;
+    assert_eq!(shown.json()["room"], "everyday");
+
+    let pass = apart.pass().await;
+    let asked = json!({"seats": ["A-1", "A-2"]});
+    let held = apart
+        .call("POST", "/v1/shows/night/holds", &pass, Some(asked))
+        .await;
+    assert_eq!(held.status, 201, "{}", held.text);
+    let hold = held.json()["hold"].as_str().expect("a hold").to_owned();
+    let changes = apart.core.changes("night", before.version).await;
+    let Changes::Delta { to, cells, .. } = changes.expect("an answer") else {
+        panic!("two seats went");
+    };
+    assert_eq!(cells, [(0, 1), (1, 1)]);
+    let quiet = apart.core.changes("night", to).await.expect("an answer");
+    assert_eq!(quiet, Changes::None, "a quiet show says so");
+
+    let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
+    let path = format!("/v1/holds/{hold}/order");
+    let made = apart.call("POST", &path, &pass, Some(buyer)).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let made = made.json();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let (order, key) = (text(&made["order"]), text(&made["order_key"]));
+    let payment = text(&made["payment"]["payment"]);
+    let path = format!("/v1/sandbox/payments/{payment}");
+    let approved = json!({"outcome": "approve"});
+    let paid = apart.call("POST", &path, "", Some(approved)).await;
+    assert_eq!(paid.status, 200, "{}", paid.text);
+    let ticketed = apart
+        .until("GET", &format!("/v1/orders/{order}"), &key, |answer| {
+            answer.json()["state"] == "ticketed"
+        })
+        .await
+        .json();
+    let ticket = text(&ticketed["tickets"][0]["ticket"]);
+    let path = format!("/v1/tickets/{ticket}.svg");
+    let code = apart.call("GET", &path, &key, None).await;
+    assert!(code.text.contains("<svg"), "{}", code.status);
+    let signal = tokio::time::timeout(PATIENCE, signals.recv()).await;
+    let signal = signal.expect("in time").expect("a word");
+    assert_eq!((signal.hold, signal.state), (hold, "ordered"));
+    let pulse = apart.core.pulse(&["night".to_owned()], 0).await;
+    let pulse = pulse.expect("figures");
+    assert_eq!((pulse.free, pulse.held, pulse.sold), (38, 0, 2));
+    assert_eq!(pulse.finished.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_booking_is_away_the_line_goes_on_and_everybody_is_told_why_there_are_no_seats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let (status, code) = apart.until_booking_is_away().await.refusal();
+    assert_eq!((status, code.as_str()), (503, "booking_unreachable"));
+
+    let booking = apart.booking_comes().await;
+    apart.until_booking_answers().await;
+    apart.on_sale().await;
+    let pass = apart.pass().await;
+    booking.end().await;
+
+    let away = apart.until_booking_is_away().await;
+    assert!(
+        away.headers.contains_key("retry-after"),
+        "when to come back"
+    );
+    let asked = json!({"seats": ["A-1"]});
+    let refused = apart
+        .call("POST", "/v1/shows/night/holds", &pass, Some(asked.clone()))
+        .await;
+    assert_eq!(refused.refusal().0, 503);
+    let ready = apart
+        .until("GET", "/readyz", "", |answer| {
+            answer.text.contains("no booking answers")
+        })
+        .await;
+    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text);
+    let named = format!("booking at http://{}/", apart.booking);
+    assert!(ready.text.contains(&named), "{}", ready.text);
+    let joined = apart
+        .call("POST", "/v1/rooms/everyday/places", "", Some(json!({})))
+        .await;
+    assert_eq!(joined.status, 201, "{}", joined.text);
+    let place = joined.json()["place"].as_str().expect("a place").to_owned();
+    let looked = apart
+        .call("GET", "/v1/rooms/everyday/place", &place, None)
+        .await;
+    assert_eq!(looked.status, 200, "{}", looked.text);
+    // A room that is put meanwhile is told to booking as soon as it is back.
+    let room = json!({"title": "Night", "shows": ["night"], "opens_at": "2020-01-01T00:00:00Z",
+        "draw_at": "2099-01-01T00:00:00Z"});
+    apart.put("rooms/sale", room).await;
+
+    let _booking = apart.booking_comes().await;
+    apart
+        .until("GET", "/v1/shows/night", "", |answer| {
+            answer.status == 200 && answer.json()["room"] == "sale"
+        })
+        .await;
+    let turned = apart
+        .call("POST", "/v1/shows/night/holds", &pass, Some(asked))
+        .await;
+    assert_eq!(turned.refusal(), (401, "pass_invalid".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_no_key_gets_nothing_from_inside_and_nobody_gets_there_through_a_gateway() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let _booking = apart.booking_comes().await;
+    apart.until_booking_answers().await;
+    let inside = format!("http://{}/internal/v1/state", apart.booking);
+    for key in ["", "wrong", PROMOTER] {
+        let answer = support::Gateway::read(apart.client.get(&inside).bearer_auth(key)).await;
+        assert_eq!(answer.refusal(), (401, "internal_key_required".to_owned()));
+    }
+    for path in [
+        "/internal/v1/state",
+        "/v1/rail/%2e%2e/%2e%2e/internal/v1/state",
+    ] {
+        // Written by hand: a client would tidy the dots up before they are sent.
+        let mut stream = TcpStream::connect(apart.gateway).await.expect("it listens");
+        let call = format!(
+            "GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {INTERNAL}\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(call.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{path}: {answer}");
+        assert!(!answer.contains("coverage"), "{path}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_calls_is_the_same_wherever_booking_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let far = apart.call("GET", "/openapi.json", "", None).await.json();
+    let own = serde_json::to_value(booking::router::document()).expect("JSON");
+    let paths = own["paths"].as_object().expect("paths");
+    assert!(paths.len() > 15, "{} paths", paths.len());
+    for (path, calls) in paths {
+        assert_eq!(&far["paths"][path], calls, "{path}");
+    }
+    let (_, inside) = {
+        let _booking = apart.booking_comes().await;
+        let setup = Setup {
+            keyring: apart.shared.keyring.clone(),
+            keys: apart.shared.keys.clone(),
+            clock: apart.shared.clock.clone(),
+            sandbox: true,
+        };
+        let core = Booking::open(apart.shared.writer.clone(), setup).await;
+        core.expect("it opens").router().split_for_parts()
+    };
+    assert_eq!(
+        serde_json::to_value(inside).expect("JSON"),
+        own,
+        "the document of a running core is the one that is shown without it"
+    );
+}
+
+/// A booking that says it is well and hangs up on every other call.
+async fn hangs_up(ledger: String) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (ledger, counted) = (ledger.clone(), Arc::clone(&counted));
+            tokio::spawn(async move {
+                let mut heard = vec![0; 8 << 10];
+                let read = stream.read(&mut heard).await.unwrap_or(0);
+                if !heard[..read].starts_with(b"GET /internal/v1/state") {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+                let state = json!({"ready": true, "reasons": [], "warnings": [], "ledger": ledger, "coverage": []})
+                    .to_string();
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{state}",
+                    state.len()
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    (address, calls)
+}
+
+/// A router over these bookings, once all that can be are well.
+async fn router_over(bases: &[SocketAddr], well: usize) -> axum::Router {
+    let bases: Vec<_> = bases
+        .iter()
+        .map(|base| format!("http://{base}/").parse().expect("an address"))
+        .collect();
+    let silent = bases.len() - well;
+    let core = Arc::new(Remote::new(&bases, None, "aa").expect("a client"));
+    let all_heard = async {
+        while core.condition().await.warnings.len() > silent + usize::from(well == 0) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let heard = tokio::time::timeout(PATIENCE, all_heard).await;
+    heard.expect("they are heard");
+    let (router, _) = core.router().split_for_parts();
+    // The watching ends with the core, and the router goes on with what was heard last.
+    router
+}
+
+async fn sent(router: &axum::Router, method: &str, key: Option<&str>) -> (u16, String) {
+    use tower::ServiceExt;
+    let mut request = axum::http::Request::builder()
+        .method(method)
+        .uri("/v1/shows/night/holds");
+    if let Some(key) = key {
+        request = request.header("idempotency-key", key);
+    }
+    let body = axum::body::Body::from("{}");
+    let request = request
+        .header("content-length", "2")
+        .body(body)
+        .expect("a request");
+    let answer = router.clone().oneshot(request).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let code = answer.headers().get("x-fairgate-problem");
+    let code = code.map(|code| code.to_str().expect("text").to_owned());
+    (status, code.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_answer_was_lost_is_sent_again_only_under_its_key() {
+    let (one, heard_by_one) = hangs_up("aa".to_owned()).await;
+    let (other, heard_by_other) = hangs_up("aa".to_owned()).await;
+    let heard =
+        || heard_by_one.swap(0, Ordering::SeqCst) + heard_by_other.swap(0, Ordering::SeqCst);
+    let router = router_over(&[one, other], 2).await;
+    heard();
+    let lost = (503, "booking_unanswered".to_owned());
+    assert_eq!(sent(&router, "POST", None).await, lost);
+    assert_eq!(
+        heard(),
+        1,
+        "nobody knows whether it was done, so it is not done again"
+    );
+    assert_eq!(sent(&router, "POST", Some("k-1")).await, lost);
+    assert_eq!(heard(), 2, "booking knows it again by its key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_that_refuses_connections_or_has_another_ledger_is_never_sent_a_call() {
+    let gone = free_address().await;
+    let (foreign, heard_by_foreign) = hangs_up("bb".to_owned()).await;
+    let (own, heard_by_own) = hangs_up("aa".to_owned()).await;
+    let router = router_over(&[gone, foreign, own], 1).await;
+    heard_by_own.store(0, Ordering::SeqCst);
+    heard_by_foreign.store(0, Ordering::SeqCst);
+    for _ in 0..6 {
+        sent(&router, "POST", None).await;
+    }
+    let heard = (
+        heard_by_own.load(Ordering::SeqCst),
+        heard_by_foreign.load(Ordering::SeqCst),
+    );
+    assert_eq!(heard, (6, 0));
+    let nobody = router_over(&[gone], 0).await;
+    let unreachable = (503, "booking_unreachable".to_owned());
+    assert_eq!(sent(&nobody, "POST", None).await, unreachable);
+}

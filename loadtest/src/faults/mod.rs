@@ -1,0 +1,253 @@
+//! `loadtest faults`: schedules of faults, each settled by a seed, against real processes while a crowd buys, and each
+//! ending in the verdict.
+
+mod schedule;
+mod strike;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+use fairgate_servers::Redis;
+use serde_json::{Value, json};
+
+use crate::rig::{Judged, RedisForm, Rig, Spec};
+use crate::swarm::{Ended, Ground, Report, Scenario, Trouble, play, scenario_of};
+
+pub use schedule::Strike;
+pub use strike::inflict;
+
+/// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is final soon.
+const CROWD: &str = include_str!("../../scenarios/faults.toml");
+/// Everything is final so long after the last fault is healed, seconds.
+const FINAL_WITHIN_S: f64 = 10.0;
+/// Without `--rig` seeds take turns with these.
+const FORMS: [RedisForm; 4] = [
+    RedisForm::Single,
+    RedisForm::Replica,
+    RedisForm::Sentinel,
+    RedisForm::Cluster,
+];
+
+/// What `loadtest faults` is asked.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many seeds, from 1 on
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Only this seed
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// The processes; without it, gateways=2,bookings=2,ledger=postgres and every form of Redis in turns
+    #[arg(long)]
+    rig: Option<Spec>,
+    /// Prints what each seed came to as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a seed came to.
+struct Trial {
+    seed: u64,
+    spec: Spec,
+    strikes: Vec<Strike>,
+    took_s: f64,
+    /// What the crowd came to; none where something did not come back.
+    report: Option<Report>,
+    judged: Option<Judged>,
+    /// Why it failed; nothing where it held.
+    faults: Vec<String>,
+}
+
+impl Options {
+    /// Plays every seed.
+    ///
+    /// # Errors
+    /// What kept a run from being one: no programs, no servers, no interrupt.
+    pub fn run(&self) -> anyhow::Result<Ended> {
+        let scenario = scenario_of("faults", CROWD).map_err(|faults| {
+            anyhow::anyhow!("the crowd cannot be played: {}", faults.join("; "))
+        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        let trials = runtime.block_on(async {
+            tokio::select! {
+                trials = self.trials(&scenario) => trials,
+                // Dropping what is in flight ends the processes of the rig and removes its folder.
+                _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+            }
+        })?;
+        self.print(&trials);
+        let held = trials.iter().all(|trial| trial.faults.is_empty());
+        Ok(if held { Ended::Held } else { Ended::Failed })
+    }
+
+    async fn trials(&self, scenario: &Scenario) -> anyhow::Result<Vec<Trial>> {
+        let seeds: Vec<u64> = match self.seed {
+            Some(seed) => vec![seed],
+            None => (1..=self.seeds).collect(),
+        };
+        let mut trials = Vec::new();
+        for seed in seeds {
+            let spec = self.rig.unwrap_or_else(|| spec_of(seed));
+            let trial = trial(scenario, seed, spec).await?;
+            eprintln!("{}", trial.line());
+            trials.push(trial);
+        }
+        Ok(trials)
+    }
+
+    #[expect(
+        clippy::print_stdout,
+        reason = "what came of it is what the command is for"
+    )]
+    fn print(&self, trials: &[Trial]) {
+        let hits = hits(trials);
+        let held = trials.iter().filter(|trial| trial.faults.is_empty());
+        let (held, all) = (held.count(), trials.len());
+        if self.json {
+            let trials: Vec<Value> = trials.iter().map(Trial::document).collect();
+            println!(
+                "{:#}",
+                json!({"held": held == all, "hits": hits, "trials": trials})
+            );
+            return;
+        }
+        for (kind, count) in &hits {
+            println!("{count:5}  {kind}");
+        }
+        println!("{held} of {all} seeds held");
+    }
+}
+
+fn spec_of(seed: u64) -> Spec {
+    let form = usize::try_from(seed % FORMS.len() as u64).unwrap_or_default();
+    Spec {
+        gateways: 2,
+        bookings: 2,
+        redis: FORMS[form],
+        ledger: crate::rig::Ledger::Postgres,
+    }
+}
+
+/// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the command's.
+async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Trial> {
+    let strikes = schedule::draw(seed, spec);
+    let options = Redis::options();
+    let jumps = strikes
+        .iter()
+        .any(|strike| matches!(strike.what, schedule::What::Clock(_)));
+    let options = if jumps {
+        options.movable_clock()
+    } else {
+        options
+    };
+    let rig = Arc::new(Rig::start_with(spec, options).await?);
+    let begun = Instant::now();
+    let history = rig.folder().join("history.jsonl");
+    let ground = Ground {
+        urls: &rig.urls(),
+        key: rig.promoter_key(),
+        rig: Some(Arc::clone(&rig)),
+        trouble: Trouble::Strikes(strikes.clone()),
+        seed,
+        history: &history,
+    };
+    let played = play(scenario, &ground).await;
+    let mut faults = Vec::new();
+    let report = played
+        .map_err(|error| faults.push(format!("{error:#}")))
+        .ok();
+    if let Some(report) = &report {
+        match report.figures.get("settled_s") {
+            None => faults.push(format!("seats are held {FINAL_WITHIN_S} s after healing")),
+            Some(settled_s) if *settled_s > FINAL_WITHIN_S => faults.push(format!(
+                "everything was final only {settled_s:.1} s after healing"
+            )),
+            Some(_) => {}
+        }
+    }
+    if let Err(error) = rig.stop().await {
+        faults.push(format!("{error:#}"));
+    }
+    let judged = match &report {
+        None => None,
+        Some(_) => Some(rig.judge(&history).await.context("the verdict")?),
+    };
+    if judged.as_ref().is_some_and(|judged| !judged.held) {
+        faults.push("the verdict does not hold".to_owned());
+    }
+    if !faults.is_empty() {
+        faults.push(format!("logs, history and dump are kept in {}", rig.keep()));
+    }
+    Ok(Trial {
+        seed,
+        spec,
+        strikes,
+        took_s: begun.elapsed().as_secs_f64(),
+        report,
+        judged,
+        faults,
+    })
+}
+
+/// How often each kind of fault hit; kinds that did not stand there with 0.
+fn hits(trials: &[Trial]) -> BTreeMap<String, u64> {
+    let kinds = schedule::KINDS.iter().map(|kind| ((*kind).to_owned(), 0));
+    let mut hits: BTreeMap<String, u64> = kinds.collect();
+    for trial in trials {
+        for strike in &trial.strikes {
+            *hits.entry(strike.what.kind(trial.spec)).or_default() += 1;
+        }
+    }
+    hits
+}
+
+impl Trial {
+    /// One line, and what went wrong below it.
+    fn line(&self) -> String {
+        let strikes: Vec<String> = self.strikes.iter().map(Strike::to_string).collect();
+        let figure = |name: &str| {
+            let figures = self.report.as_ref().map(|report| &report.figures);
+            figures.and_then(|figures| figures.get(name)).copied()
+        };
+        let verdict = if self.faults.is_empty() {
+            "held"
+        } else {
+            "FAILED"
+        };
+        let mut line = format!(
+            "{verdict:6} seed {} on {}: {}; {:.0} joined, {:.0} bought, final {:.1} s after healing, {:.1} s in all",
+            self.seed,
+            self.spec,
+            strikes.join(", "),
+            figure("joined").unwrap_or_default(),
+            figure("purchases").unwrap_or_default(),
+            figure("settled_s").unwrap_or_default(),
+            self.took_s,
+        );
+        for fault in &self.faults {
+            line.push_str(&format!("\n       {fault}"));
+        }
+        if let Some(judged) = self.judged.as_ref().filter(|judged| !judged.held) {
+            line.push('\n');
+            line.push_str(judged.told.trim_end());
+        }
+        line
+    }
+
+    fn document(&self) -> Value {
+        let strikes = self.strikes.iter().map(|strike| {
+            json!({"what": strike.what.to_string(), "at_s": strike.at_s, "for_s": strike.for_s})
+        });
+        json!({
+            "seed": self.seed, "rig": self.spec.to_string(), "strikes": strikes.collect::<Vec<_>>(),
+            "held": self.faults.is_empty(), "faults": self.faults, "took_s": self.took_s,
+            "figures": self.report.as_ref().map(|report| &report.figures),
+            "outcomes": self.report.as_ref().map(|report| &report.outcomes),
+            "verdict": self.judged.as_ref().map(|judged| &judged.document),
+        })
+    }
+}

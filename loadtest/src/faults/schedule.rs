@@ -1,0 +1,261 @@
+//! What is done to a system when: settled by a seed before anything starts, so that a run that went wrong can be
+//! played again.
+
+use std::fmt;
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::rig::{Part, RedisForm, Spec, Target};
+
+/// The first strike falls not before this, seconds after the start: somebody is there to be struck.
+const FROM_S: f64 = 2.5;
+/// The last one falls before this.
+const UNTIL_S: f64 = 7.5;
+/// How long one lasts at least and at most.
+const LASTS_S: (f64, f64) = (0.3, 3.0);
+/// How many there are in a run at least and at most.
+const STRIKES: (usize, usize) = (2, 3);
+/// How often a strike is drawn anew where it would fall on what another one holds down.
+const TRIES: usize = 50;
+
+/// One thing that is done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Strike {
+    /// When, seconds after the start.
+    pub at_s: f64,
+    /// For how long.
+    pub for_s: f64,
+    /// What.
+    pub what: What,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// `kill -9`, and a start at the end.
+    Kill(Part),
+    /// `SIGSTOP`, and `SIGCONT` at the end.
+    Pause(Part),
+    /// PostgreSQL cuts all connections, ends and starts.
+    RestartLedger,
+    /// Every Redis is emptied.
+    Flush,
+    /// The replica misses what happens meanwhile, and is the primary then.
+    PromoteStale,
+    /// Redis' clocks are so many seconds off, and right again at the end.
+    Clock(i64),
+}
+
+/// Clocks jump so far: a hold's whole life ahead, and an hour behind.
+const AHEAD_S: i64 = 20 * 60;
+const BEHIND_S: i64 = -60 * 60;
+
+/// Every kind there is, as it is counted.
+pub const KINDS: [&str; 14] = [
+    "kill gateway",
+    "kill booking",
+    "kill redis",
+    "kill sentinel",
+    "kill ledger",
+    "stop gateway",
+    "stop booking",
+    "stop redis",
+    "stop sentinel",
+    "stop ledger",
+    "restart ledger",
+    "flush redis",
+    "promote a stale replica",
+    "jump of redis' clock",
+];
+
+impl What {
+    /// The kind it is counted under.
+    pub fn kind(self, spec: Spec) -> String {
+        let of = |part: Part| match part {
+            Part::Gateway(_) => "gateway",
+            Part::Booking(_) => "booking",
+            Part::Redis(index) if index >= spec.data_nodes() => "sentinel",
+            Part::Redis(_) => "redis",
+            Part::Ledger => "ledger",
+        };
+        match self {
+            Self::Kill(part) => format!("kill {}", of(part)),
+            Self::Pause(part) => format!("stop {}", of(part)),
+            Self::RestartLedger => "restart ledger".to_owned(),
+            Self::Flush => "flush redis".to_owned(),
+            Self::PromoteStale => "promote a stale replica".to_owned(),
+            Self::Clock(_) => "jump of redis' clock".to_owned(),
+        }
+    }
+
+    /// Whether baskets may be forgotten by it.
+    pub fn forgets(self, spec: Spec) -> bool {
+        let is_data = |part: Part| matches!(part, Part::Redis(index) if index < spec.data_nodes());
+        match self {
+            Self::Kill(part) => match part {
+                Part::Gateway(_) | Part::Booking(_) => spec.redis == RedisForm::None,
+                part => is_data(part),
+            },
+            // A primary that stands still is replaced by a replica that may have missed its last words.
+            Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
+            Self::RestartLedger => false,
+            Self::Flush | Self::PromoteStale | Self::Clock(_) => true,
+        }
+    }
+
+    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system.
+    fn subject(self) -> Part {
+        match self {
+            Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Part::Redis(0),
+            Self::Kill(part) | Self::Pause(part) => part,
+            Self::RestartLedger => Part::Ledger,
+            Self::Flush | Self::PromoteStale | Self::Clock(_) => Part::Redis(0),
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill(part) => write!(out, "kill {part}"),
+            Self::Pause(part) => write!(out, "stop {part}"),
+            Self::RestartLedger => out.write_str("restart ledger"),
+            Self::Flush => out.write_str("flush redis"),
+            Self::PromoteStale => out.write_str("promote a stale replica"),
+            Self::Clock(seconds) => write!(out, "redis' clock {:+} min", seconds / 60),
+        }
+    }
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} at {:.1} s", self.what, self.at_s)?;
+        if self.for_s > 0.0 {
+            write!(out, " for {:.1} s", self.for_s)?;
+        }
+        Ok(())
+    }
+}
+
+impl Strike {
+    fn meets(&self, other: &Self) -> bool {
+        let together =
+            self.at_s <= other.at_s + other.for_s && other.at_s <= self.at_s + self.for_s;
+        together && self.what.subject() == other.what.subject()
+    }
+}
+
+/// The strikes of a seed, in the order of time.
+pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let possible = possible(spec);
+    let mut strikes: Vec<Strike> = Vec::new();
+    for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
+        // Kinds are drawn before victims: what there are many of is not struck the more often for it.
+        let found = (0..TRIES).find_map(|_| {
+            let what = possible.choose(&mut rng)?.choose(&mut rng)?;
+            let strike = at_some_time(*what, &mut rng);
+            let free = strikes.iter().all(|other| !strike.meets(other));
+            free.then_some(strike)
+        });
+        strikes.extend(found);
+    }
+    strikes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    strikes
+}
+
+fn at_some_time(what: What, rng: &mut impl Rng) -> Strike {
+    let for_s = match what {
+        What::Flush | What::RestartLedger => 0.0,
+        _ => rng.random_range(LASTS_S.0..LASTS_S.1),
+    };
+    Strike {
+        at_s: rng.random_range(FROM_S..UNTIL_S),
+        for_s,
+        what,
+    }
+}
+
+/// What can happen to a rig, by kind.
+fn possible(spec: Spec) -> Vec<Vec<What>> {
+    let gateways: Vec<Part> = (0..spec.gateways).map(Part::Gateway).collect();
+    let bookings: Vec<Part> = (0..spec.bookings).map(Part::Booking).collect();
+    let data: Vec<Part> = (0..spec.data_nodes()).map(Part::Redis).collect();
+    let sentinels = (spec.data_nodes()..spec.redis_nodes()).map(Part::Redis);
+    let mut ledger = Vec::new();
+    let mut kinds = Vec::new();
+    if spec.spares(Target::Ledger).is_none() {
+        ledger.push(Part::Ledger);
+        kinds.push(vec![What::RestartLedger]);
+    }
+    for parts in [gateways, bookings, data, sentinels.collect(), ledger] {
+        kinds.push(parts.iter().copied().map(What::Kill).collect());
+        kinds.push(parts.iter().copied().map(What::Pause).collect());
+    }
+    if spec.redis != RedisForm::None {
+        kinds.push(vec![What::Flush]);
+        kinds.push(vec![What::Clock(AHEAD_S), What::Clock(BEHIND_S)]);
+    }
+    if matches!(spec.redis, RedisForm::Replica | RedisForm::Sentinel) {
+        kinds.push(vec![What::PromoteStale]);
+    }
+    kinds.retain(|kind| !kind.is_empty());
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn spec(redis: &str) -> Spec {
+        let text = format!("gateways=2,bookings=2,redis={redis},ledger=postgres");
+        text.parse().expect("good")
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_strikes_again_and_another_seed_others() {
+        let spec = spec("sentinel");
+        assert_eq!(draw(7, spec), draw(7, spec));
+        assert_ne!(draw(7, spec), draw(8, spec));
+    }
+
+    #[test]
+    fn every_kind_comes_up_and_none_that_the_rig_does_not_have() {
+        let mut seen = BTreeSet::new();
+        for redis in ["single", "replica", "sentinel", "cluster"] {
+            let spec = spec(redis);
+            for strike in (0..200).flat_map(|seed| draw(seed, spec)) {
+                seen.insert(strike.what.kind(spec));
+            }
+        }
+        assert_eq!(seen, KINDS.map(str::to_owned).into());
+        for strike in (0..100).flat_map(|seed| draw(seed, Spec::default())) {
+            let gateway = Part::Gateway(0);
+            assert!([What::Kill(gateway), What::Pause(gateway)].contains(&strike.what));
+        }
+    }
+
+    #[test]
+    fn strikes_fall_in_their_time_and_never_on_what_another_holds_down() {
+        for seed in 0..500 {
+            let strikes = draw(seed, spec("sentinel"));
+            assert!(
+                (STRIKES.0..=STRIKES.1).contains(&strikes.len()),
+                "{strikes:?}"
+            );
+            for (index, strike) in strikes.iter().enumerate() {
+                assert!((FROM_S..UNTIL_S).contains(&strike.at_s));
+                assert!(strike.for_s <= LASTS_S.1);
+                let others = strikes.iter().skip(index + 1);
+                assert!(
+                    others.clone().all(|other| !strike.meets(other)),
+                    "{strikes:?}"
+                );
+            }
+        }
+    }
+}

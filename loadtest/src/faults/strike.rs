@@ -1,0 +1,108 @@
+//! Carrying a schedule out: each strike at its time, healed at its end, and written down for the judge.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::schedule::{Strike, What};
+use crate::rig::{Part, RedisForm, Rig};
+use crate::swarm::{Disturbance, Stage, round};
+
+/// Behind a loss the stores are rebuilt, which may take so long, milliseconds.
+const REBUILT_WITHIN_MS: f64 = 3_000.0;
+/// Sentinels take a second to see that a primary is gone, and a moment more to promote.
+const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
+
+/// Inflicts all strikes, waits until each is healed and everything is ready again; returns when that was.
+///
+/// # Errors
+/// What could not be inflicted, or did not come back.
+pub async fn inflict(
+    stage: Arc<Stage>,
+    rig: Arc<Rig>,
+    strikes: Vec<Strike>,
+) -> anyhow::Result<f64> {
+    let inflicted = strikes.iter().map(|strike| one(&stage, &rig, strike));
+    for ended in join_all(inflicted).await {
+        ended?;
+    }
+    rig.until_ready().await?;
+    Ok(stage.clock.now_ms())
+}
+
+async fn one(stage: &Stage, rig: &Rig, strike: &Strike) -> anyhow::Result<()> {
+    let at_ms = stage.clock.start_ms() + strike.at_s * 1e3;
+    tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
+    let at_ms = stage.clock.now_ms();
+    let lasts = Duration::from_secs_f64(strike.for_s);
+    let healed = carry_out(rig, strike.what, lasts).await;
+    let healed_ms = stage.clock.now_ms();
+    let forgets = strike.what.forgets(rig.spec());
+    let until_ms = healed_ms + if forgets { REBUILT_WITHIN_MS } else { 0.0 };
+    stage.history.write(
+        "fault",
+        json!({
+            "at_ms": round(at_ms), "what": strike.what.to_string(), "until_ms": round(until_ms),
+            "ready_ms": null, "forgets": forgets, "halts": true,
+        }),
+    );
+    stage.tally.seen().disturbances.push(Disturbance {
+        from_ms: at_ms,
+        until_ms,
+        slow: false,
+        halts: true,
+    });
+    healed.with_context(|| strike.to_string())
+}
+
+async fn carry_out(rig: &Rig, what: What, lasts: Duration) -> anyhow::Result<()> {
+    match what {
+        What::Kill(part) => {
+            rig.kill(part).await?;
+            tokio::time::sleep(lasts).await;
+            rig.revive(part).await
+        }
+        What::Pause(part) => {
+            rig.pause(part);
+            tokio::time::sleep(lasts).await;
+            rig.resume(part);
+            Ok(())
+        }
+        What::RestartLedger => rig.restart_ledger().await,
+        What::Flush => rig.redis()?.flush_all().await,
+        What::PromoteStale => promote_stale(rig, lasts).await,
+        What::Clock(seconds) => {
+            rig.redis()?.set_clock_ahead(seconds)?;
+            tokio::time::sleep(lasts).await;
+            rig.redis()?.set_clock_ahead(0)
+        }
+    }
+}
+
+/// The replica hears nothing for a while, and then leads.
+async fn promote_stale(rig: &Rig, lasts: Duration) -> anyhow::Result<()> {
+    let redis = rig.redis()?;
+    if rig.spec().redis == RedisForm::Replica {
+        redis.part_replica().await?;
+        tokio::time::sleep(lasts).await;
+        return redis.promote_replica().await;
+    }
+    let primary = rig.primary().await?;
+    let replica = 1 - primary.min(1);
+    rig.pause(Part::Redis(replica));
+    tokio::time::sleep(lasts).await;
+    // In this order: it must not catch up in between.
+    rig.kill(Part::Redis(primary)).await?;
+    rig.resume(Part::Redis(replica));
+    let killed = Instant::now();
+    while redis.primaries().await != [replica] {
+        if killed.elapsed() > PROMOTED_WITHIN {
+            bail!("the sentinels did not promote the replica");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    rig.revive(Part::Redis(primary)).await
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_pass::{Holder, Keyring};
-use fairgate_writer::Writer;
+use fairgate_writer::{Database, Writer};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
@@ -25,6 +25,7 @@ use crate::idempotency::Answers;
 use crate::ids::ShowId;
 use crate::inventory::picture::Changes;
 use crate::inventory::seats::Seats;
+use crate::ledger::postgres::PostgresLedger;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::checkout::OrderDesk;
@@ -147,6 +148,19 @@ impl Booking {
     pub async fn open(writer: Writer, setup: Setup) -> Result<Self, LedgerError> {
         let ledger: Arc<dyn Ledger> = Arc::new(SqliteLedger::open(writer).await?);
         Self::with(Arc::new(MemoryStore::default()), ledger, setup).await
+    }
+
+    /// Opens booking over a PostgreSQL database, which many nodes may share, with the store they share.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be opened or read.
+    pub async fn open_shared(
+        database: Database,
+        store: Arc<dyn InventoryStore>,
+        setup: Setup,
+    ) -> Result<Self, LedgerError> {
+        let ledger: Arc<dyn Ledger> = Arc::new(PostgresLedger::open(database).await?);
+        Self::with(store, ledger, setup).await
     }
 
     /// Builds booking over any store and ledger.

@@ -19,9 +19,17 @@ struct Cli {
 enum Command {
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
     Dump {
-        /// The folder that everything durable lives in.
+        /// The folder that everything durable lives in, where the ledger is a file.
         #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
         data: PathBuf,
+        /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
+        #[arg(
+            long,
+            value_name = "URL",
+            env = "FAIRGATE_DATABASE_URL",
+            hide_env_values = true
+        )]
+        database: Option<String>,
         /// The file to write: whole, or not at all.
         #[arg(long)]
         out: PathBuf,
@@ -29,8 +37,19 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Command::Dump { data, out } = Cli::parse().command;
-    match dump::file::write(&data, &out, Clock::system().now_ms()) {
+    let Command::Dump {
+        data,
+        database,
+        out,
+    } = Cli::parse().command;
+    let now_ms = Clock::system().now_ms();
+    let written = match database.filter(|url| !url.is_empty()) {
+        Some(url) => tokio::runtime::Runtime::new()
+            .map_err(|error| dump::file::DumpError::File(out.clone(), error))
+            .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, &out, now_ms))),
+        None => dump::file::write(&data, &out, now_ms),
+    };
+    match written {
         Ok(records) => {
             eprintln!("{records} records in {}", out.display());
             ExitCode::SUCCESS

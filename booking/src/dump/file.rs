@@ -3,9 +3,11 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fairgate_writer::{Database, Tx};
+use tempfile::NamedTempFile;
+
 use super::Record;
-use crate::ledger::LedgerError;
-use crate::ledger::sqlite::dump::read;
+use crate::ledger::{LedgerError, postgres, sqlite};
 
 /// The ledger's file in a data folder.
 const LEDGER_FILE: &str = "ledger.db";
@@ -22,6 +24,9 @@ pub enum DumpError {
     /// The ledger cannot be read.
     #[error("{}: {}; nothing was written", .0.display(), .1)]
     Ledger(PathBuf, #[source] LedgerError),
+    /// The database cannot be read.
+    #[error("the database: {0}; nothing was written")]
+    Database(#[source] LedgerError),
     /// The file cannot be written.
     #[error("{} cannot be written: {}; what was there is as it was", .0.display(), .1)]
     File(PathBuf, #[source] std::io::Error),
@@ -40,34 +45,82 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     if !ledger.is_file() {
         return Err(DumpError::NoLedger(data.to_owned()));
     }
-    let cannot = |error| DumpError::File(out.to_owned(), error);
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let temporary =
-        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(cannot)?;
-    let mut lines = BufWriter::new(temporary);
-    let mut records = 0;
-    let mut failed = None;
-    let kept = read(&ledger, now_ms, &mut |record: &Record| {
-        let written = serde_json::to_writer(&mut lines, record)
+    let mut lines = Lines::beside(out)?;
+    let kept = sqlite::dump::read(&ledger, now_ms, &mut |record: &Record| lines.add(record));
+    lines.end(kept, |error| DumpError::Ledger(ledger, error))
+}
+
+/// Dumps the ledger in the database at `url` into the file `out` and returns how many records it has. Nodes may go on
+/// writing meanwhile.
+///
+/// # Errors
+/// [`DumpError`]; `out` is then as it was.
+pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
+    let database = Database::reading(url).map_err(DumpError::Database)?;
+    let lines = Lines::beside(out)?;
+    let read = database.snapshot(async move |tx: Tx| {
+        let mut lines = lines;
+        let mut add = |record: &Record| lines.add(record);
+        let kept = postgres::dump::read(&tx, now_ms, &mut add).await;
+        Ok((lines, kept))
+    });
+    let (lines, kept) = read.await.map_err(DumpError::Database)?;
+    lines.end(kept, DumpError::Database)
+}
+
+/// The records so far, in a file that takes its place once it is whole.
+struct Lines {
+    out: PathBuf,
+    temporary: BufWriter<NamedTempFile>,
+    records: u64,
+    failed: Option<std::io::Error>,
+}
+
+impl Lines {
+    fn beside(out: &Path) -> Result<Self, DumpError> {
+        let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| DumpError::File(out.to_owned(), error))?;
+        Ok(Self {
+            out: out.to_owned(),
+            temporary: BufWriter::new(temporary),
+            records: 0,
+            failed: None,
+        })
+    }
+
+    fn add(&mut self, record: &Record) -> Result<(), LedgerError> {
+        let written = serde_json::to_writer(&mut self.temporary, record)
             .map_err(std::io::Error::from)
-            .and_then(|()| lines.write_all(b"\n"));
-        records += 1;
+            .and_then(|()| self.temporary.write_all(b"\n"));
+        self.records += 1;
         written.map_err(|error| {
             let told = LedgerError::Unavailable(error.to_string());
-            failed = Some(error);
+            self.failed = Some(error);
             told
         })
-    });
-    if let Some(error) = failed {
-        return Err(cannot(error));
     }
-    kept.map_err(|error| DumpError::Ledger(ledger, error))?;
-    let temporary = lines
-        .into_inner()
-        .map_err(|error| cannot(error.into_error()))?;
-    temporary.as_file().sync_all().map_err(cannot)?;
-    temporary
-        .persist(out)
-        .map_err(|error| cannot(error.error))?;
-    Ok(records)
+
+    /// Puts the file in its place, if all was read and all was written.
+    fn end(
+        self,
+        kept: Result<(), LedgerError>,
+        unread: impl FnOnce(LedgerError) -> DumpError,
+    ) -> Result<u64, DumpError> {
+        let out = self.out;
+        let cannot = |error| DumpError::File(out.clone(), error);
+        if let Some(error) = self.failed {
+            return Err(cannot(error));
+        }
+        kept.map_err(unread)?;
+        let temporary = self
+            .temporary
+            .into_inner()
+            .map_err(|error| cannot(error.into_error()))?;
+        temporary.as_file().sync_all().map_err(cannot)?;
+        temporary
+            .persist(&out)
+            .map_err(|error| cannot(error.error))?;
+        Ok(self.records)
+    }
 }

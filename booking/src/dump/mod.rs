@@ -1,9 +1,20 @@
 //! The dump: ledger and payments as an outside judge reads them, one record a line. What the records are is decided
-//! here; `ledger/sqlite/dump` reads them, and `file` writes them whole or not at all.
+//! here; `ledger/sqlite/dump` and `ledger/postgres/dump` read them, and `file` writes them whole or not at all.
 
 pub mod file;
 
-use serde::Serialize;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::show::ShowDocument;
+use crate::holds::cells_of;
+use crate::ids::ShowId;
+use crate::inventory::Grid;
+use crate::ledger::LedgerError;
+use crate::orders::Order;
+use crate::payments::{Payment, PaymentState};
 
 /// The version of this form; additions do not change it.
 pub const VERSION: u32 = 1;
@@ -138,7 +149,7 @@ pub struct OrderRecord {
 }
 
 /// One step of an order's life.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// When.
     pub at_ms: i64,
@@ -171,4 +182,111 @@ pub struct PaymentRecord {
     pub updated_ms: i64,
     /// The state in the sandbox's own records; null where the buyer never went there, or with another provider.
     pub provider_state: Option<String>,
+}
+
+fn corrupt(what: String) -> LedgerError {
+    LedgerError::Corrupt(what)
+}
+
+impl ShowRecord {
+    /// Reads a stored document and its plan.
+    ///
+    /// # Errors
+    /// Where either cannot be read, or the plan is not there.
+    pub fn read(
+        show: &ShowId,
+        document: &str,
+        plan: Option<&str>,
+    ) -> Result<(Self, Grid), LedgerError> {
+        let unreadable = |error: serde_json::Error| corrupt(format!("show {show}: {error}"));
+        let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
+        let plan = plan.ok_or_else(|| corrupt(format!("show {show} lacks its plan")))?;
+        let map: SeatMap = serde_json::from_str(plan).map_err(unreadable)?;
+        let grid = Grid {
+            seats: map.cell_count(),
+            legs: 1,
+        };
+        let record = Self {
+            show: show.to_string(),
+            seats: grid.seats,
+            legs: grid.legs,
+            currency: document.currency.as_str().to_owned(),
+            prices: document.prices,
+            hold_s: document.hold_s,
+            grace_s: document.grace_s,
+            claim_grace_s: document.claim_grace_s,
+            pay_s: document.pay_s,
+            seats_per_visitor: document.seats_per_visitor,
+            labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
+        };
+        Ok((record, grid))
+    }
+}
+
+impl OrderRecord {
+    /// An order and its steps.
+    #[must_use]
+    pub fn of(order: &Order, grid: Grid, history: Vec<StepRecord>) -> Self {
+        Self {
+            order: order.id.to_string(),
+            show: order.show.to_string(),
+            hold: order.hold.to_string(),
+            visitor: order.visitor.to_string(),
+            room: order.room.clone(),
+            state: order.state.word().to_owned(),
+            reason: order.reason.clone(),
+            amount: order.total,
+            currency: order.currency.as_str().to_owned(),
+            cells: cells_of(&order.held(), grid),
+            labels: order.items.iter().map(|item| item.label.clone()).collect(),
+            created_ms: order.created_at_ms,
+            pay_until_ms: order.pay_until_ms,
+            claim_until_ms: order.claim_until_ms,
+            history,
+        }
+    }
+}
+
+impl PaymentRecord {
+    /// A payment, and what the sandbox says of it.
+    #[must_use]
+    pub fn of(payment: Payment, updated_ms: i64, provider_state: Option<String>) -> Self {
+        Self {
+            payment: payment.id.to_string(),
+            order: payment.order.to_string(),
+            provider: payment.provider,
+            state: payment.state.word().to_owned(),
+            amount: payment.amount.amount,
+            currency: payment.amount.currency.as_str().to_owned(),
+            // A payment is captured whole, and refunds have no row of their own yet.
+            captured: if payment.state == PaymentState::Captured {
+                payment.amount.amount
+            } else {
+                0
+            },
+            refunded: 0,
+            updated_ms,
+            provider_state,
+        }
+    }
+}
+
+/// The shapes of the shows, to name the cells of their orders.
+#[derive(Debug, Default)]
+pub struct Grids(HashMap<ShowId, Grid>);
+
+impl Grids {
+    /// Notes a show's shape.
+    pub fn add(&mut self, show: ShowId, grid: Grid) {
+        self.0.insert(show, grid);
+    }
+
+    /// The shape of a show.
+    ///
+    /// # Errors
+    /// Where there is no such show.
+    pub fn of(&self, show: &ShowId) -> Result<Grid, LedgerError> {
+        let grid = self.0.get(show).copied();
+        grid.ok_or_else(|| corrupt(format!("an order for show {show}, which is not there")))
+    }
 }

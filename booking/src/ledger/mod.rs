@@ -1,10 +1,13 @@
 //! The seam to the durable record: each method is one domain transaction, whole or not at all.
 //!
-//! **Architecture invariant:** rusqlite is named only under `ledger/sqlite`.
+//! **Architecture invariant:** rusqlite is named only under `ledger/sqlite`, tokio-postgres only under
+//! `ledger/postgres`.
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
+pub mod postgres;
 pub mod sqlite;
+mod stored;
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use booking::dump::file::{DumpError, write};
+use booking::dump::file::{DumpError, write, write_database};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -19,31 +19,63 @@ fn of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 fn folder(app: &App) -> &Path {
-    app.writer.path().parent().expect("a folder")
+    app.folder.path()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
     let (app, ana, ben) = opened().await;
-    let paid = app.order(&ana, &["A-1", "A-2"]).await;
-    app.pay(&paid, "approve").await.is(200);
-    app.order_in(&paid, "ticketed").await;
-    let open = app.order(&ben, &["B-3"]).await;
-
+    let paid = one_paid_and_one_open(&app, &ana, &ben).await;
     let out = folder(&app).join("dump.jsonl");
     let records = write(folder(&app), &out, 1_234).expect("a dump");
-    let lines = lines(&out);
-    assert_eq!(records, lines.len() as u64);
+    assert_eq!(records, lines(&out).len() as u64);
+    check_whole(&lines(&out), &paid, &Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_of_a_database_tells_the_same() {
+    if fairgate_servers::or_skip("the dump of a PostgreSQL database") {
+        return;
+    }
+    let (app, ana, ben) = opened_on_server().await;
+    let paid = one_paid_and_one_open(&app, &ana, &ben).await;
+    let out = folder(&app).join("dump.jsonl");
+    let delivered = async || {
+        let records = write_database(&app.url(), &out, 1_234).await;
+        assert_eq!(records.expect("a dump"), lines(&out).len() as u64);
+        let last = lines(&out).pop();
+        last.filter(|last| last["seat_rows"] == 0)
+    };
+    until("the sold seats are delivered", delivered).await;
+    check_whole(&lines(&out), &paid, &json!(0));
+
+    // The next process finds all of it.
+    let app = app.restarted().await;
+    let again = post("/v1/shows/night-1/holds", &json!({ "seats": ["A-1"] }));
+    app.ask(again.by(&ben)).await.problem(409, "seats_taken");
+    app.order_in(&paid, "ticketed").await;
+}
+
+async fn one_paid_and_one_open(app: &App, ana: &Visitor, ben: &Visitor) -> Value {
+    let paid = app.order(ana, &["A-1", "A-2"]).await;
+    app.pay(&paid, "approve").await.is(200);
+    app.order_in(&paid, "ticketed").await;
+    let open = app.order(ben, &["B-3"]).await;
+    assert!(open["order"].is_string());
+    paid
+}
+
+fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
     assert_eq!(
         lines[0],
         json!({"kind": "dump", "version": 1, "at_ms": 1_234})
     );
-    let show = of(&lines, "show")[0];
+    let show = of(lines, "show")[0];
     assert_eq!((&show["seats"], &show["legs"]), (&json!(40), &json!(1)));
     assert_eq!(show["labels"][1], "A-2");
     assert_eq!(show["seats_per_visitor"], 4);
 
-    let orders = of(&lines, "order");
+    let orders = of(lines, "order");
     assert_eq!(orders.len(), 2);
     let first = orders
         .iter()
@@ -58,13 +90,13 @@ async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
     assert_eq!(states, ["pending", "confirmed", "ticketed"]);
     assert_eq!(first["visitor"], "01".repeat(32));
 
-    let cells: Vec<_> = of(&lines, "claim")
+    let cells: Vec<_> = of(lines, "claim")
         .iter()
         .map(|claim| &claim["cell"])
         .cloned()
         .collect();
     assert_eq!(cells, [json!(0), json!(1), json!(12)]);
-    let payments = of(&lines, "payment").into_iter().map(|payment| {
+    let payments = of(lines, "payment").into_iter().map(|payment| {
         let captured = payment["captured"].as_i64();
         (
             payment["order"] == paid["order"],
@@ -78,15 +110,14 @@ async fn a_dump_beside_a_live_booking_tells_every_order_whole() {
         "{money:?}"
     );
     assert!(money.contains(&(false, Some(0), Value::Null)), "{money:?}");
-    assert_eq!(of(&lines, "ticket").len(), 2);
-    let effect = of(&lines, "effect")[0];
+    assert_eq!(of(lines, "ticket").len(), 2);
+    let effect = of(lines, "effect")[0];
     assert_eq!(effect["what"], "capture");
     assert!(effect["done_ms"].is_i64());
     assert_eq!(
         lines.last(),
-        Some(&json!({"kind": "pending", "seat_rows": null, "effects": 0, "events": 0}))
+        Some(&json!({"kind": "pending", "seat_rows": undelivered, "effects": 0, "events": 0}))
     );
-    assert!(open["order"].is_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,6 +159,21 @@ fn without_a_ledger_the_file_stays_as_it_was() {
     assert_eq!(left.len(), 2, "no half a dump is left behind: {left:?}");
     let nowhere = write(folder.path(), &folder.path().join("no/dump"), 0);
     assert!(matches!(nowhere, Err(DumpError::File(..))), "{nowhere:?}");
+}
+
+#[tokio::test]
+async fn without_a_database_the_file_stays_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("dump.jsonl");
+    std::fs::write(&out, "before").expect("written");
+    // Nothing listens on the discard port.
+    let nobody = write_database("postgres://fan:hush@127.0.0.1:9/x", &out, 0).await;
+    let told = nobody.expect_err("nobody answers").to_string();
+    assert!(
+        told.contains("nothing was written") && !told.contains("hush"),
+        "{told}"
+    );
+    assert_eq!(std::fs::read_to_string(&out).expect("there"), "before");
 }
 
 #[test]

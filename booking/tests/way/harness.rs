@@ -12,8 +12,13 @@ use booking::app::{Booking, Setup};
 use booking::clock::Clock;
 use booking::door::{Role, RoleKeys};
 use booking::http::request_id;
+use booking::ledger::Ledger;
+use booking::ledger::postgres::PostgresLedger;
+use booking::ledger::sqlite::SqliteLedger;
+use booking::store::memory::MemoryStore;
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
-use fairgate_writer::Writer;
+use fairgate_servers::Postgres;
+use fairgate_writer::{Database, Writer};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,9 +40,16 @@ pub struct App {
     pub booking: Booking,
     pub clock: Clock,
     pub keyring: Keyring,
-    pub writer: Writer,
-    folder: Arc<TempDir>,
+    pub folder: Arc<TempDir>,
+    ledger: LedgerAt,
     _workers: JoinSet<()>,
+}
+
+/// Where an app's ledger is.
+#[derive(Clone)]
+enum LedgerAt {
+    File(Writer),
+    Server(Arc<Postgres>, Database),
 }
 
 /// Somebody with a pass for [`ROOM`].
@@ -52,7 +64,15 @@ pub async fn opened() -> (App, Visitor, Visitor) {
 
 /// As [`opened`], with changes to the show's document.
 pub async fn opened_with(changes: Value) -> (App, Visitor, Visitor) {
-    let app = App::new().await;
+    stocked(App::new().await, changes).await
+}
+
+/// As [`opened`], with the ledger in a PostgreSQL server of its own.
+pub async fn opened_on_server() -> (App, Visitor, Visitor) {
+    stocked(App::on_server().await, json!({})).await
+}
+
+async fn stocked(app: App, changes: Value) -> (App, Visitor, Visitor) {
     app.put_venue("hall", "grid:4x10").await;
     app.put_show("night-1", changes).await;
     let (ana, ben) = (app.visitor(1), app.visitor(2));
@@ -64,10 +84,22 @@ impl App {
     pub async fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
+        Self::begun(folder, LedgerAt::File(writer)).await
+    }
+
+    async fn on_server() -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let server = Postgres::options().without_fsync().start().await;
+        let server = server.expect("PostgreSQL starts");
+        let database = Database::connect(&server.url()).await.expect("it answers");
+        Self::begun(folder, LedgerAt::Server(Arc::new(server), database)).await
+    }
+
+    async fn begun(folder: Arc<TempDir>, ledger: LedgerAt) -> Self {
         let now: jiff::Timestamp = "2027-01-10T09:00:00Z".parse().expect("a moment");
         let key = StoredKey::generate(now.as_second()).expect("a key");
         let keyring = Keyring::new(vec![key]).expect("a keyring");
-        let app = Self::over(folder, writer, Clock::standing_at(now), keyring).await;
+        let app = Self::over(folder, ledger, Clock::standing_at(now), keyring).await;
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         app.booking.cover(coverage).await.expect("covered");
         app
@@ -77,15 +109,33 @@ impl App {
     pub async fn restarted(self) -> Self {
         let Self {
             folder,
-            writer,
+            ledger,
             clock,
             keyring,
             ..
         } = self;
-        Self::over(folder, writer, clock, keyring).await
+        Self::over(folder, ledger, clock, keyring).await
     }
 
-    async fn over(folder: Arc<TempDir>, writer: Writer, clock: Clock, keyring: Keyring) -> Self {
+    /// The ledger beside the app.
+    pub async fn ledger(&self) -> Arc<dyn Ledger> {
+        match self.ledger.clone() {
+            LedgerAt::File(writer) => Arc::new(SqliteLedger::open(writer).await.expect("open")),
+            LedgerAt::Server(_, database) => {
+                Arc::new(PostgresLedger::open(database).await.expect("open"))
+            }
+        }
+    }
+
+    /// The address of the server that the ledger is in.
+    pub fn url(&self) -> String {
+        match &self.ledger {
+            LedgerAt::Server(server, _) => server.url(),
+            LedgerAt::File(_) => panic!("the ledger is in a file"),
+        }
+    }
+
+    async fn over(folder: Arc<TempDir>, ledger: LedgerAt, clock: Clock, keyring: Keyring) -> Self {
         let mut keys = RoleKeys::default();
         for (role, key) in [
             (Role::Promoter, PROMOTER),
@@ -100,7 +150,14 @@ impl App {
             clock: clock.clone(),
             sandbox: true,
         };
-        let booking = Booking::open(writer.clone(), setup).await.expect("open");
+        let opened = match ledger.clone() {
+            LedgerAt::File(writer) => Booking::open(writer, setup).await,
+            LedgerAt::Server(_, database) => {
+                let store = Arc::new(MemoryStore::default());
+                Booking::open_shared(database, store, setup).await
+            }
+        };
+        let booking = opened.expect("open");
         let (router, _) = booking.router().split_for_parts();
         Self {
             router: router.layer(axum::middleware::from_fn(request_id)),
@@ -108,8 +165,8 @@ impl App {
             booking,
             clock,
             keyring,
-            writer,
             folder,
+            ledger,
         }
     }
 

@@ -3,8 +3,6 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use booking::ledger::TicketLedger;
-use booking::ledger::sqlite::SqliteLedger;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -12,7 +10,7 @@ use crate::harness::*;
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
 async fn forget_answers(app: &App) {
-    let ledger = SqliteLedger::open(app.writer.clone()).await.expect("open");
+    let ledger = app.ledger().await;
     ledger.forget_answers(i64::MAX).await.expect("forgotten");
 }
 

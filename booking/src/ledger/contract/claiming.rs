@@ -164,6 +164,7 @@ async fn money_and_deadline_at_once_find_exactly_one_winner(ledger: Books) {
     for round in 0..20 {
         let order = claimed(&ledger, &round.to_string(), ANA, &[0]).await;
         let event = says(&order, ProviderEventKind::Authorised);
+        ledger.number_seat_rows().await.expect("numbered");
         let before = ledger.seat_cursor(&show()).await.expect("readable");
         let (outcome, expired) = tokio::join!(
             settled(&ledger, event, CLAIM_UNTIL_MS),

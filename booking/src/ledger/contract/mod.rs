@@ -219,9 +219,11 @@ async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use fairgate_writer::Writer;
+    use fairgate_servers::{Postgres, or_skip};
+    use fairgate_writer::{Database, Writer};
 
     use super::*;
+    use crate::ledger::postgres::PostgresLedger;
     use crate::ledger::sqlite::SqliteLedger;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -232,6 +234,21 @@ mod tests {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
             let writer = Writer::open(&folder.path().join(name)).expect("a file");
             Arc::new(SqliteLedger::open(writer).await.expect("migrated")) as Books
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_ledger_in_postgresql_keeps_the_contract() {
+        if or_skip("the ledger in PostgreSQL") {
+            return;
+        }
+        let server = Postgres::options().without_fsync().start().await;
+        let server = server.expect("PostgreSQL starts");
+        suite(async || {
+            let url = server.database().await.expect("a fresh database");
+            let database = Database::connect(&url).await.expect("it answers");
+            Arc::new(PostgresLedger::open(database).await.expect("migrated")) as Books
         })
         .await;
     }

@@ -5,7 +5,7 @@ use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
-use super::rows::{self, collect, corrupt, first, parsed};
+use super::rows::{self, bytes32, collect, corrupt, first, parsed};
 use crate::ids::VenueId;
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 
@@ -145,14 +145,7 @@ impl CatalogueLedger for SqliteLedger {
                 )
             })
             .await?;
-        let mut coverage: Vec<(String, Vec<String>)> = Vec::new();
-        for (room, pattern) in rows {
-            match coverage.last_mut() {
-                Some((last, patterns)) if *last == room => patterns.push(pattern),
-                _ => coverage.push((room, vec![pattern])),
-            }
-        }
-        Ok(coverage)
+        Ok(rows::coverage(rows))
     }
 
     async fn catalogue_version(&self) -> Result<u64, LedgerError> {
@@ -171,7 +164,7 @@ impl CatalogueLedger for SqliteLedger {
                 let value: Option<Vec<u8>> =
                     first(tx, "SELECT value FROM secrets WHERE name = ?1", [name])?;
                 let value = value.ok_or_else(|| corrupt(name))?;
-                rows::holder(&value).map(|bytes| bytes.0)
+                bytes32(&value)
             })
             .await
     }

@@ -9,13 +9,8 @@ use fairgate_writer::rusqlite::{Connection, OpenFlags};
 
 use super::MIGRATIONS;
 use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
-use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::ShowDocument;
-use crate::dump::{OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
-use crate::holds::cells_of;
+use crate::dump::{Grids, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
 use crate::ids::ShowId;
-use crate::inventory::Grid;
-use crate::payments::{Payment, PaymentState};
 
 /// Takes one record; an error ends the reading.
 type Sink<'a> = dyn FnMut(&Record) -> Result<()> + 'a;
@@ -36,9 +31,9 @@ pub fn read(path: &Path, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
         version: VERSION,
         at_ms: now_ms,
     })?;
-    let shows = shows(&snapshot, sink)?;
-    orders(&snapshot, &shows, sink)?;
-    claims(&snapshot, &shows, sink)?;
+    let grids = shows(&snapshot, sink)?;
+    orders(&snapshot, &grids, sink)?;
+    claims(&snapshot, &grids, sink)?;
     payments(&snapshot, sink)?;
     tickets(&snapshot, sink)?;
     effects(&snapshot, sink)?;
@@ -63,53 +58,24 @@ fn check_version(connection: &Connection) -> Result<()> {
     }
 }
 
-fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Vec<(ShowId, Grid)>> {
-    let mut grids = Vec::new();
+fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Grids> {
+    let mut grids = Grids::default();
     let sql = "SELECT s.show, s.document, v.plan FROM shows s LEFT JOIN venues v \
          ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version ORDER BY s.show";
     each(connection, sql, |row| {
         let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
-        let unreadable = |error: serde_json::Error| corrupt(&format!("show {show}: {error}"));
-        let document: ShowDocument =
-            serde_json::from_str(&row.get::<_, String>(1)?).map_err(unreadable)?;
-        let plan: Option<String> = row.get(2)?;
-        let plan = plan.ok_or_else(|| corrupt(&format!("show {show} lacks its plan")))?;
-        let map: SeatMap = serde_json::from_str(&plan).map_err(unreadable)?;
-        let grid = Grid {
-            seats: map.cell_count(),
-            legs: 1,
-        };
-        sink(&Record::Show(ShowRecord {
-            show: show.to_string(),
-            seats: grid.seats,
-            legs: grid.legs,
-            currency: document.currency.as_str().to_owned(),
-            prices: document.prices,
-            hold_s: document.hold_s,
-            grace_s: document.grace_s,
-            claim_grace_s: document.claim_grace_s,
-            pay_s: document.pay_s,
-            seats_per_visitor: document.seats_per_visitor,
-            labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
-        }))?;
-        grids.push((show, grid));
-        Ok(())
+        let (document, plan): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+        let (record, grid) = ShowRecord::read(&show, &document, plan.as_deref())?;
+        grids.add(show, grid);
+        sink(&Record::Show(record))
     })?;
     Ok(grids)
 }
 
-fn grid_of(shows: &[(ShowId, Grid)], show: &ShowId) -> Result<Grid> {
-    // The list is read in the order of the slugs.
-    let at = shows.binary_search_by(|(known, _)| known.cmp(show));
-    at.map(|at| shows[at].1)
-        .map_err(|_| corrupt(&format!("an order for show {show}, which is not there")))
-}
-
-fn orders(connection: &Connection, shows: &[(ShowId, Grid)], sink: &mut Sink<'_>) -> Result<()> {
+fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!("SELECT {ORDER_COLUMNS} FROM orders ORDER BY created_at, order_id");
     each(connection, &sql, |row| {
         let order = rows::order(row)?;
-        let grid = grid_of(shows, &order.show)?;
         let mut history = Vec::new();
         let mut steps = connection.prepare_cached(
             "SELECT at, state, reason FROM order_history WHERE order_id = ?1 ORDER BY step",
@@ -122,32 +88,17 @@ fn orders(connection: &Connection, shows: &[(ShowId, Grid)], sink: &mut Sink<'_>
                 reason: step.get(2)?,
             });
         }
-        sink(&Record::Order(OrderRecord {
-            order: order.id.to_string(),
-            show: order.show.to_string(),
-            hold: order.hold.to_string(),
-            visitor: order.visitor.to_string(),
-            room: order.room.clone(),
-            state: order.state.word().to_owned(),
-            reason: order.reason.clone(),
-            amount: order.total,
-            currency: order.currency.as_str().to_owned(),
-            cells: cells_of(&order.held(), grid),
-            labels: order.items.iter().map(|item| item.label.clone()).collect(),
-            created_ms: order.created_at_ms,
-            pay_until_ms: order.pay_until_ms,
-            claim_until_ms: order.claim_until_ms,
-            history,
-        }))
+        let grid = grids.of(&order.show)?;
+        sink(&Record::Order(OrderRecord::of(&order, grid, history)))
     })
 }
 
-fn claims(connection: &Connection, shows: &[(ShowId, Grid)], sink: &mut Sink<'_>) -> Result<()> {
+fn claims(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     let sql = "SELECT show, seat, leg, order_id FROM claims ORDER BY show, leg, seat";
     each(connection, sql, |row| {
         let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
         let (seat, leg) = (row.get(1)?, row.get(2)?);
-        let grid = grid_of(shows, &show)?;
+        let grid = grids.of(&show)?;
         sink(&Record::Claim {
             show: show.to_string(),
             cell: u32::from(leg) * grid.seats + seat,
@@ -164,30 +115,9 @@ fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
     );
     each(connection, &sql, |row| {
-        let Payment {
-            id,
-            order,
-            provider,
-            amount,
-            state,
-        } = rows::payment(row, 0)?;
-        sink(&Record::Payment(PaymentRecord {
-            payment: id.to_string(),
-            order: order.to_string(),
-            provider,
-            state: state.word().to_owned(),
-            amount: amount.amount,
-            currency: amount.currency.as_str().to_owned(),
-            // A payment is captured whole, and refunds have no row of their own yet.
-            captured: if state == PaymentState::Captured {
-                amount.amount
-            } else {
-                0
-            },
-            refunded: 0,
-            updated_ms: row.get(6)?,
-            provider_state: row.get(7)?,
-        }))
+        let payment = rows::payment(row, 0)?;
+        let record = PaymentRecord::of(payment, row.get(6)?, row.get(7)?);
+        sink(&Record::Payment(record))
     })
 }
 

@@ -8,9 +8,12 @@ use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
-use super::rows::{self, ORDER_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
+use super::rows::{
+    self, ORDER_COLUMNS, Result, as_hold, as_i64, collect, corrupt, find_order, first, parsed,
+    seat_kind, seat_word,
+};
 use crate::clock::rfc3339;
-use crate::holds::{Hold, Stage, cells_of};
+use crate::holds::cells_of;
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
@@ -157,22 +160,10 @@ impl OrderLedger for SqliteLedger {
     }
 }
 
-pub(super) fn as_i64(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn cursor(connection: &Connection, show: &ShowId) -> Result<u64> {
     let sql = "SELECT numbered FROM seat_marks WHERE show = ?1";
     let newest: Option<i64> = first(connection, sql, [show.as_str()])?;
     Ok(newest.unwrap_or(0).unsigned_abs())
-}
-
-fn seat_kind(word: &str) -> Result<SeatRowKind> {
-    match word {
-        "sell" => Ok(SeatRowKind::Sell),
-        "free" => Ok(SeatRowKind::Free),
-        other => Err(corrupt(other)),
-    }
 }
 
 fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
@@ -203,22 +194,6 @@ fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
         ordered,
         cursor: cursor(tx, show)?,
     })
-}
-
-/// A pending order as the hold whose locks it keeps.
-fn as_hold(order: &Order) -> Hold {
-    Hold {
-        id: order.hold.clone(),
-        visitor: order.visitor,
-        room: order.room.clone(),
-        items: order.held(),
-        plan_version: order.plan_version,
-        next_to_each_other: false,
-        expires_at_ms: order.pay_until_ms,
-        lock_until_ms: crate::orders::checkout::lock_until_ms(order.claim_until_ms),
-        extensions_left: 0,
-        stage: Stage::Ordered,
-    }
 }
 
 fn claim(
@@ -375,15 +350,11 @@ pub(super) fn apply(
     .execute((id.as_str(), state.word(), reason, order.state.word()))?;
     note(tx, id, state, reason, now_ms)?;
     if let Some(kind) = seats {
-        let word = match kind {
-            SeatRowKind::Sell => "sell",
-            SeatRowKind::Free => "free",
-        };
         if kind == SeatRowKind::Free {
             tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
                 .execute([id.as_str()])?;
         }
-        tell_store(tx, &order, word)?;
+        tell_store(tx, &order, seat_word(kind))?;
     }
     if let Some(kind) = effect {
         tx.prepare_cached(

@@ -1,78 +1,18 @@
 //! Rows to values and back, in one place, so that a column's form is known once.
 
-use fairgate_pass::Holder;
-use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
-use serde::{Deserialize, Serialize};
 
-use crate::holds::Held;
 use crate::ids::OrderId;
+pub(super) use crate::ledger::stored::{
+    Result, as_hold, as_i64, bytes32, corrupt, coverage, holder, items, items_text, parsed,
+    seat_kind, seat_word,
+};
 use crate::money::{Currency, Money};
-use crate::orders::{Buyer, Order, OrderItem, OrderState};
+use crate::orders::{Buyer, Order, OrderState};
 use crate::payments::{Payment, PaymentState};
-
-/// Shorthand of this folder.
-pub(super) type Result<T> = std::result::Result<T, LedgerError>;
-
-/// One seat of an order, as it stands in `orders.items`.
-#[derive(Serialize, Deserialize)]
-struct ItemRow {
-    seat: u32,
-    from: u16,
-    to: u16,
-    amount: i64,
-    label: String,
-    category: String,
-}
 
 pub(super) const ORDER_COLUMNS: &str = "order_id, hold, visitor, room, buyer_name, buyer_email, currency, total, \
      items, plan_version, payment, state, reason, created_at, pay_until, claim_until";
-
-pub(super) fn corrupt(what: &str) -> LedgerError {
-    LedgerError::Corrupt(what.to_owned())
-}
-
-pub(super) fn parsed<T: std::str::FromStr>(text: &str) -> Result<T> {
-    text.parse().map_err(|_| corrupt(text))
-}
-
-pub(super) fn holder(bytes: &[u8]) -> Result<Holder> {
-    Ok(Holder(
-        bytes
-            .try_into()
-            .map_err(|_| corrupt("a holder that is not 32 bytes"))?,
-    ))
-}
-
-pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
-    let rows: Vec<ItemRow> = items
-        .iter()
-        .map(|item| ItemRow {
-            seat: item.held.seat,
-            from: item.held.legs.start,
-            to: item.held.legs.end,
-            amount: item.held.amount,
-            label: item.label.clone(),
-            category: item.category.clone(),
-        })
-        .collect();
-    serde_json::to_string(&rows).map_err(|error| corrupt(&error.to_string()))
-}
-
-fn items(text: &str) -> Result<Vec<OrderItem>> {
-    let rows: Vec<ItemRow> =
-        serde_json::from_str(text).map_err(|error| corrupt(&error.to_string()))?;
-    let item = |row: ItemRow| OrderItem {
-        held: Held {
-            seat: row.seat,
-            legs: row.from..row.to,
-            amount: row.amount,
-        },
-        label: row.label,
-        category: row.category,
-    };
-    Ok(rows.into_iter().map(item).collect())
-}
 
 /// Reads a row of [`ORDER_COLUMNS`].
 pub(super) fn order(row: &Row<'_>) -> Result<Order> {

@@ -1,9 +1,5 @@
 //! Events that are not genuine, addresses and headers that make no sense.
 
-use std::sync::Arc;
-
-use booking::ledger::sqlite::SqliteLedger;
-use booking::ledger::{Ledger, PaymentLedger};
 use booking::payments::sandbox::{SIGNATURE_HEADER, Sandbox, SandboxOutcome, SignedEvent};
 use serde_json::{Value, json};
 
@@ -56,8 +52,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
             "a settled payment declined": sandbox(&settled, json!({"outcome": "decline"})) => 409 payment_settled;
         })
         .await;
-    let ledger = SqliteLedger::open(scene.app.writer.clone()).await;
-    let backlog = ledger.expect("open").backlog().await;
+    let backlog = scene.app.ledger().await.backlog().await;
     assert_eq!(backlog.expect("readable"), (0, 0), "nothing was stored");
     for _ in 0..2 {
         let again = scene.app.ask(sent(&genuine, &genuine.body)).await;
@@ -69,8 +64,7 @@ async fn events_and_payments_that_are_not_genuine_are_refused() {
 
 /// What the provider would send for Ana's pending order, signed at a moment.
 async fn signed_event(scene: &Scene, at_s: i64) -> SignedEvent {
-    let ledger = SqliteLedger::open(scene.app.writer.clone()).await;
-    let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("open"));
+    let ledger = scene.app.ledger().await;
     let payment = text(&scene.pending["payment"], "payment");
     let payment = ledger.payment(&payment.parse().expect("an id")).await;
     let payment = payment.expect("readable").expect("there");

@@ -39,13 +39,22 @@ impl Database {
     /// # Errors
     /// Where the address cannot be read, or the database does not answer.
     pub async fn connect(url: &str) -> Result<Self, LedgerError> {
-        let database = Self {
-            pool: connect::pool(url)?,
-        };
+        let database = Self::reading(url)?;
         database
             .migrate("installation", installation::MIGRATIONS)
             .await?;
         Ok(database)
+    }
+
+    /// A handle for reading only, over the same kind of address: it makes no tables, and asks nothing of the database
+    /// before it is used.
+    ///
+    /// # Errors
+    /// Where the address cannot be read.
+    pub fn reading(url: &str) -> Result<Self, LedgerError> {
+        Ok(Self {
+            pool: connect::pool(url)?,
+        })
     }
 
     /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled back whole.

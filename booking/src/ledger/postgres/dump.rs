@@ -1,0 +1,168 @@
+//! Reads the whole ledger for a dump, in one snapshot, so that all records are of the same moment even while nodes
+//! write on.
+
+use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::Row;
+use futures_util::TryStreamExt;
+
+use super::MIGRATIONS;
+use super::rows::{
+    self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, count, json, parsed, small, text,
+};
+use crate::dump::{Grids, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
+use crate::ids::ShowId;
+
+/// Takes one record; an error ends the reading.
+type Sink<'a> = dyn FnMut(&Record) -> Result<()> + Send + 'a;
+
+/// Hands every record of the ledger to `sink`, the first and the last line included.
+///
+/// # Errors
+/// Where the database holds no ledger of this version, or cannot be read; whatever `sink` returns.
+pub async fn read(tx: &Tx, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
+    check_version(tx).await?;
+    sink(&Record::Dump {
+        version: VERSION,
+        at_ms: now_ms,
+    })?;
+    let grids = shows(tx, sink).await?;
+    orders(tx, &grids, sink).await?;
+    claims(tx, &grids, sink).await?;
+    payments(tx, sink).await?;
+    tickets(tx, sink).await?;
+    effects(tx, sink).await?;
+    sink(&pending(tx).await?)
+}
+
+async fn check_version(tx: &Tx) -> Result<()> {
+    let known = tx
+        .one("SELECT to_regclass('migrations') IS NOT NULL", &[])
+        .await?;
+    if !known.try_get::<_, bool>(0)? {
+        return Err(corrupt("this database is not a ledger"));
+    }
+    let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = 'booking'";
+    let have: i64 = tx.one(sql, &[]).await?.try_get(0)?;
+    let newest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    match have {
+        have if have == newest => Ok(()),
+        0 => Err(corrupt("it holds nothing of booking yet")),
+        have => Err(corrupt(&format!(
+            "its tables are of version {have}, and this program knows version {newest}: use the one that belongs to the gateway"
+        ))),
+    }
+}
+
+async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
+    let mut grids = Grids::default();
+    let sql = "SELECT s.show, s.document::text, v.plan FROM shows s LEFT JOIN venues v \
+         ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version ORDER BY s.show COLLATE \"C\"";
+    each(tx, sql, |row| {
+        let show: ShowId = parsed(text(row, 0)?)?;
+        let plan: Option<&str> = row.try_get(2)?;
+        let (record, grid) = ShowRecord::read(&show, text(row, 1)?, plan)?;
+        grids.add(show, grid);
+        sink(&Record::Show(record))
+    })
+    .await?;
+    Ok(grids)
+}
+
+async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS}, (SELECT json_agg(json_build_object('at_ms', h.at, 'state', h.state, 'reason', h.reason) \
+         ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id) FROM orders o \
+         ORDER BY o.created_at, o.order_id COLLATE \"C\""
+    );
+    each(tx, &sql, |row| {
+        let order = rows::order(row, 0)?;
+        let history: Vec<StepRecord> = json(text(row, 16)?)?;
+        let grid = grids.of(&order.show)?;
+        sink(&Record::Order(OrderRecord::of(&order, grid, history)))
+    })
+    .await
+}
+
+async fn claims(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT show, seat, leg, order_id FROM claims ORDER BY show COLLATE \"C\", leg, seat";
+    each(tx, sql, |row| {
+        let show: ShowId = parsed(text(row, 0)?)?;
+        let (seat, leg) = (small(row, 1)?, small(row, 2)?);
+        sink(&Record::Claim {
+            cell: u32::from(leg) * grids.of(&show)?.seats + seat,
+            show: show.to_string(),
+            seat,
+            leg,
+            order: text(row, 3)?.to_owned(),
+        })
+    })
+    .await
+}
+
+async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!(
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+         LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.payment COLLATE \"C\""
+    );
+    each(tx, &sql, |row| {
+        let payment = rows::payment(row, 0)?;
+        let provider_state: Option<String> = row.try_get(7)?;
+        sink(&Record::Payment(PaymentRecord::of(
+            payment,
+            row.try_get(6)?,
+            provider_state,
+        )))
+    })
+    .await
+}
+
+async fn tickets(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
+    let sql =
+        "SELECT ticket, order_id, show, label, legs, issued_at FROM tickets ORDER BY position";
+    each(tx, sql, |row| {
+        sink(&Record::Ticket {
+            ticket: text(row, 0)?.to_owned(),
+            order: text(row, 1)?.to_owned(),
+            show: text(row, 2)?.to_owned(),
+            label: text(row, 3)?.to_owned(),
+            legs: json(text(row, 4)?)?,
+            issued_ms: row.try_get(5)?,
+        })
+    })
+    .await
+}
+
+async fn effects(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT order_id, kind, due_at, done_at FROM effects ORDER BY effect";
+    each(tx, sql, |row| {
+        sink(&Record::Effect {
+            order: text(row, 0)?.to_owned(),
+            what: text(row, 1)?.to_owned(),
+            due_ms: row.try_get(2)?,
+            done_ms: row.try_get(3)?,
+        })
+    })
+    .await
+}
+
+async fn pending(tx: &Tx) -> Result<Record> {
+    let sql = "SELECT (SELECT COUNT(*) FROM seat_outbox s LEFT JOIN seat_marks m ON m.show = s.show \
+             WHERE s.number IS NULL OR s.number > m.delivered), \
+         (SELECT COUNT(*) FROM effects WHERE done_at IS NULL), \
+         (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
+    let row = tx.one(sql, &[]).await?;
+    Ok(Record::Pending {
+        seat_rows: Some(count(&row, 0)?),
+        effects: count(&row, 1)?,
+        events: count(&row, 2)?,
+    })
+}
+
+/// Walks a query row by row, so that no table is ever held in memory.
+async fn each(tx: &Tx, sql: &str, mut see: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+    let mut rows = std::pin::pin!(tx.stream(sql, &[]).await?);
+    while let Some(row) = rows.try_next().await? {
+        see(&row)?;
+    }
+    Ok(())
+}

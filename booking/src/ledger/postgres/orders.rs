@@ -1,0 +1,372 @@
+//! Orders and claims: transactions 1 and 2, and the deadline.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fairgate_pass::Holder;
+use fairgate_writer::Tx;
+
+use super::rows::{
+    self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, items_text, lock_order, seat_word,
+    small, text,
+};
+use super::{PostgresLedger, lock, outbox, tickets};
+use crate::clock::rfc3339;
+use crate::holds::{Held, cells_of};
+use crate::ids::{OrderId, ShowId};
+use crate::inventory::Grid;
+use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
+use crate::orders::transition::{Decision, EffectKind, Happening, decide};
+use crate::orders::{Order, OrderRecord, OrderState, Step};
+use crate::payments::{Payment, PaymentState};
+use crate::store::SeatRow;
+
+#[async_trait]
+impl OrderLedger for PostgresLedger {
+    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
+        let show = Arc::new(show.clone());
+        self.database
+            .write(move |tx| {
+                let show = Arc::clone(&show);
+                async move { outbox::picture(&tx, &show).await }
+            })
+            .await
+    }
+
+    async fn claim(
+        &self,
+        order: Order,
+        payment: Payment,
+        grid: Grid,
+        limit: u32,
+    ) -> std::result::Result<Order, ClaimRefused> {
+        let given = Arc::new((order, payment));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move { claim(&tx, &given.0, &given.1, grid, limit).await }
+            })
+            .await
+    }
+
+    async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
+        let order = order.clone();
+        // One snapshot, so that state, history, tickets and payment agree.
+        self.database
+            .snapshot(async move |tx: Tx| record(&tx, &order).await)
+            .await
+    }
+
+    async fn happen(
+        &self,
+        order: &OrderId,
+        happening: Happening,
+        now_ms: i64,
+    ) -> Result<Option<Applied>> {
+        let order = Arc::new(order.clone());
+        self.database
+            .write(move |tx| {
+                let order = Arc::clone(&order);
+                async move {
+                    match lock_order(&tx, order.as_str()).await? {
+                        Some(order) => Ok(Some(apply(&tx, order, happening, now_ms).await?)),
+                        None => Ok(None),
+                    }
+                }
+            })
+            .await
+    }
+
+    async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+        // Every node looks, several times a second, and nearly always in vain.
+        let looked = self.database.read(async move |tx: Tx| {
+            let sql = "SELECT 1 FROM orders WHERE state = 'pending' AND claim_until <= $1 LIMIT 1";
+            tx.first(sql, &[&now_ms]).await
+        });
+        if looked.await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.database
+            .write(move |tx| async move { expire(&tx, now_ms, batch_max).await })
+            .await
+    }
+
+    async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
+        outbox::number(&self.database).await
+    }
+
+    async fn seat_rows(&self, show: &ShowId, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+        let (show, after) = (show.clone(), as_i64(after));
+        self.database
+            .read(async move |tx: Tx| outbox::rows(&tx, &show, after, batch_max).await)
+            .await
+    }
+
+    async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<()> {
+        let (show, upto) = (Arc::new(show.clone()), as_i64(upto));
+        self.database
+            .write(move |tx| {
+                let show = Arc::clone(&show);
+                async move {
+                    let sql =
+                        "UPDATE seat_marks SET delivered = $2 WHERE show = $1 AND delivered < $2";
+                    tx.execute(sql, &[&show.as_str(), &upto]).await?;
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
+        let show = show.clone();
+        self.database
+            .read(async move |tx: Tx| {
+                let sql = "SELECT numbered FROM seat_marks WHERE show = $1";
+                let row = tx.first(sql, &[&show.as_str()]).await?;
+                row.map_or(Ok(0), |row| rows::count(&row, 0))
+            })
+            .await
+    }
+
+    async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
+        outbox::finished(&self.database, as_i64(after), shows).await
+    }
+}
+
+async fn claim(
+    tx: &Tx,
+    order: &Order,
+    payment: &Payment,
+    grid: Grid,
+    limit: u32,
+) -> std::result::Result<Order, ClaimRefused> {
+    keep_out(tx, order).await?;
+    if let Some(present) = check(tx, order, limit).await? {
+        return Ok(present);
+    }
+    insert_order(tx, order, payment).await?;
+    insert_claims(tx, order, &order.held(), grid).await?;
+    Ok(order.clone())
+}
+
+/// From here on the show's plan stays as it is, and this visitor's other orders wait. Neither lock touches a row, so
+/// claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only wait.)
+async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
+    let [a, b, c, d, ..] = order.visitor.0;
+    let visitor = i32::from_be_bytes([a, b, c, d]);
+    let sql =
+        "SELECT pg_advisory_xact_lock_shared($1, hashtext($2)), pg_advisory_xact_lock($3, $4)";
+    let show = order.show.as_str();
+    tx.one(sql, &[&lock::PLAN, &show, &lock::VISITOR, &visitor])
+        .await?;
+    Ok(())
+}
+
+/// What may not be claimed whatever cells are free; gives the order where it is there already. This statement sees what
+/// the transactions that were waited for have committed.
+async fn check(
+    tx: &Tx,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<Option<Order>, ClaimRefused> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM orders WHERE order_id = $1), \
+         COALESCE((SELECT plan_version FROM shows WHERE show = $2), -1), \
+         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $2 AND visitor = $3)";
+    let (id, show) = (order.id.as_str(), order.show.as_str());
+    let row = tx
+        .one(sql, &[&id, &show, &order.visitor.0.as_slice()])
+        .await?;
+    let column = |at: usize| {
+        row.try_get::<_, i64>(at)
+            .map_err(fairgate_writer::LedgerError::from)
+    };
+    if row.try_get(0).map_err(fairgate_writer::LedgerError::from)? {
+        return Ok(find_order(tx, &order.id).await?);
+    }
+    if column(1)? != i64::from(order.plan_version) {
+        return Err(ClaimRefused::PlanChanged);
+    }
+    let have = u32::try_from(column(2)?).unwrap_or(u32::MAX);
+    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
+        return Err(ClaimRefused::Limit { have, limit });
+    }
+    Ok(None)
+}
+
+async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
+    tx.execute(
+        "WITH made AS (INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, \
+             items, plan_version, payment, state, reason, created_at, pay_until, claim_until) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)), \
+         paid AS (INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) \
+             VALUES ($12, $1, $18, $19, $20, $21, $15)) \
+         INSERT INTO order_history (order_id, step, at, state, reason) VALUES ($1, 1, $15, $13, $14)",
+        &[
+            &order.id.as_str(),
+            &order.show.as_str(),
+            &order.hold.as_str(),
+            &order.visitor.0.as_slice(),
+            &order.room,
+            &order.buyer.name,
+            &order.buyer.email,
+            &order.currency.as_str(),
+            &order.total,
+            &items_text(&order.items)?,
+            &i64::from(order.plan_version),
+            &order.payment.as_str(),
+            &order.state.word(),
+            &order.reason,
+            &order.created_at_ms,
+            &order.pay_until_ms,
+            &order.claim_until_ms,
+            &payment.provider,
+            &payment.amount.amount,
+            &payment.amount.currency.as_str(),
+            &payment.state.word(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback takes the rest back. Cells are
+/// inserted in one order by everybody, so two orders that want the same cells wait for one another, never in a circle.
+async fn insert_claims(
+    tx: &Tx,
+    order: &Order,
+    held: &[Held],
+    grid: Grid,
+) -> std::result::Result<(), ClaimRefused> {
+    let cells = cells_of(held, grid);
+    let seats: Vec<i64> = cells
+        .iter()
+        .map(|cell| grid.seat_of(*cell).into())
+        .collect();
+    let legs: Vec<i64> = cells.iter().map(|cell| grid.leg_of(*cell).into()).collect();
+    let sql = "WITH wanted AS (SELECT seat, leg FROM unnest($4::bigint[], $5::bigint[]) AS w (seat, leg)), \
+         taken AS (INSERT INTO claims (show, seat, leg, order_id, visitor) \
+             SELECT $1, seat, leg, $2, $3 FROM wanted ORDER BY leg, seat \
+             ON CONFLICT (show, seat, leg) DO NOTHING RETURNING seat, leg) \
+         SELECT seat, leg FROM wanted EXCEPT SELECT seat, leg FROM taken ORDER BY leg, seat";
+    let (id, show) = (order.id.as_str(), order.show.as_str());
+    let with: [&(dyn fairgate_writer::tokio_postgres::types::ToSql + Sync); 5] =
+        [&show, &id, &order.visitor.0.as_slice(), &seats, &legs];
+    let refused = tx.query(sql, &with).await?;
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let cell = |row| Ok(small::<u32>(row, 1)? * grid.seats + small::<u32>(row, 0)?);
+    let cells: Vec<u32> = refused.iter().map(cell).collect::<Result<_>>()?;
+    Err(ClaimRefused::Taken(cells))
+}
+
+/// What another node is expiring or confirming at this moment is left to it, and looked at again the next time.
+async fn expire(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS} FROM orders o WHERE o.state = 'pending' AND o.claim_until <= $1 \
+         ORDER BY o.claim_until LIMIT $2 FOR UPDATE SKIP LOCKED"
+    );
+    let due = tx.query(&sql, &[&now_ms, &i64::from(batch_max)]).await?;
+    let mut expired = Vec::with_capacity(due.len());
+    for row in &due {
+        let order = rows::order(row, 0)?;
+        expired.push(order.id.clone());
+        apply(tx, order, Happening::DeadlinePassed, now_ms).await?;
+    }
+    Ok(expired)
+}
+
+/// Carries out what [`decide`] says. The caller has locked the order's row.
+///
+/// The outbox row's id is drawn here, after the claims of the order were made in an earlier transaction or an earlier
+/// statement. So of two rows about one cell, the later one's id is larger: a cell is claimed again only after the
+/// transaction that gave it up has ended, for the claims' unique key makes the second one wait.
+pub(super) async fn apply(
+    tx: &Tx,
+    mut order: Order,
+    happening: Happening,
+    now_ms: i64,
+) -> Result<Applied> {
+    let Some(decision) = decide(order.state, happening) else {
+        return Ok(Applied {
+            order,
+            changed: false,
+        });
+    };
+    let Decision {
+        state,
+        reason,
+        seats,
+        effect,
+    } = decision;
+    let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3 WHERE order_id = $1 AND state = $4 \
+             RETURNING order_id, show, visitor), \
+         noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
+             SELECT order_id, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = $1), $5, $2, $3 FROM moved), \
+         freed AS (DELETE FROM claims WHERE $6::text = 'free' AND order_id IN (SELECT order_id FROM moved)), \
+         told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) \
+             SELECT show, $6::text, order_id, $7, visitor, $8 FROM moved WHERE $6::text IS NOT NULL) \
+         SELECT COUNT(*) FROM moved";
+    let row = tx
+        .one(
+            sql,
+            &[
+                &order.id.as_str(),
+                &state.word(),
+                &reason,
+                &order.state.word(),
+                &now_ms,
+                &seats.map(seat_word),
+                &order.hold.as_str(),
+                &items_text(&order.items)?,
+            ],
+        )
+        .await?;
+    if row.try_get::<_, i64>(0)? != 1 {
+        return Err(corrupt("an order that moved while its row was locked"));
+    }
+    if let Some(kind) = effect {
+        owe(tx, &order.id, kind, now_ms).await?;
+    }
+    order.state = state;
+    reason.clone_into(&mut order.reason);
+    Ok(Applied {
+        order,
+        changed: true,
+    })
+}
+
+/// Writes what is owed to the provider; once for each kind.
+async fn owe(tx: &Tx, order: &OrderId, kind: EffectKind, now_ms: i64) -> Result<()> {
+    let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) ON CONFLICT (order_id, kind) DO NOTHING";
+    tx.execute(sql, &[&order.as_str(), &kind.word(), &now_ms])
+        .await?;
+    Ok(())
+}
+
+async fn record(tx: &Tx, id: &OrderId) -> Result<Option<OrderRecord>> {
+    let Some(order) = find_order(tx, id).await? else {
+        return Ok(None);
+    };
+    let sql = "SELECT at, state, reason FROM order_history WHERE order_id = $1 ORDER BY step";
+    let history = tx.query(sql, &[&id.as_str()]).await?;
+    let step = |row| {
+        let state = OrderState::of_word(text(row, 1)?);
+        Ok(Step {
+            at: rfc3339(row.try_get(0)?),
+            state: state.ok_or_else(|| corrupt("a step's state"))?,
+            reason: text(row, 2)?.to_owned(),
+        })
+    };
+    let history = history.iter().map(step).collect::<Result<_>>()?;
+    let tickets = tickets::of_order(tx, &order).await?;
+    let sql = "SELECT state FROM payments WHERE order_id = $1";
+    let payment = tx.one(sql, &[&id.as_str()]).await?;
+    let payment = PaymentState::of_word(text(&payment, 0)?);
+    Ok(Some(OrderRecord {
+        order,
+        history,
+        tickets,
+        payment: payment.ok_or_else(|| corrupt("a payment's state"))?,
+    }))
+}

@@ -1,0 +1,163 @@
+//! The seat outbox and the list of those who have finished: what other parts follow behind a cursor.
+//!
+//! Ids are drawn while transactions run and become visible when they commit, in another order: a reader that keeps the
+//! largest id it saw would miss what commits later with a smaller one. So readers follow *numbers*, which are given to
+//! committed rows only, by one transaction at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fairgate_pass::Holder;
+use fairgate_writer::{Database, Tx};
+
+use super::lock;
+use super::rows::{
+    self, ORDER_COLUMNS, Result, as_hold, count, holder, items, parsed, seat_kind, text,
+};
+use crate::ids::ShowId;
+use crate::ledger::ShowPicture;
+use crate::orders::OrderState;
+use crate::store::SeatRow;
+
+/// Visitors told in one go.
+const FINISHED_MAX: i64 = 10_000;
+
+/// Common table expressions that number the rows in `fresh`, which is to be put in front: those of one show follow its
+/// newest number in the order of their ids, which for one cell is the order of the commits (see `orders::apply`).
+const NUMBERED: &str = "\
+    sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
+    grown AS (INSERT INTO seat_marks AS m (show, numbered) SELECT show, size FROM sized ORDER BY show \
+        ON CONFLICT (show) DO UPDATE SET numbered = m.numbered + excluded.numbered RETURNING show, numbered), \
+    numbered AS (UPDATE seat_outbox o SET number = g.numbered - s.size + f.nth \
+        FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
+
+/// Numbers what is committed, and finds the shows with rows that are not marked as delivered.
+pub(super) async fn number(database: &Database) -> Result<Vec<(ShowId, u64)>> {
+    let fresh = database.read(async |tx: Tx| {
+        let sql = "SELECT 1 FROM seat_outbox WHERE number IS NULL LIMIT 1";
+        tx.first(sql, &[]).await
+    });
+    if fresh.await?.is_some() {
+        database
+            .write(|tx| async move { number_all(&tx).await })
+            .await?;
+    }
+    database
+        .read(async |tx: Tx| {
+            let sql = "SELECT show, delivered FROM seat_marks WHERE numbered > delivered";
+            let rows = tx.query(sql, &[]).await?;
+            let read = |row| Ok((parsed(text(row, 0)?)?, count(row, 1)?));
+            rows.iter().map(read).collect()
+        })
+        .await
+}
+
+/// Waits until nobody else gives numbers. What is done under it is one *later* statement: that one's snapshot then holds
+/// every number that was given before.
+async fn one_at_a_time(tx: &Tx) -> Result<()> {
+    let sql = "SELECT pg_advisory_xact_lock($1, 0)";
+    tx.one(sql, &[&lock::SEAT_NUMBERS]).await?;
+    Ok(())
+}
+
+async fn number_all(tx: &Tx) -> Result<()> {
+    one_at_a_time(tx).await?;
+    let sql = format!(
+        "WITH fresh AS (SELECT id, show, row_number() OVER (PARTITION BY show ORDER BY id) AS nth \
+             FROM seat_outbox WHERE number IS NULL), {NUMBERED} SELECT COUNT(*) FROM grown"
+    );
+    tx.one(&sql, &[]).await?;
+    Ok(())
+}
+
+/// The show's picture and its newest number, in one statement and so in one snapshot: an order's state and its outbox row
+/// are written by the same transaction, so the picture holds exactly what the numbered rows have done. Rows that are
+/// committed behind this snapshot are in neither.
+pub(super) async fn picture(tx: &Tx, show: &ShowId) -> Result<ShowPicture> {
+    one_at_a_time(tx).await?;
+    let sql = format!(
+        "WITH fresh AS (SELECT id, show, row_number() OVER (ORDER BY id) AS nth \
+             FROM seat_outbox WHERE number IS NULL AND show = $1), {NUMBERED}, \
+         life AS (UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 RETURNING incarnation) \
+         SELECT COALESCE((SELECT incarnation FROM life), 1), \
+             COALESCE((SELECT numbered FROM grown), (SELECT numbered FROM seat_marks WHERE show = $1), 0), \
+             {ORDER_COLUMNS} \
+         FROM (SELECT 1) AS once LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'confirmed', 'ticketed')"
+    );
+    let found = tx.query(&sql, &[&show.as_str()]).await?;
+    let mut picture = ShowPicture {
+        incarnation: 1,
+        sold: Vec::new(),
+        ordered: Vec::new(),
+        cursor: 0,
+    };
+    let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
+    for row in &found {
+        (picture.incarnation, picture.cursor) = (count(row, 0)?, count(row, 1)?);
+        if row.try_get::<_, Option<&str>>(2)?.is_none() {
+            continue;
+        }
+        let order = rows::order(row, 2)?;
+        if order.state == OrderState::Pending {
+            picture.ordered.push(as_hold(&order));
+        } else {
+            sold.entry(order.visitor).or_default().extend(order.held());
+        }
+    }
+    picture.sold = sold.into_iter().collect();
+    Ok(picture)
+}
+
+pub(super) async fn rows(
+    tx: &Tx,
+    show: &ShowId,
+    after: i64,
+    batch_max: u32,
+) -> Result<Vec<SeatRow>> {
+    let sql = "SELECT number, kind, hold, visitor, items FROM seat_outbox \
+         WHERE show = $1 AND number > $2 ORDER BY number LIMIT $3";
+    let with = i64::from(batch_max);
+    let rows = tx.query(sql, &[&show.as_str(), &after, &with]).await?;
+    let read = |row| {
+        let items = items(text(row, 4)?)?;
+        Ok(SeatRow {
+            seq: count(row, 0)?,
+            kind: seat_kind(text(row, 1)?)?,
+            hold: parsed(text(row, 2)?)?,
+            visitor: holder(row.try_get(3)?)?,
+            items: items.into_iter().map(|item| item.held).collect(),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+pub(super) async fn finished(
+    database: &Database,
+    after: i64,
+    shows: Vec<ShowId>,
+) -> Result<Vec<(u64, Holder)>> {
+    let fresh = database.read(async |tx: Tx| {
+        let sql = "SELECT 1 FROM finished WHERE number IS NULL LIMIT 1";
+        tx.first(sql, &[]).await
+    });
+    if fresh.await?.is_some() {
+        let numbered = database.write(|tx| async move {
+            let sql = "SELECT pg_advisory_xact_lock($1, 0)";
+            tx.one(sql, &[&lock::FINISHED_NUMBERS]).await?;
+            let sql =
+                "UPDATE finished SET number = nextval('finished_numbers') WHERE number IS NULL";
+            tx.execute(sql, &[]).await
+        });
+        numbered.await?;
+    }
+    let shows: Arc<Vec<String>> = Arc::new(shows.iter().map(ToString::to_string).collect());
+    database
+        .read(async move |tx: Tx| {
+            // The shows are chosen before the rows are counted, so that other shows' rows never hide these.
+            let sql = "SELECT number, visitor FROM finished WHERE number > $1 AND show = ANY ($2) ORDER BY number LIMIT $3";
+            let rows = tx.query(sql, &[&after, &*shows, &FINISHED_MAX]).await?;
+            let read = |row| Ok((count(row, 0)?, holder(fairgate_writer::tokio_postgres::Row::try_get(row, 1)?)?));
+            rows.iter().map(read).collect()
+        })
+        .await
+}

@@ -1,0 +1,297 @@
+//! Payments: the inbox of events, transaction 2, and the effects outbox.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fairgate_writer::Tx;
+
+use super::PostgresLedger;
+use super::orders::apply;
+use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
+use super::tickets::issue;
+use crate::ids::{OrderId, PaymentId};
+use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger};
+use crate::orders::Order;
+use crate::orders::transition::{EffectKind, Happening};
+use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+
+#[async_trait]
+impl PaymentLedger for PostgresLedger {
+    async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>> {
+        let payment = payment.to_string();
+        self.database
+            .read(async move |tx: Tx| find_payment(&tx, &payment).await)
+            .await
+    }
+
+    async fn keep_event(
+        &self,
+        provider: &'static str,
+        event: String,
+        body: Vec<u8>,
+        now_ms: i64,
+    ) -> Result<bool> {
+        let given = Arc::new((event, body));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let sql = "INSERT INTO provider_events (provider, event, body, received_at) VALUES ($1, $2, $3, $4) \
+                         ON CONFLICT (provider, event) DO NOTHING";
+                    let kept = tx
+                        .execute(sql, &[&provider, &given.0, &given.1, &now_ms])
+                        .await?;
+                    Ok(kept == 1)
+                }
+            })
+            .await
+    }
+
+    async fn unsettled(&self, batch_max: u32) -> Result<Vec<(String, String, Vec<u8>)>> {
+        self.database
+            .read(async move |tx: Tx| {
+                let sql = "SELECT provider, event, body FROM provider_events WHERE settled_at IS NULL \
+                     ORDER BY received_at, position LIMIT $1";
+                let rows = tx.query(sql, &[&i64::from(batch_max)]).await?;
+                let read = |row| {
+                    let (provider, event) = (text(row, 0)?, text(row, 1)?);
+                    Ok((provider.to_owned(), event.to_owned(), row.try_get(2)?))
+                };
+                rows.iter().map(read).collect()
+            })
+            .await
+    }
+
+    async fn settle(
+        &self,
+        provider: String,
+        event: String,
+        says: Option<ProviderEvent>,
+        now_ms: i64,
+    ) -> Result<&'static str> {
+        let given = Arc::new((provider, event, says));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let (provider, event, says) = &*given;
+                    let sql = "SELECT 1 FROM provider_events WHERE provider = $1 AND event = $2 AND settled_at IS NULL FOR UPDATE";
+                    if tx.first(sql, &[provider, event]).await?.is_none() {
+                        return Ok("repeated");
+                    }
+                    let outcome = match says {
+                        Some(says) => outcome_of(&tx, provider, says, now_ms).await?,
+                        None => "unreadable",
+                    };
+                    let sql = "UPDATE provider_events SET settled_at = $3, outcome = $4 WHERE provider = $1 AND event = $2";
+                    tx.execute(sql, &[provider, event, &now_ms, &outcome]).await?;
+                    Ok(outcome)
+                }
+            })
+            .await
+    }
+
+    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+        let due = self.database.read(async move |tx: Tx| {
+            let sql = "SELECT 1 FROM effects WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
+            tx.first(sql, &[&now_ms]).await
+        });
+        if due.await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.database
+            .write(move |tx| async move { lend(&tx, now_ms, batch_max).await })
+            .await
+    }
+
+    async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.database
+            .write(move |tx| async move {
+                let Some(order) = finish(&tx, effect, None, now_ms).await? else {
+                    return Ok(());
+                };
+                move_payment(&tx, &order.id, PaymentState::Captured, now_ms).await?;
+                let applied = apply(&tx, order, Happening::Captured, now_ms).await?;
+                if applied.changed {
+                    let order = &applied.order;
+                    issue(&tx, order, now_ms).await?;
+                    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
+                    let visitor = order.visitor.0.as_slice();
+                    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn capture_refused(&self, effect: i64, why: String, now_ms: i64) -> Result<()> {
+        let why = Arc::new(why);
+        self.database
+            .write(move |tx| {
+                let why = Arc::clone(&why);
+                async move {
+                    if let Some(order) = finish(&tx, effect, Some(&why), now_ms).await? {
+                        apply(&tx, order, Happening::CaptureRefused, now_ms).await?;
+                    }
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    async fn voided(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.database
+            .write(move |tx| async move {
+                match finish(&tx, effect, None, now_ms).await? {
+                    Some(order) => move_payment(&tx, &order.id, PaymentState::Voided, now_ms).await,
+                    None => Ok(()),
+                }
+            })
+            .await
+    }
+
+    async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
+        let why = Arc::new(why);
+        self.database
+            .write(move |tx| {
+                let why = Arc::clone(&why);
+                async move {
+                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3 \
+                         WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &due_at_ms, &*why]).await?;
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    async fn sandbox_move(
+        &self,
+        payment: &PaymentId,
+        from: &'static [&'static str],
+        to: &'static str,
+    ) -> Result<String> {
+        let payment = Arc::new(payment.to_string());
+        self.database
+            .write(move |tx| {
+                let payment = Arc::clone(&payment);
+                async move {
+                    let sql = "INSERT INTO sandbox_payments (payment, state) VALUES ($1, 'open') ON CONFLICT (payment) DO NOTHING";
+                    tx.execute(sql, &[&*payment]).await?;
+                    let sql = "SELECT state FROM sandbox_payments WHERE payment = $1 FOR UPDATE";
+                    let row = tx.one(sql, &[&*payment]).await?;
+                    let state = text(&row, 0)?;
+                    if !from.contains(&state) {
+                        return Ok(state.to_owned());
+                    }
+                    let sql = "UPDATE sandbox_payments SET state = $2 WHERE payment = $1";
+                    tx.execute(sql, &[&*payment, &to]).await?;
+                    Ok(to.to_owned())
+                }
+            })
+            .await
+    }
+
+    async fn backlog(&self) -> Result<(u64, u64)> {
+        self.database
+            .read(async |tx: Tx| {
+                let sql = "SELECT (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL), \
+                     (SELECT COUNT(*) FROM effects WHERE done_at IS NULL)";
+                let row = tx.one(sql, &[]).await?;
+                Ok((count(&row, 0)?, count(&row, 1)?))
+            })
+            .await
+    }
+}
+
+async fn find_payment(tx: &Tx, payment: &str) -> Result<Option<Payment>> {
+    let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
+    let row = tx.first(&sql, &[&payment]).await?;
+    row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+/// Lends effects that are due and that no other worker is just being lent.
+async fn lend(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+    let sql = format!(
+        "WITH due AS (SELECT effect FROM effects WHERE done_at IS NULL AND due_at <= $1 \
+             ORDER BY due_at, effect LIMIT $2 FOR UPDATE SKIP LOCKED), \
+         lent AS (UPDATE effects e SET due_at = $3 FROM due WHERE e.effect = due.effect \
+             RETURNING e.effect, e.kind, e.attempts, e.order_id) \
+         SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
+         FROM lent e JOIN payments p ON p.order_id = e.order_id ORDER BY e.effect"
+    );
+    let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+    let with = i64::from(batch_max);
+    let lent = tx.query(&sql, &[&now_ms, &with, &until_ms]).await?;
+    let read = |row| {
+        let kind = EffectKind::of_word(text(row, 1)?);
+        Ok(Effect {
+            id: row.try_get(0)?,
+            kind: kind.ok_or_else(|| corrupt("an effect's kind"))?,
+            attempts: small(row, 2)?,
+            payment: rows::payment(row, 3)?,
+        })
+    };
+    lent.iter().map(read).collect()
+}
+
+/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's row is locked.
+async fn outcome_of(
+    tx: &Tx,
+    provider: &str,
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let payment = says.payment.as_str();
+    let sql = "SELECT order_id FROM payments WHERE payment = $1";
+    let Some(row) = tx.first(sql, &[&payment]).await? else {
+        return Ok("unknown_payment");
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
+    let payment = find_payment(tx, payment).await?;
+    let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
+    if payment.provider != provider {
+        return Ok("foreign_provider");
+    }
+    if payment.amount != says.amount {
+        return Ok("wrong_amount");
+    }
+    let (happening, state) = match says.kind {
+        ProviderEventKind::Authorised => (Happening::Authorised, PaymentState::Authorised),
+        ProviderEventKind::Declined => (Happening::Declined, PaymentState::Declined),
+    };
+    if payment.state >= state {
+        return Ok("out_of_order");
+    }
+    move_payment(tx, &payment.order, state, now_ms).await?;
+    let applied = apply(tx, order, happening, now_ms).await?;
+    Ok(if applied.changed {
+        "applied"
+    } else {
+        "without_effect"
+    })
+}
+
+async fn move_payment(tx: &Tx, order: &OrderId, state: PaymentState, now_ms: i64) -> Result<()> {
+    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
+        .await?;
+    Ok(())
+}
+
+/// Locks the effect's order and marks the effect as done; `None` if it was done already.
+async fn finish(tx: &Tx, effect: i64, note: Option<&str>, now_ms: i64) -> Result<Option<Order>> {
+    let sql = "SELECT order_id FROM effects WHERE effect = $1";
+    let Some(row) = tx.first(sql, &[&effect]).await? else {
+        return Ok(None);
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let sql = "UPDATE effects SET done_at = $2, note = COALESCE($3, note) WHERE effect = $1 AND done_at IS NULL";
+    if tx.execute(sql, &[&effect, &now_ms, &note]).await? == 0 {
+        return Ok(None);
+    }
+    order
+        .map(Some)
+        .ok_or_else(|| corrupt("an effect without an order"))
+}

@@ -1,0 +1,145 @@
+//! Tickets and kept answers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fairgate_writer::Tx;
+
+use super::PostgresLedger;
+use super::rows::{Result, bytes32, corrupt, find_order, json, parsed, small, text, to_json};
+use crate::ids::{OrderId, TicketId};
+use crate::ledger::{KeptAnswer, TicketLedger};
+use crate::orders::{Order, Ticket};
+
+#[async_trait]
+impl TicketLedger for PostgresLedger {
+    async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
+        let ticket = ticket.to_string();
+        self.database
+            .snapshot(async move |tx: Tx| {
+                let sql = "SELECT order_id FROM tickets WHERE ticket = $1";
+                let Some(row) = tx.first(sql, &[&ticket]).await? else {
+                    return Ok(None);
+                };
+                let order: OrderId = parsed(text(&row, 0)?)?;
+                let order = find_order(&tx, &order).await?;
+                let order = order.ok_or_else(|| corrupt("a ticket without an order"))?;
+                let tickets = of_order(&tx, &order).await?;
+                Ok(tickets
+                    .into_iter()
+                    .find(|found| found.id.as_str() == ticket))
+            })
+            .await
+    }
+
+    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<(i64, bool)>> {
+        let ticket = Arc::new(ticket.to_string());
+        self.database
+            .write(move |tx| {
+                let ticket = Arc::clone(&ticket);
+                async move {
+                    let sql = "UPDATE tickets SET scanned_at = $2 WHERE ticket = $1 AND scanned_at IS NULL";
+                    let first_scan = tx.execute(sql, &[&*ticket, &now_ms]).await? == 1;
+                    let sql = "SELECT scanned_at FROM tickets WHERE ticket = $1";
+                    let at: Option<i64> = match tx.first(sql, &[&*ticket]).await? {
+                        Some(row) => row.try_get(0)?,
+                        None => None,
+                    };
+                    Ok(at.map(|at| (at, first_scan)))
+                }
+            })
+            .await
+    }
+
+    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>> {
+        self.database
+            .read(async move |tx: Tx| {
+                let sql =
+                    "SELECT asked, status, body FROM kept_answers WHERE scope = $1 AND key = $2";
+                let found = tx.first(sql, &[&scope.as_slice(), &key]).await?;
+                let read = |row| {
+                    Ok(KeptAnswer {
+                        asked: bytes32(fairgate_writer::tokio_postgres::Row::try_get(row, 0)?)?,
+                        status: small(row, 1)?,
+                        body: text(row, 2)?.to_owned(),
+                    })
+                };
+                found.as_ref().map(read).transpose()
+            })
+            .await
+    }
+
+    async fn keep(
+        &self,
+        scope: [u8; 32],
+        key: String,
+        answer: KeptAnswer,
+        now_ms: i64,
+    ) -> Result<()> {
+        let given = Arc::new((key, answer));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let (key, answer) = &*given;
+                    tx.execute(
+                        "INSERT INTO kept_answers (scope, key, asked, status, body, kept_at) VALUES ($1, $2, $3, $4, $5, $6) \
+                         ON CONFLICT (scope, key) DO NOTHING",
+                        &[&scope.as_slice(), key, &answer.asked.as_slice(), &i64::from(answer.status), &answer.body, &now_ms],
+                    )
+                    .await?;
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    async fn forget_answers(&self, before_ms: i64) -> Result<()> {
+        self.database
+            .write(move |tx| async move {
+                let sql = "DELETE FROM kept_answers WHERE kept_at < $1";
+                tx.execute(sql, &[&before_ms]).await?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// The tickets of an order, in the order of its seats.
+pub(super) async fn of_order(tx: &Tx, order: &Order) -> Result<Vec<Ticket>> {
+    let sql = "SELECT ticket, label, legs, issued_at, scanned_at FROM tickets WHERE order_id = $1 ORDER BY position";
+    let rows = tx.query(sql, &[&order.id.as_str()]).await?;
+    let read = |row| {
+        Ok(Ticket {
+            id: parsed(text(row, 0)?)?,
+            order: order.id.clone(),
+            show: order.show.clone(),
+            label: text(row, 1)?.to_owned(),
+            legs: json(text(row, 2)?)?,
+            issued_at_ms: row.try_get(3)?,
+            scanned_at_ms: row.try_get(4)?,
+            visitor: order.visitor,
+            room: order.room.clone(),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Issues the tickets of an order; again changes nothing.
+pub(super) async fn issue(tx: &Tx, order: &Order, now_ms: i64) -> Result<()> {
+    let (mut ids, mut labels, mut legs) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &order.items {
+        ids.push(TicketId::of_seat(&order.id, item.held.seat).to_string());
+        labels.push(item.label.as_str());
+        legs.push(to_json(&item.held.legs.clone().collect::<Vec<u16>>())?);
+    }
+    tx.execute(
+        "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+         SELECT ticket, $1, $2, label, legs, $3 \
+         FROM unnest($4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS t (ticket, label, legs, nth) ORDER BY nth \
+         ON CONFLICT (ticket) DO NOTHING",
+        &[&order.id.as_str(), &order.show.as_str(), &now_ms, &ids, &labels, &legs],
+    )
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The forms in which values are stored, the same in every database.
+
+use fairgate_pass::Holder;
+use serde::{Deserialize, Serialize};
+
+use super::LedgerError;
+use crate::holds::{Held, Hold, Stage};
+use crate::orders::{Order, OrderItem};
+use crate::store::SeatRowKind;
+
+/// Shorthand of the ledgers' folders.
+pub(super) type Result<T> = std::result::Result<T, LedgerError>;
+
+/// One seat of an order, as it stands in `orders.items`.
+#[derive(Serialize, Deserialize)]
+struct ItemRow {
+    seat: u32,
+    from: u16,
+    to: u16,
+    amount: i64,
+    label: String,
+    category: String,
+}
+
+pub(super) fn corrupt(what: &str) -> LedgerError {
+    LedgerError::Corrupt(what.to_owned())
+}
+
+pub(super) fn parsed<T: std::str::FromStr>(text: &str) -> Result<T> {
+    text.parse().map_err(|_| corrupt(text))
+}
+
+pub(super) fn bytes32(bytes: &[u8]) -> Result<[u8; 32]> {
+    bytes
+        .try_into()
+        .map_err(|_| corrupt("a value that is not 32 bytes"))
+}
+
+pub(super) fn holder(bytes: &[u8]) -> Result<Holder> {
+    bytes32(bytes).map(Holder)
+}
+
+pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| corrupt(&error.to_string()))
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| corrupt(&error.to_string()))
+}
+
+/// Both databases count with a sign; every count of ours lies far below its limit.
+pub(super) fn as_i64(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
+    let rows: Vec<ItemRow> = items
+        .iter()
+        .map(|item| ItemRow {
+            seat: item.held.seat,
+            from: item.held.legs.start,
+            to: item.held.legs.end,
+            amount: item.held.amount,
+            label: item.label.clone(),
+            category: item.category.clone(),
+        })
+        .collect();
+    to_json(&rows)
+}
+
+pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
+    let rows: Vec<ItemRow> = json(text)?;
+    let item = |row: ItemRow| OrderItem {
+        held: Held {
+            seat: row.seat,
+            legs: row.from..row.to,
+            amount: row.amount,
+        },
+        label: row.label,
+        category: row.category,
+    };
+    Ok(rows.into_iter().map(item).collect())
+}
+
+pub(super) fn seat_kind(word: &str) -> Result<SeatRowKind> {
+    match word {
+        "sell" => Ok(SeatRowKind::Sell),
+        "free" => Ok(SeatRowKind::Free),
+        other => Err(corrupt(other)),
+    }
+}
+
+pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
+    match kind {
+        SeatRowKind::Sell => "sell",
+        SeatRowKind::Free => "free",
+    }
+}
+
+/// A pending order as the hold whose locks it keeps.
+pub(super) fn as_hold(order: &Order) -> Hold {
+    Hold {
+        id: order.hold.clone(),
+        visitor: order.visitor,
+        room: order.room.clone(),
+        items: order.held(),
+        plan_version: order.plan_version,
+        next_to_each_other: false,
+        expires_at_ms: order.pay_until_ms,
+        lock_until_ms: crate::orders::checkout::lock_until_ms(order.claim_until_ms),
+        extensions_left: 0,
+        stage: Stage::Ordered,
+    }
+}
+
+/// Rows of (room, pattern) in their order as the list that was put.
+pub(super) fn coverage(rows: Vec<(String, String)>) -> Vec<(String, Vec<String>)> {
+    let mut coverage: Vec<(String, Vec<String>)> = Vec::new();
+    for (room, pattern) in rows {
+        match coverage.last_mut() {
+            Some((last, patterns)) if *last == room => patterns.push(pattern),
+            _ => coverage.push((room, vec![pattern])),
+        }
+    }
+    coverage
+}

@@ -255,6 +255,41 @@ async fn a_commit_whose_answer_is_lost_is_read_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_restart_under_load_leaves_no_answer_open() {
+    if or_skip("PostgreSQL") {
+        return;
+    }
+    let server = Arc::new(Postgres::start().await.expect("PostgreSQL starts"));
+    let database = database(&server.url()).await;
+    // More at once than there are connections, so that those who ask after their commits must not wait for one another.
+    let mut writing = tokio::task::JoinSet::new();
+    for writer in 0..40_i64 {
+        let database = database.clone();
+        writing.spawn(async move {
+            let mut told = Vec::new();
+            for n in 0..40 {
+                let k = writer * 1_000 + n;
+                told.push((k, put(&database, k).await));
+            }
+            told
+        });
+    }
+    wait_until(async || keys(&database).await.len() > 100).await;
+    server.restart().await.expect("it comes back");
+    let told = writing.join_all().await;
+    let stored = keys(&database).await;
+    for (k, answer) in told.into_iter().flatten() {
+        match answer {
+            Ok(_) => assert!(stored.contains(&k), "{k} was acknowledged and is lost"),
+            Err(LedgerError::Unknown(why)) => panic!("{k} is not known: {why}"),
+            Err(error) => assert!(!stored.contains(&k), "{k} is there in spite of {error}"),
+        }
+    }
+    assert!(stored.len() > 100);
+    put(&database, 1_000_000).await.expect("it goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_a_crash_swallowed_is_never_called_done() {
     if or_skip("PostgreSQL") {
         return;

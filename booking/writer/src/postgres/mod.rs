@@ -225,6 +225,15 @@ async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
     }
 }
 
+/// How one try of a transaction ended.
+enum Ended<T, E> {
+    Committed(T),
+    /// Nothing of it stays; whether it may be run again.
+    Undone(E, bool),
+    /// The connection broke at the commit.
+    Lost(T, Identity, tokio_postgres::Error),
+}
+
 /// Runs a transaction until it is committed, refused by itself, or out of tries.
 async fn carry_through<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
 where
@@ -236,28 +245,66 @@ where
     loop {
         tries += 1;
         let lent = lend(pool).await?;
-        let (error, may_run_again) = match begin(&lent).await {
-            Ok(who) => match transaction(lent.tx()).await {
-                Ok(value) if !lent.failed() => match commit(pool, &lent, &who).await {
-                    Ok(()) => return Ok(value),
-                    Err((error, may_run_again)) => (error.into(), may_run_again),
-                },
-                // An error that the closure swallowed has spoilt the transaction: its commit would be a rollback.
-                Ok(_) => (
-                    LedgerError::Sql("a statement of the transaction failed".to_owned()).into(),
-                    lent.may_run_again(),
-                ),
-                Err(error) => (error, lent.may_run_again()),
-            },
-            Err(error) => (error.into(), lent.may_run_again()),
+        let (error, may_run_again) = match try_once(&lent, transaction).await {
+            Ended::Committed(value) => return Ok(value),
+            Ended::Undone(error, may_run_again) => {
+                if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
+                    lent.is_clean();
+                }
+                (error, may_run_again)
+            }
+            Ended::Lost(value, who, lost) => {
+                // The broken connection leaves the pool first: many that ask at once would wait for one another.
+                drop(lent);
+                let fate = fate::of(pool, &who).await;
+                tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
+                match fate {
+                    Fate::Committed => return Ok(value),
+                    Fate::Aborted => (LedgerError::Unavailable(lost.to_string()).into(), true),
+                    Fate::Unknown => return Err(LedgerError::Unknown(lost.to_string()).into()),
+                }
+            }
         };
-        if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
-            lent.is_clean();
-        }
         if !may_run_again || tries == TRIES_MAX {
             return Err(error);
         }
         tracing::debug!(tries, "a ledger transaction is run again");
+    }
+}
+
+async fn try_once<T, E, F, R>(lent: &Arc<Lent>, transaction: &F) -> Ended<T, E>
+where
+    E: From<LedgerError>,
+    F: Fn(Tx) -> R,
+    R: Future<Output = Result<T, E>>,
+{
+    let who = match begin(lent).await {
+        Ok(who) => who,
+        Err(error) => return Ended::Undone(error.into(), lent.may_run_again()),
+    };
+    let value = match transaction(lent.tx()).await {
+        Ok(value) if !lent.failed() => value,
+        // An error that the closure swallowed has spoilt the transaction: its commit would be a rollback.
+        Ok(_) => {
+            let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());
+            return Ended::Undone(spoilt.into(), lent.may_run_again());
+        }
+        Err(error) => return Ended::Undone(error, lent.may_run_again()),
+    };
+    let committed = match lent.connection() {
+        Ok(connection) => connection.batch_execute("COMMIT").await,
+        Err(error) => return Ended::Undone(error.into(), false),
+    };
+    match committed {
+        Ok(()) => {
+            lent.is_clean();
+            Ended::Committed(value)
+        }
+        Err(error) if cut_off(&error) => Ended::Lost(value, who, error),
+        Err(error) => {
+            let error = lent.note(error);
+            Ended::Undone(error.into(), lent.may_run_again())
+        }
     }
 }
 
@@ -288,32 +335,5 @@ async fn begin(lent: &Arc<Lent>) -> Result<Identity, LedgerError> {
         let anew = format!("ROLLBACK; {}", fate::BEGIN_LIFE);
         let told = connection.batch_execute(&anew).await;
         told.map_err(|error| lent.note(error))?;
-    }
-}
-
-/// Commits; where the answer is lost, asks what became of it. Tells with an error whether to run the whole again.
-async fn commit(pool: &Pool, lent: &Arc<Lent>, who: &Identity) -> Result<(), (LedgerError, bool)> {
-    let lost = match lent
-        .connection()
-        .map_err(|error| (error, false))?
-        .batch_execute("COMMIT")
-        .await
-    {
-        Ok(()) => {
-            lent.is_clean();
-            return Ok(());
-        }
-        Err(error) if !cut_off(&error) => {
-            let error = lent.note(error);
-            return Err((error, lent.may_run_again()));
-        }
-        Err(error) => error,
-    };
-    let fate = fate::of(pool, who).await;
-    tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
-    match fate {
-        Fate::Committed => Ok(()),
-        Fate::Aborted => Err((lost.into(), true)),
-        Fate::Unknown => Err((LedgerError::Unknown(lost.to_string()), false)),
     }
 }

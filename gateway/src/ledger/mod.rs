@@ -11,6 +11,7 @@ mod records;
 pub mod sqlite;
 
 use async_trait::async_trait;
+use booking::http::Problem;
 use fairgate_pass::{Digest, Holder};
 use fairgate_writer::LedgerError;
 use futures_util::future::BoxFuture;
@@ -44,6 +45,15 @@ impl From<LedgerError> for Failure {
             LedgerError::Corrupt(what) => Self::Corrupt(what),
             LedgerError::Unknown(why) => Self::Unknown(why),
             other => Self::Unavailable(other.to_string()),
+        }
+    }
+}
+
+impl From<&Failure> for Problem {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::Unknown(why) => LedgerError::Unknown(why.clone()).into(),
+            other => Self::ledger(other),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Promoter;
 use crate::admission::claim::room_closed;
-use crate::ledger::{Changed, Entry, RoomRow};
+use crate::ledger::{Changed, Entry, Failure, RoomRow};
 use crate::room::{
     Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Room, RoomView, check_per_s,
     overlap, text, whole,
@@ -17,6 +17,8 @@ use crate::room::{
 /// More codes than this are several rooms.
 const CODES_MAX: usize = 1_000_000;
 const CODE_BYTES_MAX: usize = 128;
+/// How often a change is decided anew because somebody else changed the room in between.
+const TRIES_MAX: u32 = 10;
 /// What [`PatchInput`] takes, for whoever sends none of it.
 const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
@@ -61,13 +63,20 @@ impl Promoter {
         if id == EVERYDAY {
             return Err(built_in());
         }
-        let _changing = self.rooms.changing().await;
+        let changing = self.rooms.changing().await.map_err(unanswered)?;
+        let outcome = self.put_alone(id, document).await;
+        changing.end().await;
+        outcome
+    }
+
+    /// The whole of it, while nobody else changes a room's document.
+    async fn put_alone(&self, id: &str, document: Document) -> Result<(RoomRow, bool), Problem> {
         self.check_coverage(id, &document)?;
         let outcome = match self.rooms.get(id) {
             Ok(room) => (self.replace(&room, document).await?, false),
             Err(_) => (self.create(id, document).await?, true),
         };
-        self.rooms.core().cover(self.rooms.coverage()).await?;
+        self.rooms.cover().await?;
         Ok(outcome)
     }
 
@@ -79,31 +88,42 @@ impl Promoter {
             .ledger()
             .create_room(row.clone(), entry)
             .await
-            .map_err(|error| Problem::ledger(&error))?;
+            .map_err(unanswered)?;
         if !made {
             return Err(conflict());
         }
-        self.rooms
-            .take_up(row.clone())
-            .await
-            .map_err(|error| Problem::ledger(&error))?;
+        self.rooms.take_up(row.clone()).await.map_err(unanswered)?;
         Ok(row)
     }
 
     async fn replace(&self, room: &Room, document: Document) -> Result<RoomRow, Problem> {
+        for _ in 0..TRIES_MAX {
+            if let Some(row) = self.replace_once(room, &document).await? {
+                return Ok(row);
+            }
+        }
+        Err(conflict())
+    }
+
+    async fn replace_once(
+        &self,
+        room: &Room,
+        document: &Document,
+    ) -> Result<Option<RoomRow>, Problem> {
         let row = room.row();
-        let mut fixed = row.document.draw_changes(&document);
+        let mut fixed = row.document.draw_changes(document);
         if room.draw().row.freeze.is_some() && row.document.draw_at != document.draw_at {
             fixed.push("draw_at");
         }
         let detail = differences(&row.document.shown(room.id()), &document.shown(room.id()));
         if detail.as_object().is_some_and(Map::is_empty) {
-            return Ok((*row).clone());
+            return Ok(Some((*row).clone()));
         }
         let now = self.rooms.now();
-        refuse_going_back(&row.document, &document, room.phase(now), now)?;
+        refuse_going_back(&row.document, document, room.phase(now), now)?;
         let entry = self.entry("room_replaced", detail);
-        self.change(room, document, row.facts.clone(), &fixed, entry)
+        let facts = row.facts.clone();
+        self.change(room, &row, (document.clone(), facts), &fixed, entry)
             .await
     }
 
@@ -112,12 +132,24 @@ impl Promoter {
     /// # Errors
     /// 422 for a value or for no setting at all, 404 for the room.
     pub async fn patch_room(&self, id: &str, patch: PatchInput) -> Result<RoomRow, Problem> {
-        let _changing = self.rooms.changing().await;
         let room = self.rooms.get(id)?;
         if patch == PatchInput::default() {
             return Err(nothing_to_change());
         }
-        let row = room.row();
+        for _ in 0..TRIES_MAX {
+            if let Some(row) = self.patch_once(&room, &patch).await? {
+                return Ok(row);
+            }
+        }
+        Err(conflict())
+    }
+
+    async fn patch_once(
+        &self,
+        room: &Room,
+        patch: &PatchInput,
+    ) -> Result<Option<RoomRow>, Problem> {
+        let (id, row) = (room.id(), room.row());
         let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
         let mut faults = Faults::default();
         if let Some(mode) = &patch.mode {
@@ -135,7 +167,7 @@ impl Promoter {
             &mut faults,
         );
         if patch.message.is_some() {
-            document.message = text("message", patch.message, false, 1000, &mut faults);
+            document.message = text("message", patch.message.clone(), false, 1000, &mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
         faults.settle()?;
@@ -143,14 +175,8 @@ impl Promoter {
         if facts.paused != row.facts.paused {
             detail["paused"] = json!([row.facts.paused, facts.paused]);
         }
-        self.change(
-            &room,
-            document,
-            facts,
-            &[],
-            self.entry("room_patched", detail),
-        )
-        .await
+        let entry = self.entry("room_patched", detail);
+        self.change(room, &row, (document, facts), &[], entry).await
     }
 
     /// Brings a phase about by hand.
@@ -158,11 +184,20 @@ impl Promoter {
     /// # Errors
     /// 410 `room_closed` for anything but closing, 404 for the room.
     pub async fn by_hand(&self, id: &str, hand: Hand) -> Result<RoomView, Problem> {
-        let _changing = self.rooms.changing().await;
         let room = self.rooms.get(id)?;
         if room.is_everyday() {
             return Err(built_in());
         }
+        for _ in 0..TRIES_MAX {
+            if self.by_hand_once(&room, hand).await? {
+                return Ok(RoomView::fresh(&self.rooms, &room).await);
+            }
+        }
+        Err(conflict())
+    }
+
+    /// Whether it is done, now or before.
+    async fn by_hand_once(&self, room: &Room, hand: Hand) -> Result<bool, Problem> {
         let (row, now) = (room.row(), self.rooms.now());
         let mut facts = row.facts.clone();
         let (fact, action) = match hand {
@@ -174,13 +209,14 @@ impl Promoter {
             return Err(room_closed());
         }
         // Done twice is done once: the first time stands.
-        if fact.is_none() {
-            *fact = Some(now);
-            let entry = self.entry(action, json!({"phase_before": room.phase(now)}));
-            self.change(&room, row.document.clone(), facts, &[], entry)
-                .await?;
+        if fact.is_some() {
+            return Ok(true);
         }
-        Ok(RoomView::fresh(&self.rooms, &room).await)
+        *fact = Some(now);
+        let entry = self.entry(action, json!({"phase_before": room.phase(now)}));
+        let written = (row.document.clone(), facts);
+        let changed = self.change(room, &row, written, &[], entry).await?;
+        Ok(changed.is_some())
     }
 
     /// Replaces a room's codes; gives how many there are.
@@ -188,16 +224,24 @@ impl Promoter {
     /// # Errors
     /// 422 for the list, 409 `draw_fixed` once somebody has joined.
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, Problem> {
-        let _changing = self.rooms.changing().await;
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
+        let changing = self.rooms.changing().await.map_err(unanswered)?;
+        let outcome = self.put_codes_alone(&room, codes).await;
+        changing.end().await;
+        outcome
+    }
+
+    /// The whole of it, while nobody else changes codes.
+    async fn put_codes_alone(&self, room: &Room, codes: Vec<Digest>) -> Result<usize, Problem> {
+        let id = room.id();
         let entry = self.entry("codes_replaced", json!({"codes": codes.len()}));
         let outcome = self
             .rooms
             .ledger()
             .put_codes(id, codes.clone(), entry)
             .await;
-        match outcome.map_err(|error| Problem::ledger(&error))? {
+        match outcome.map_err(unanswered)? {
             Changed::To(_) => {
                 let put = self.rooms.store().put_codes(room.id(), &codes).await;
                 put.map_err(|error| error.problem())?;
@@ -208,20 +252,27 @@ impl Promoter {
         }
     }
 
+    /// Writes what was decided from `row`; `None` where the room was changed since, and is then known anew: decide
+    /// again.
     async fn change(
         &self,
         room: &Room,
-        document: Document,
-        facts: Facts,
+        row: &RoomRow,
+        (document, facts): (Document, Facts),
         fixed: &[&'static str],
         entry: Entry,
-    ) -> Result<RoomRow, Problem> {
-        let row = room.row();
-        if room.draw().row.freeze.is_some() && !fixed.is_empty() {
-            return Err(draw_fixed(fixed));
+    ) -> Result<Option<RoomRow>, Problem> {
+        let before_joins = !fixed.is_empty();
+        if before_joins {
+            // A store that many nodes share knows of joins that the ledger will only hear of.
+            let joined = RoomView::fresh(&self.rooms, room).await.joined;
+            if joined > 0 || room.draw().row.freeze.is_some() {
+                return Err(draw_fixed(fixed));
+            }
         }
-        let (ledger, before_joins) = (self.rooms.ledger(), !fixed.is_empty());
-        let outcome = ledger
+        let outcome = self
+            .rooms
+            .ledger()
             .change_room(
                 room.id(),
                 row.version,
@@ -231,22 +282,25 @@ impl Promoter {
                 Some(entry),
             )
             .await
-            .map_err(|error| Problem::ledger(&error))?;
+            .map_err(unanswered)?;
         let version = match outcome {
             Changed::To(version) => version,
-            Changed::Conflict => return Err(conflict()),
+            Changed::Conflict => {
+                self.rooms.refresh(room).await.map_err(unanswered)?;
+                return Ok(None);
+            }
             Changed::Joined => return Err(draw_fixed(fixed)),
         };
         let new = RoomRow {
             document,
             facts,
             version,
-            ..(*row).clone()
+            ..row.clone()
         };
         room.set_row(new.clone());
         room.hub().room(room, self.rooms.now());
         room.nudge();
-        Ok(new)
+        Ok(Some(new))
     }
 
     fn check_coverage(&self, id: &str, document: &Document) -> Result<(), Problem> {
@@ -393,6 +447,14 @@ fn built_in() -> Problem {
         "The built-in room cannot be replaced",
         "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
     )
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands where errors are mapped"
+)]
+fn unanswered(error: Failure) -> Problem {
+    Problem::from(&error)
 }
 
 fn conflict() -> Problem {

@@ -69,10 +69,10 @@ async fn one_beat(
     let now = rooms.now();
     let row = room.row();
     // A draw that has begun is finished whatever else happens to the room.
-    let begun = room.draw().row.freeze.is_some();
+    let begun = room.draw().row.freeze.is_some() || room.is_begun_elsewhere();
     let lives = begun || !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
     if row.document.method == Method::Draw && lives {
-        let due = draw_due(&row.document, &row.facts, now);
+        let due = room.is_begun_elsewhere() || draw_due(&row.document, &row.facts, now);
         while drawing::advance(rooms, room, due).await? {
             room.hub().draw(room, now);
         }
@@ -172,10 +172,12 @@ async fn measure(
     Ok(Some(pulse))
 }
 
+/// The sample of these ten seconds: whichever node comes first writes it, and the others find it written.
 fn sample(room: &Room, now: i64) -> Sample {
     let tick = room.tick();
+    let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);
     Sample {
-        at_ms: now,
+        at_ms: now - now.rem_euclid(every_ms),
         joined: tick.counts.joined,
         waiting: tick.waiting,
         left: tick.counts.absent,

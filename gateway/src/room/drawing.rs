@@ -55,8 +55,14 @@ pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, Stor
             seal(rooms, room, &mut state, freeze).await?;
         }
     } else {
-        let Freezing::Done(freeze) = rooms.store().freeze(room.id(), rooms.now()).await? else {
-            return Ok(false);
+        // Another node may have frozen the line: the store is only asked where nobody has.
+        let stands = rooms.ledger().draw(room.id()).await?.freeze;
+        let freeze = match stands {
+            Some(freeze) => freeze,
+            None => match rooms.store().freeze(room.id(), rooms.now()).await? {
+                Freezing::Done(freeze) => freeze,
+                Freezing::NotBefore(_) => return Ok(false),
+            },
         };
         state.row.freeze = Some(freeze);
     }

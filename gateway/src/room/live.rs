@@ -1,6 +1,7 @@
 //! One room of this node: a cheap handle over what the loops learned last. Deciding reads from here; nothing here
 //! waits for a database.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use fairgate_pass::Digest;
@@ -112,6 +113,7 @@ struct Inner {
     release: tokio::sync::Mutex<ReleaseRow>,
     hub: Hub,
     nudge: Notify,
+    begun_elsewhere: AtomicBool,
 }
 
 impl Room {
@@ -131,6 +133,7 @@ impl Room {
             release: tokio::sync::Mutex::new(release),
             hub: Hub::new(),
             nudge: Notify::new(),
+            begun_elsewhere: AtomicBool::new(false),
         };
         Self {
             inner: Arc::new(inner),
@@ -161,13 +164,31 @@ impl Room {
         )
     }
 
-    /// Takes over a row that was written.
-    pub fn set_row(&self, row: RoomRow) {
-        *self
+    /// Takes over a row that was written, here or by another node; an older one changes nothing. Gives whether it was
+    /// newer.
+    pub fn set_row(&self, row: RoomRow) -> bool {
+        let mut known = self
             .inner
             .row
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(row);
+            .unwrap_or_else(PoisonError::into_inner);
+        let newer = row.version > known.version;
+        if newer {
+            *known = Arc::new(row);
+        }
+        newer
+    }
+
+    /// Another node has begun the draw, so this one goes along, whatever its own settings say of the time.
+    pub(super) fn begun_elsewhere(&self) {
+        self.inner.begun_elsewhere.store(true, Ordering::Release);
+        self.nudge();
+    }
+
+    /// Whether another node has begun the draw.
+    #[must_use]
+    pub fn is_begun_elsewhere(&self) -> bool {
+        self.inner.begun_elsewhere.load(Ordering::Acquire)
     }
 
     /// How far the draw has come.

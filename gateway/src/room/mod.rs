@@ -4,6 +4,7 @@ pub mod clockwork;
 mod document;
 pub mod drawing;
 mod faults;
+mod follow;
 pub mod http;
 mod live;
 mod naming;
@@ -16,7 +17,7 @@ pub use faults::{Faults, check_per_s, micros_per_s, text, whole};
 pub use live::{Ranked, Room, Tick};
 pub use naming::{is_slug, overlap};
 pub use phase::{Facts, Known, Phase, draw_due, next};
-pub use registry::{Parts, Rooms};
+pub use registry::{Changing, Parts, Rooms};
 pub use view::{RoomView, SeatCounts, Trust};
 
 /// The room that covers what no other room names.

@@ -1,15 +1,19 @@
 //! Every room of this node, and the handles that rooms work with.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::btree_map;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use booking::clock::Clock;
 use booking::http::Problem;
 use fairgate_pass::Keyring;
-use rand::Rng;
+use rand::{Rng, RngExt};
 use tokio::sync::watch;
 
-use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, overlap};
+use super::follow::Followed;
+use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, follow, overlap};
 use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
 use crate::upstream::health::Health;
@@ -44,6 +48,34 @@ struct Inner {
     rooms: RwLock<BTreeMap<String, Room>>,
     /// Room documents are changed one after the other, so that no two rooms cover one show.
     changing: tokio::sync::Mutex<()>,
+    /// What this node takes leases as.
+    node: String,
+    followed: Mutex<Followed>,
+    /// Booking has not been told of the newest coverage yet.
+    owes_coverage: AtomicBool,
+}
+
+/// The lease under which room documents are changed, at all nodes.
+const CHANGING: &str = "rooms";
+/// Longer than any change takes. A node that died in the middle of one is waited for so long.
+const CHANGING_TTL_MS: i64 = 5_000;
+const CHANGING_WAIT_MAX: Duration = Duration::from_secs(8);
+const CHANGING_AGAIN: Duration = Duration::from_millis(40);
+
+/// Nobody else changes room documents while this is held, here or at another node.
+pub struct Changing<'r> {
+    rooms: &'r Rooms,
+    _here: tokio::sync::MutexGuard<'r, ()>,
+}
+
+impl Changing<'_> {
+    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run out.
+    pub async fn end(self) {
+        let Inner { node, .. } = &*self.rooms.inner;
+        if let Err(error) = self.rooms.ledger().let_go(CHANGING, node).await {
+            tracing::debug!(%error, "the lease on room documents runs out by itself");
+        }
+    }
 }
 
 impl Rooms {
@@ -56,12 +88,14 @@ impl Rooms {
             parts,
             rooms: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
+            node: format!("node-{:032x}", rand::rng().random::<u128>()),
+            followed: Mutex::new(Followed::now()),
+            owes_coverage: AtomicBool::new(false),
         };
         let rooms = Self {
             inner: Arc::new(inner),
         };
-        let mut rows = rooms.ledger().rooms().await?;
-        if !rows.iter().any(|row| row.room == EVERYDAY) {
+        if rooms.ledger().room(EVERYDAY).await?.is_none() {
             let row = rooms.fresh_row(EVERYDAY, Document::everyday());
             let entry = Entry {
                 at: rooms.now(),
@@ -69,12 +103,14 @@ impl Rooms {
                 action: "room_created",
                 detail: serde_json::json!({"built_in": true}),
             };
-            rooms.ledger().create_room(row.clone(), entry).await?;
-            rows.push(row);
+            // Of several nodes that start at once one makes it, and its secret is the room's.
+            rooms.ledger().create_room(row, entry).await?;
         }
-        for row in rows {
+        for row in rooms.ledger().rooms().await? {
             rooms.take_up(row).await?;
         }
+        let stopping = rooms.inner.parts.stopping.clone();
+        tokio::spawn(follow::run(rooms.clone(), stopping));
         Ok(rooms)
     }
 
@@ -93,7 +129,7 @@ impl Rooms {
         }
     }
 
-    /// Opens a stored room on this node and starts its loop.
+    /// Opens a stored room on this node and starts its loop; a room that is open stays as it is.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -107,7 +143,11 @@ impl Rooms {
             .rooms
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        rooms.insert(room.id().to_owned(), room.clone());
+        match rooms.entry(room.id().to_owned()) {
+            // Whoever made it and whoever saw it made came here at once.
+            btree_map::Entry::Occupied(open) => return Ok(open.get().clone()),
+            btree_map::Entry::Vacant(free) => free.insert(room.clone()),
+        };
         drop(rooms);
         tokio::spawn(clockwork::run(
             self.clone(),
@@ -170,9 +210,81 @@ impl Rooms {
         Ok(shows)
     }
 
-    /// Held while a room document is changed.
-    pub async fn changing(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.inner.changing.lock().await
+    /// Held while a room document is changed. When it is given this node knows all that the others wrote.
+    ///
+    /// # Errors
+    /// Where the ledger did not answer, or another node kept changing rooms for too long.
+    pub async fn changing(&self) -> Result<Changing<'_>, Failure> {
+        let changing = self.changing_anywhere().await?;
+        follow::catch_up(self).await?;
+        Ok(changing)
+    }
+
+    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
+        let here = self.inner.changing.lock().await;
+        let asked = Instant::now();
+        while !self
+            .ledger()
+            .lease(CHANGING, &self.inner.node, CHANGING_TTL_MS)
+            .await?
+        {
+            if asked.elapsed() >= CHANGING_WAIT_MAX {
+                return Err(Failure::Unavailable(
+                    "another node is changing rooms".into(),
+                ));
+            }
+            tokio::time::sleep(CHANGING_AGAIN).await;
+        }
+        Ok(Changing {
+            rooms: self,
+            _here: here,
+        })
+    }
+
+    /// Reads a room again, as the ledger has it.
+    ///
+    /// # Errors
+    /// Where the ledger did not answer.
+    pub async fn refresh(&self, room: &Room) -> Result<(), Failure> {
+        follow::refresh(self, room).await
+    }
+
+    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`] is held.
+    ///
+    /// # Errors
+    /// Where the ledger or booking did not answer.
+    pub async fn cover(&self) -> Result<(), Problem> {
+        follow::cover(self).await
+    }
+
+    /// Says whether booking is still to be told of the coverage.
+    pub(super) fn owe_coverage(&self, owes: bool) {
+        self.inner.owes_coverage.store(owes, Ordering::Release);
+    }
+
+    pub(super) fn owes_coverage(&self) -> bool {
+        self.inner.owes_coverage.load(Ordering::Acquire)
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        self.inner
+            .followed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_read(&self) {
+        self.followed().read();
+    }
+
+    pub(super) fn note_unread(&self, error: &Failure) {
+        self.followed().unread(error);
+    }
+
+    /// For how long this node has not heard what the others do, where that is too long.
+    #[must_use]
+    pub fn unheard_for(&self) -> Option<Duration> {
+        self.followed().stale_for()
     }
 
     /// The ledger.

@@ -42,7 +42,7 @@ impl StoreFailure {
     #[must_use]
     pub fn problem(&self) -> Problem {
         match self {
-            Self::Ledger(error) => Problem::ledger(error),
+            Self::Ledger(error) => error.into(),
             Self::Unreachable(_) | Self::NotReady(_) => {
                 tracing::warn!(error = %self, "the room store gave no answer");
                 Problem::new(

@@ -1,0 +1,242 @@
+//! Several gateways over one ledger: what one does to a room the others see, and none undoes another's.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use booking::clock::Clock;
+use booking::door::{RoleKeys, signing};
+use fairgate_servers::{Postgres as Server, or_skip};
+use fairgate_writer::{Database, Installation};
+use gateway::ledger::Ledger;
+use gateway::ledger::postgres::Postgres;
+use gateway::load::Load;
+use gateway::promoter::{Hand, PatchInput, Promoter};
+use gateway::room::{DocumentInput, EVERYDAY, Parts, Phase, Room, Rooms};
+use gateway::store::MemoryStore;
+use gateway::upstream::health::Health;
+use serde_json::{Value, json};
+use support::Bare;
+use tokio::sync::watch;
+
+/// What a node has to see of another's doings by then, with a busy machine's leave.
+const SEEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// A gateway without its listener: rooms, their loops, and the promoter's hand.
+struct Node {
+    rooms: Rooms,
+    promoter: Promoter,
+    core: Bare,
+    _stop: watch::Sender<bool>,
+}
+
+impl Node {
+    async fn start(url: &str) -> Self {
+        let database = Database::connect(url).await.expect("it connects");
+        let clock = Clock::system();
+        let installation = Installation::Server(database.clone());
+        let keyring = signing::keyring(&installation, clock.now_ms()).await;
+        let ledger: Arc<dyn Ledger> = Arc::new(Postgres::open(database).await.expect("migrates"));
+        let core = Bare::default();
+        let (stop, stopping) = watch::channel(false);
+        let parts = Parts {
+            store: Arc::new(MemoryStore::new(Arc::clone(&ledger))),
+            ledger,
+            core: Arc::new(core.clone()),
+            keyring: keyring.expect("there are keys"),
+            clock,
+            health: Health::new(Load::default()),
+            stopping,
+        };
+        let rooms = Rooms::start(parts).await.expect("it starts");
+        let promoter = Promoter {
+            rooms: rooms.clone(),
+            keys: RoleKeys::default(),
+        };
+        Self {
+            rooms,
+            promoter,
+            core,
+            _stop: stop,
+        }
+    }
+
+    async fn put(&self, room: &str, shows: &str) -> Result<bool, &'static str> {
+        let document = json!({
+            "title": room, "shows": [shows], "opens_at": "2020-01-01T00:00:00Z",
+            "draw_at": "2099-01-01T00:00:00Z",
+        });
+        let document: DocumentInput = serde_json::from_value(document).expect("a document");
+        let put = self.promoter.put_room(room, document).await;
+        put.map(|(_, new)| new).map_err(|problem| problem.code)
+    }
+
+    async fn patch(&self, room: &str, patch: Value) {
+        let patch: PatchInput = serde_json::from_value(patch).expect("a patch");
+        let patched = self.promoter.patch_room(room, patch).await;
+        assert!(
+            patched.is_ok(),
+            "{:?}",
+            patched.map_err(|problem| problem.code)
+        );
+    }
+
+    /// The room, once this node has it and `wanted` is true of it.
+    async fn sees(&self, room: &str, wanted: impl Fn(&Room) -> bool) -> Room {
+        let asked = Instant::now();
+        loop {
+            match self.rooms.get(room) {
+                Ok(room) if wanted(&room) => return room,
+                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+            assert!(asked.elapsed() < SEEN_WITHIN, "{room} was not seen in time");
+        }
+    }
+
+    /// Waits until booking was told so.
+    async fn covers(&self, expected: &[(&str, &str)]) {
+        let expected: Vec<(String, Vec<String>)> = expected
+            .iter()
+            .map(|(room, shows)| ((*room).to_owned(), vec![(*shows).to_owned()]))
+            .collect();
+        let asked = Instant::now();
+        while self.core.coverage() != expected {
+            assert!(asked.elapsed() < SEEN_WITHIN, "{:?}", self.core.coverage());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+async fn two_nodes(what: &str) -> Option<(Server, Node, Node)> {
+    if or_skip(what) {
+        return None;
+    }
+    let server = Server::options().without_fsync().start().await;
+    let server = server.expect("a server");
+    let url = server.url();
+    let (one, two) = tokio::join!(Node::start(&url), Node::start(&url));
+    Some((server, one, two))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_start_at_once_have_one_built_in_room() {
+    let Some((_server, one, two)) = two_nodes("starting at once").await else {
+        return;
+    };
+    let commitment = |node: &Node| node.rooms.get(EVERYDAY).expect("it is there").commitment();
+    assert_eq!(commitment(&one), commitment(&two));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_made_or_changed_at_one_node_is_seen_at_the_other() {
+    let Some((_server, one, two)) = two_nodes("seeing rooms of other nodes").await else {
+        return;
+    };
+    assert_eq!(one.put("a", "a-*").await, Ok(true));
+    let room = two.sees("a", |_| true).await;
+    assert_eq!(
+        room.commitment(),
+        one.rooms.get("a").expect("its own").commitment()
+    );
+    two.covers(&[("a", "a-*")]).await;
+
+    let asked = Instant::now();
+    one.patch("a", json!({"message": "hello", "paused": true}))
+        .await;
+    two.sees("a", |room| {
+        room.row().document.message == "hello" && room.row().facts.paused
+    })
+    .await;
+    eprintln!("a change was seen after {:?}", asked.elapsed());
+    assert_eq!(two.put("a", "b-*").await, Ok(false));
+    one.covers(&[("a", "b-*")]).await;
+    let closed = two.promoter.by_hand("a", Hand::Close).await;
+    assert!(closed.is_ok());
+    one.sees("a", |room| room.phase(0) == Phase::Closed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_at_two_nodes_at_once_lose_nothing() {
+    let Some((_server, one, two)) = two_nodes("changes at once").await else {
+        return;
+    };
+    assert_eq!(one.put("a", "a-*").await, Ok(true));
+    two.sees("a", |_| true).await;
+    for round in 1..=10 {
+        let message = format!("round {round}");
+        tokio::join!(
+            one.patch("a", json!({"per_s": f64::from(round)})),
+            two.patch("a", json!({"message": message})),
+        );
+        for node in [&one, &two] {
+            node.sees("a", |room| {
+                let row = room.row();
+                row.document.message == message
+                    && (row.document.per_s - f64::from(round)).abs() < 1e-9
+            })
+            .await;
+        }
+    }
+    let audit = one.rooms.ledger().audit("a").await.expect("it reads");
+    assert_eq!(audit.len(), 21, "each change has its row");
+    assert!(audit.windows(2).all(|pair| pair[1].prev == pair[0].hash));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_rooms_that_cover_one_show_are_not_both_made() {
+    let Some((_server, one, two)) = two_nodes("covering one show twice").await else {
+        return;
+    };
+    for round in 0..5 {
+        let (here, there) = (format!("here-{round}"), format!("there-{round}"));
+        let show = format!("show-{round}");
+        let (first, second) = tokio::join!(one.put(&here, &show), two.put(&there, &show));
+        let outcomes = [first, second];
+        assert!(
+            outcomes.contains(&Ok(true)) && outcomes.contains(&Err("show_covered")),
+            "{outcomes:?}"
+        );
+    }
+    let told = || (one.core.coverage(), two.core.coverage());
+    let asked = Instant::now();
+    while told().0.len() != 5 || told().0 != told().1 {
+        assert!(asked.elapsed() < SEEN_WITHIN, "{:?}", told());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
+    let Some((_server, one, two)) = two_nodes("one draw at two nodes").await else {
+        return;
+    };
+    assert_eq!(one.put("a", "a-*").await, Ok(true));
+    two.sees("a", |_| true).await;
+    for number in 0..9_u8 {
+        let entrant = gateway::store::Entrant {
+            holder: fairgate_pass::Holder([number + 1; 32]),
+            code: None,
+            needs_code: false,
+            now: 1,
+        };
+        let joined = one.rooms.store().join("a", entrant).await;
+        assert!(joined.is_ok());
+    }
+    // As a node that died right after its freeze leaves it: the others carry the draw on.
+    let frozen = one.rooms.store().freeze("a", 1_000).await;
+    assert!(frozen.is_ok());
+    let drawn = |room: &Room| room.draw().row.drawn.is_some();
+    let (here, there) = (one.sees("a", drawn).await, two.sees("a", drawn).await);
+    assert_eq!(here.draw().row, there.draw().row);
+    assert_eq!(
+        serde_json::to_value(&*here.draw().record).expect("JSON"),
+        serde_json::to_value(&*there.draw().record).expect("JSON")
+    );
+    let ranks = |room: &Room| (0..9).map(|number| room.rank(number)).collect::<Vec<_>>();
+    assert_eq!(ranks(&here), ranks(&there));
+    assert_eq!(here.draw().row.freeze.map(|freeze| freeze.n), Some(9));
+    let audit = one.rooms.ledger().audit("a").await.expect("it reads");
+    let actions: Vec<&str> = audit.iter().map(|row| row.action.as_str()).collect();
+    assert_eq!(actions, ["room_created", "frozen", "drawn"]);
+}

@@ -24,7 +24,7 @@ use crate::holds::take::HoldDesk;
 use crate::idempotency::Answers;
 use crate::ids::ShowId;
 use crate::inventory::picture::Changes;
-use crate::inventory::seats::Seats;
+use crate::inventory::seats::{Seats, compare_forever, mend_forever};
 use crate::ledger::postgres::PostgresLedger;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::ledger::{Ledger, LedgerError};
@@ -173,7 +173,7 @@ impl Booking {
         setup: Setup,
     ) -> Result<Self, LedgerError> {
         let catalogue = Catalogue::open(Arc::clone(&ledger)).await?;
-        let seats = Seats::new(store, Arc::clone(&ledger));
+        let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
         let order_keys = OrderKeys::new(ledger.secret("order_keys", rand::rng().random()).await?);
         let sandbox_secret = ledger
             .secret("sandbox_webhook", rand::rng().random())
@@ -298,6 +298,8 @@ impl Booking {
             clock.clone(),
         ));
         workers.spawn(carry_forever(self.seats.clone(), self.seat_bell.clone()));
+        workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
+        workers.spawn(compare_forever(self.seats.clone()));
         workers.spawn(forget_forever(self.answers.clone()));
         workers.spawn(follow_forever(self.catalogue.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
@@ -355,6 +357,10 @@ impl Booking {
                 LEDGER_MAX.as_secs()
             )),
         }
+        let seats = tokio::time::timeout(LEDGER_MAX, self.seats.warnings()).await;
+        condition.warnings.extend(seats.unwrap_or_else(|_| {
+            vec!["The store of the seats does not answer; none can be held.".to_owned()]
+        }));
         condition
     }
 
@@ -374,7 +380,7 @@ impl Booking {
         let mut pulse = Pulse::default();
         let mut ids = Vec::with_capacity(shows.len());
         for show in shows.iter().filter_map(|show| self.find(show)) {
-            self.seats.ensure_open(&show).await?;
+            self.seats.ensure_seen(&show).await?;
             let (store, now_ms) = (&self.seats.store, self.setup.clock.now_ms());
             if let Some((_, soon)) = store.counts(&show.id, now_ms, SOON_MS).await {
                 pulse.lapsing_soon += soon.lapsing_cells;
@@ -404,7 +410,7 @@ impl Booking {
         let Some(show) = self.find(show) else {
             return Ok(None);
         };
-        self.seats.ensure_open(&show).await?;
+        self.seats.ensure_seen(&show).await?;
         Ok(self.seats.store.packed(&show.id).await)
     }
 

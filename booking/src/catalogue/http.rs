@@ -256,7 +256,7 @@ pub async fn seats(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let show = routes.show(&show)?;
-    routes.seats.ensure_open(&show).await?;
+    routes.seats.ensure_seen(&show).await?;
     let missing = || Problem::not_found("picture of show", show.id.as_str());
     if accepts(&headers, "application/json") {
         let view = routes

@@ -150,7 +150,7 @@ pub async fn put_show(
     let changed = before.is_some_and(|before| {
         before.prices != show.prices || before.plan.version != show.plan.version
     });
-    if changed && routes.seats.store.is_open(&id).await == Ok(true) {
+    if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
         // Baskets keep the picture they were made on; it is replaced once they have lapsed or become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::catalogue::seatmap::SeatMap;
 use crate::ids::{ShowId, VenueId};
@@ -242,7 +243,7 @@ pub struct Geometry {
 }
 
 /// A show as it is sold now: its document, the plan it pins, and its prices.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Show {
     /// The slug.
     pub id: ShowId,
@@ -262,6 +263,20 @@ impl Show {
             seats: self.plan.map.cell_count(),
             legs: 1,
         }
+    }
+
+    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other edition.
+    #[must_use]
+    pub fn edition(&self) -> u64 {
+        let mut hasher = Sha256::new();
+        hasher.update(self.plan.version.to_be_bytes());
+        for price in &self.prices {
+            hasher.update(price.unwrap_or(i64::MIN).to_be_bytes());
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        // One bit less, so that it is a number wherever it is kept.
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
     }
 
     /// What the seat costs, if it is for sale.

@@ -74,6 +74,8 @@ pub struct Opening {
     pub ordered: Vec<Hold>,
     /// The newest row of the seat outbox that this picture already contains.
     pub cursor: u64,
+    /// What of the catalogue it was made of: [`crate::catalogue::show::Show::edition`].
+    pub edition: u64,
 }
 
 /// A row of the show's seat outbox: what the ledger has decided.
@@ -145,11 +147,11 @@ pub struct View {
 /// The fast state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
-    /// Whether the store has a picture of the show that can be worked on.
+    /// The edition of the picture that is worked on; none where the show is not open.
     ///
     /// # Errors
-    /// `Unreachable` where that cannot be found out, and there is no older picture to look at either.
-    async fn is_open(&self, show: &ShowId) -> Result<bool, Refused>;
+    /// `Unreachable` where that cannot be found out, and nothing was heard of a loss before.
+    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused>;
 
     /// Opens a show from the ledger's picture; an open one is replaced only if the picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
@@ -218,8 +220,11 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Shows that were open here and are not any more: they are to be opened from the ledger again.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Shows in use here that other processes work on as well: whether all rows reached them is for each to see.
-    async fn shared(&self) -> Vec<ShowId>;
+    /// Shows that were asked for here lately and are open.
+    async fn in_use(&self) -> Vec<ShowId>;
+
+    /// Whether other processes work on the same shows.
+    fn is_shared(&self) -> bool;
 
     /// What an operator should know of the store, a sentence each.
     async fn warnings(&self) -> Vec<String>;

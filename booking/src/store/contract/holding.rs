@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     the_limit_counts_held_and_bought_seats,
     a_change_is_whole_or_not_at_all,
     a_change_counts_net_and_keeps_the_deadline,
+    the_same_change_again_is_the_change_as_it_is,
     giving_back_stays_possible_under_a_lowered_limit,
     what_is_not_in_the_hold_is_not_given_back,
     extending_ends_with_the_extensions_and_never_shortens,
@@ -22,7 +23,7 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 async fn a_show_that_is_not_open_is_not_ready(store: Store) {
-    assert_eq!(store.is_open(&show()).await, Ok(false));
+    assert_eq!(store.edition(&show()).await, Ok(None));
     let refused = store.take(basket("a", ANA, &[0]), NO_LIMIT).await;
     assert_eq!(refused, Err(Refused::NotReady));
     assert!(store.view(&show()).await.is_none());
@@ -33,7 +34,7 @@ async fn a_show_that_is_not_open_is_not_ready(store: Store) {
     let undelivered = store.deliver(&show(), &[sell]).await;
     assert_eq!(undelivered, Err(Refused::NotReady));
     opened(&store).await;
-    assert_eq!(store.is_open(&show()).await, Ok(true));
+    assert_eq!(store.edition(&show()).await, Ok(Some(5)));
 }
 
 async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) {
@@ -175,6 +176,21 @@ async fn a_change_is_whole_or_not_at_all(store: Store) {
         .await;
     assert_eq!(refused, Err(Refused::Limit { have: 2, limit: 2 }));
     assert_eq!(picture(&store).await, before);
+}
+
+async fn the_same_change_again_is_the_change_as_it_is(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    let ask = || store.change(&hold.id, ANA, seats(&[2]), vec![0], false, 2);
+    let first = ask().await;
+    let before = picture(&store).await;
+    assert_eq!(ask().await, first, "its answer was lost");
+    assert_eq!(picture(&store).await, before);
+    let back = store.change(&hold.id, ANA, seats(&[0]), vec![2], false, 2);
+    assert!(back.await.is_ok());
+    assert!(ask().await.is_ok(), "another change came in between");
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(seat(&store, 2).await, CellState::Held);
 }
 
 async fn a_change_counts_net_and_keeps_the_deadline(store: Store) {

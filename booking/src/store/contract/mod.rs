@@ -4,7 +4,7 @@
 mod deciding;
 mod holding;
 #[cfg(test)]
-mod model;
+pub(crate) mod model;
 mod seeing;
 mod timing;
 
@@ -18,7 +18,7 @@ use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::{CellState, Grid};
 
-type Store = Arc<dyn InventoryStore>;
+pub(crate) type Store = Arc<dyn InventoryStore>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A claim and the case that tries it.
@@ -77,6 +77,7 @@ fn opening() -> Opening {
         sold: Vec::new(),
         ordered: Vec::new(),
         cursor: 0,
+        edition: 5,
     }
 }
 

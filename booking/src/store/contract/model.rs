@@ -1,5 +1,4 @@
-//! The in-process store beside a model so plain that it can be read: random transitions, the same answers, the
-//! same picture.
+//! A store beside a model so plain that it can be read: random transitions, the same answers, the same picture.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +11,9 @@ use crate::store::memory::MemoryStore;
 
 const LIMIT: u32 = 4;
 
+/// One thing that happens.
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Take(u8, u8, Vec<u32>),
     Change(u8, u8, Vec<u32>, Vec<u32>),
     Release(u8, u8),
@@ -30,6 +30,8 @@ struct Model {
     locks: BTreeMap<u32, u8>,
     sold: BTreeMap<u32, Holder>,
     orders: BTreeMap<u8, (Holder, Vec<Held>)>,
+    /// The last change of a hold, which asked again is done already.
+    wishes: BTreeMap<u8, (Vec<Held>, Vec<u32>)>,
 }
 
 impl Model {
@@ -97,6 +99,7 @@ impl Model {
         let more = u32::try_from(wanted.items.len()).expect("small");
         self.admit(wanted.visitor, more, &wanted.items)?;
         self.lock(key, &wanted.items);
+        self.wishes.remove(&key);
         self.holds.insert(key, wanted.clone());
         Ok(wanted)
     }
@@ -109,6 +112,10 @@ impl Model {
         remove: &[u32],
     ) -> Result<Hold, Refused> {
         let mut hold = self.basket(key, visitor)?;
+        let wish = (add.to_vec(), remove.to_vec());
+        if self.wishes.get(&key) == Some(&wish) {
+            return Ok(hold);
+        }
         let in_hold = |seat: &u32| hold.items.iter().any(|item| item.seat == *seat);
         if let Some(stranger) = remove.iter().find(|seat| !in_hold(seat)) {
             return Err(Refused::NotHeld(vec![*stranger]));
@@ -120,6 +127,7 @@ impl Model {
         self.lock(key, add);
         hold.items.retain(|item| !remove.contains(&item.seat));
         hold.items.extend_from_slice(add);
+        self.wishes.insert(key, wish);
         self.holds.insert(key, hold.clone());
         Ok(hold)
     }
@@ -162,7 +170,8 @@ fn visitor(n: u8) -> Holder {
     Holder([n; 32])
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+/// Random days.
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let some = || proptest::collection::btree_set(0..GRID.seats, 0..4);
     let list = |set: std::collections::BTreeSet<u32>| set.into_iter().collect::<Vec<_>>();
     let step = prop_oneof![
@@ -179,8 +188,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-async fn play(steps: Vec<Step>) {
-    let store: Store = Arc::new(MemoryStore::default());
+/// Plays a day on a fresh store and on the model.
+pub(crate) async fn play(store: Store, steps: Vec<Step>) {
     opened(&store).await;
     let (mut model, mut seq, mut last) = (Model::default(), 0, 0);
     for (n, step) in (0_i64..).zip(steps) {
@@ -292,6 +301,6 @@ proptest! {
     #[test]
     fn the_store_and_a_plain_model_never_disagree(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(play(steps));
+        runtime.block_on(play(Arc::new(MemoryStore::default()), steps));
     }
 }

@@ -14,13 +14,19 @@ use crate::store::{Baskets, HoldSignal, Opening, Refused, SeatRow, SeatRowKind};
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
 
+/// Seats to take and seats to give back.
+type Wish = (Vec<Held>, Vec<u32>);
+
 pub(super) struct ShowCells {
     pub(super) grid: Grid,
     pub(super) picture: Picture,
+    pub(super) edition: u64,
     plan_version: u32,
     /// Whose lock is on a cell; sold and free cells have none.
     locks: HashMap<u32, HoldId>,
     holds: HashMap<HoldId, Hold>,
+    /// The last change of a hold: asked again it is done already, and its answer was lost.
+    wishes: HashMap<HoldId, Wish>,
     deadlines: BTreeSet<(i64, HoldId)>,
     short_calls: BTreeSet<(i64, HoldId)>,
     /// Seats a visitor has bought; what it holds is counted beside.
@@ -52,9 +58,11 @@ impl ShowCells {
         let mut show = Self {
             grid,
             picture: Picture::new(opening.incarnation, states),
+            edition: opening.edition,
             plan_version: opening.plan_version,
             locks: HashMap::new(),
             holds: HashMap::new(),
+            wishes: HashMap::new(),
             deadlines: BTreeSet::new(),
             short_calls: BTreeSet::new(),
             bought,
@@ -99,6 +107,10 @@ impl ShowCells {
         limit: u32,
     ) -> Result<Hold, Refused> {
         let present = self.basket(id, visitor)?;
+        let wish = (add.clone(), remove.to_vec());
+        if self.wishes.get(id) == Some(&wish) {
+            return Ok(present.clone());
+        }
         let leaving: HashSet<u32> = remove.iter().copied().collect();
         let strangers: Vec<u32> = leaving
             .iter()
@@ -125,6 +137,7 @@ impl ShowCells {
         let Some(hold) = self.holds.get_mut(id) else {
             return Err(Refused::Gone);
         };
+        self.wishes.insert(id.clone(), wish);
         hold.items = kept;
         hold.next_to_each_other = side_by_side;
         Ok(hold.clone())
@@ -389,6 +402,7 @@ impl ShowCells {
 
     fn remove(&mut self, id: &HoldId) -> Option<Hold> {
         let hold = self.holds.remove(id)?;
+        self.wishes.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
         self.short_calls
             .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));

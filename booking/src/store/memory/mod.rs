@@ -75,8 +75,8 @@ fn locked(cells: &Mutex<ShowCells>) -> MutexGuard<'_, ShowCells> {
 
 #[async_trait]
 impl InventoryStore for MemoryStore {
-    async fn is_open(&self, show: &ShowId) -> Result<bool, Refused> {
-        Ok(self.find(show).is_some())
+    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused> {
+        Ok(self.look(show, |cells| cells.edition))
     }
 
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
@@ -222,8 +222,13 @@ impl InventoryStore for MemoryStore {
         Vec::new()
     }
 
-    async fn shared(&self) -> Vec<ShowId> {
-        Vec::new()
+    async fn in_use(&self) -> Vec<ShowId> {
+        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        shows.keys().cloned().collect()
+    }
+
+    fn is_shared(&self) -> bool {
+        false
     }
 
     async fn warnings(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! A show that this process follows: what is known of it, how fresh that is, and the one catch-up at a time that all
 //! who wait for it share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,8 +37,6 @@ pub(super) struct Followed {
     /// Held during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
     state: Mutex<State>,
-    /// The newest version that an answer to this process told of.
-    at_least: AtomicU64,
     /// Something was done here that the feed's copy does not know yet.
     pub(super) sweep_anyway: AtomicBool,
 }
@@ -49,8 +47,20 @@ pub(super) struct State {
     pub(super) closed: Option<Closed>,
     /// When the newest successful catch-up was asked for.
     pub(super) fresh_at: Option<Instant>,
+    /// The newest point of the feed that an answer to this process told of: life, counter, the number below.
+    at_least: (u64, u64, u64),
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
+}
+
+impl State {
+    /// Whether what is known has all that this process was told of.
+    fn is_whole(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| {
+            let (counter, sub) = known.position();
+            (known.life, counter, sub) >= self.at_least
+        })
+    }
 }
 
 impl Followed {
@@ -59,7 +69,6 @@ impl Followed {
             show,
             catching: tokio::sync::Mutex::default(),
             state: Mutex::default(),
-            at_least: AtomicU64::new(0),
             sweep_anyway: AtomicBool::new(false),
         }
     }
@@ -81,19 +90,24 @@ impl Followed {
         known.map(|known| known.life)
     }
 
+    /// The edition that is worked on, where the show is open as far as is known.
+    pub(super) fn edition(&self) -> Option<u64> {
+        let state = self.state();
+        let known = state.known.as_ref().filter(|_| state.closed.is_none());
+        known.map(|known| known.edition)
+    }
+
     /// Whether what is known is younger than `age`, open, and has all that this process was told of.
     pub(super) fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state();
         let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
-        let version = state.known.as_ref().map(|known| known.picture.version());
-        let whole = version.is_some_and(|version| version >= self.at_least.load(Ordering::Acquire));
-        young && whole && state.closed.is_none()
+        young && state.is_whole() && state.closed.is_none()
     }
 
-    /// Remembers the version that an answer told of.
-    pub(super) fn saw(&self, life: u64, counter: u64) {
-        self.at_least
-            .fetch_max((life << 40) + counter, Ordering::AcqRel);
+    /// Remembers the point of the feed that an answer told of.
+    pub(super) fn saw(&self, life: u64, (counter, sub): (u64, u64)) {
+        let mut state = self.state();
+        state.at_least = state.at_least.max((life, counter, sub));
     }
 
     /// Notes that somebody asks for this show.
@@ -122,7 +136,7 @@ impl Followed {
         let Some(known) = &state.known else {
             return false;
         };
-        let behind = known.picture.version() < self.at_least.load(Ordering::Acquire);
+        let behind = !state.is_whole();
         let long_ago = state
             .swept_at
             .is_none_or(|at| at.elapsed() > Duration::from_secs(1));

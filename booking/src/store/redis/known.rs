@@ -23,6 +23,7 @@ pub(super) struct Known {
     pub(super) life: u64,
     pub(super) grid: Grid,
     pub(super) picture: Picture,
+    pub(super) edition: u64,
     plan_version: u32,
     /// The feed's number below the picture's counter.
     sub: u64,
@@ -68,6 +69,7 @@ impl Known {
             life,
             grid,
             picture: Picture::at(life, counter, states),
+            edition: shape.at(4)?.count()?,
             plan_version: u32::try_from(shape.at(3)?.count()?).map_err(|_| wrong("a plan"))?,
             sub: reply.at(2)?.count()?,
             holds: HashMap::new(),
@@ -101,11 +103,7 @@ impl Known {
         show: &ShowId,
         entry: &Reply,
     ) -> Result<Result<Option<HoldSignal>, Gap>, Error> {
-        let number = entry.at(0)?.text()?;
-        let numbers = number
-            .split_once('-')
-            .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)));
-        let (counter, sub): (u64, u64) = numbers.ok_or_else(|| wrong("a number of the feed"))?;
+        let (counter, sub) = position(entry.at(0)?)?;
         let here = self.position();
         if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
             return Ok(Err(Gap));
@@ -205,6 +203,14 @@ impl Known {
             }
         }
     }
+}
+
+/// A point of the feed: the version's counter, and the number below it.
+pub(super) fn position(reply: &Reply) -> Result<(u64, u64), Error> {
+    let numbers = reply.text()?.split_once('-');
+    numbers
+        .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)))
+        .ok_or_else(|| wrong("a number of the feed"))
 }
 
 fn read_tail(reply: &Reply) -> Result<Tail, Error> {

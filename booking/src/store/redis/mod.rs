@@ -42,10 +42,10 @@ use scripts::SCRIPTS;
 const SIGNALS_MAX: usize = 4_096;
 /// What is answered from memory is at most so old.
 const REFRESH: Duration = Duration::from_millis(100);
-/// A picture younger than this refuses cells that it knows to be taken.
+/// How young a picture must be to refuse cells.
 const SHIELD: Duration = Duration::from_secs(1);
 
-/// How the store keeps time.
+/// How the store keeps time, and how long it trusts its memory.
 #[derive(Clone)]
 pub struct Options {
     /// The ledger's time.
@@ -55,6 +55,8 @@ pub struct Options {
     /// How far ahead Redis's clock is taken to be beyond what is measured: 0. Nothing ends before both clocks say so,
     /// so a clock far ahead leaves the ledger's to decide alone.
     pub assumed_ahead_ms: i64,
+    /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1 s.
+    pub shield: Duration,
 }
 
 impl Options {
@@ -65,6 +67,7 @@ impl Options {
             clock,
             clock_off_ms_max: CLOCK_OFF_MS_MAX,
             assumed_ahead_ms: 0,
+            shield: SHIELD,
         }
     }
 }
@@ -237,11 +240,9 @@ impl Inner {
                 .await;
             match answer {
                 Ok(reply) => {
-                    let counter = reply.at(1).and_then(Reply::count);
-                    followed.saw(
-                        life,
-                        counter.map_err(|error| self.unread(followed, &error))?,
-                    );
+                    let at = reply.at(1).and_then(known::position);
+                    let at = at.map_err(|error| self.unread(followed, &error))?;
+                    followed.saw(life, at);
                     return Ok(reply);
                 }
                 Err(Error::Refused(code, _)) if code == "LIFE" && again => {
@@ -383,13 +384,14 @@ impl RedisStore {
 
 #[async_trait]
 impl InventoryStore for RedisStore {
-    async fn is_open(&self, show: &ShowId) -> Result<bool, Refused> {
+    async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused> {
         let followed = self.inner.followed(show);
-        match self.inner.refresh(&followed).await {
-            Ok(()) => Ok(true),
-            Err(Refused::Unreachable) if followed.life().is_some() => Ok(true),
-            Err(Refused::Unreachable) => Err(Refused::Unreachable),
-            Err(_) => Ok(false),
+        let refreshed = self.inner.refresh(&followed).await;
+        match followed.edition() {
+            // What cannot be reached is open as far as anybody knows.
+            Some(edition) => Ok(Some(edition)),
+            None if refreshed == Err(Refused::Unreachable) => Err(Refused::Unreachable),
+            None => Ok(None),
         }
     }
 
@@ -401,7 +403,7 @@ impl InventoryStore for RedisStore {
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
         let (show, tail) = (hold.id.show(), keys::tail(&hold.id));
         let followed = self.inner.followed(&show);
-        if followed.is_fresh(SHIELD) {
+        if followed.is_fresh(self.inner.options.shield) {
             let taken = {
                 let state = followed.state();
                 let known = state.known.as_ref();
@@ -570,7 +572,11 @@ impl InventoryStore for RedisStore {
         swept
     }
 
-    async fn shared(&self) -> Vec<ShowId> {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    async fn in_use(&self) -> Vec<ShowId> {
         let mut shows = self.inner.shows();
         shows.retain(|followed| followed.life().is_some() && followed.idle() < follow::IDLE);
         shows.iter().map(|followed| followed.show.clone()).collect()

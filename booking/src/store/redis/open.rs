@@ -41,6 +41,7 @@ impl Inner {
                 call.arg(opening.grid.seats)
                     .arg(u32::from(opening.grid.legs))
                     .arg(opening.plan_version)
+                    .arg(opening.edition)
                     .args(known.clone())
             })
             .await?;

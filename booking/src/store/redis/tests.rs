@@ -1,11 +1,19 @@
-//! The contract on real servers.
+//! The contract on real servers, and what only real servers do: several processes on one show, data that are lost,
+//! set back or of another server, and clocks that jump.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fairgate_servers as servers;
+use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
+use crate::holds::Stage;
+use crate::inventory::{CellState, Grid};
 use crate::store::contract;
+
+const ANA: Holder = Holder([1; 32]);
+const BEN: Holder = Holder([2; 32]);
 
 /// The suite's time stands still and jumps; Redis's clock is taken to be far ahead, so the suite's decides alone.
 fn suite_time() -> Options {
@@ -14,15 +22,25 @@ fn suite_time() -> Options {
         clock: Clock::standing_at(now),
         clock_off_ms_max: i64::MAX / 4,
         assumed_ahead_ms: i64::MAX / 8,
+        shield: SHIELD,
     }
+}
+
+async fn store_on(url: &str, options: Options) -> RedisStore {
+    let redis = Redis::connect(url).expect("a URL");
+    let store = RedisStore::open(redis, "ledger", options).await;
+    store.expect("it answers")
+}
+
+/// A store as the product opens it.
+async fn store(servers: &servers::Redis) -> RedisStore {
+    store_on(&servers.url(), Options::new(Clock::system())).await
 }
 
 async fn suite_on(servers: &servers::Redis) {
     contract::suite(async || {
         servers.flush_all().await.expect("it is ours");
-        let redis = Redis::connect(&servers.url()).expect("a URL");
-        let store = RedisStore::open(redis, "ledger", suite_time()).await;
-        Arc::new(store.expect("it answers")) as Arc<dyn InventoryStore>
+        Arc::new(store_on(&servers.url(), suite_time()).await) as Arc<dyn InventoryStore>
     })
     .await;
 }
@@ -41,4 +59,358 @@ async fn a_cluster_keeps_the_contract() {
         return;
     }
     suite_on(&servers::Redis::cluster().await.expect("it starts")).await;
+}
+
+#[test]
+fn redis_and_a_plain_model_never_disagree() {
+    if servers::or_skip("the model beside the inventory on Redis") {
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let redis = runtime
+        .block_on(servers::Redis::single())
+        .expect("it starts");
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(40)
+    };
+    let played = TestRunner::new(config).run(&contract::model::steps(), |steps| {
+        runtime.block_on(async {
+            redis.flush_all().await.expect("it is ours");
+            // Memory may name another reason than the model; both are true.
+            let shield = Duration::ZERO;
+            let options = Options {
+                shield,
+                ..suite_time()
+            };
+            let store = store_on(&redis.url(), options).await;
+            contract::model::play(Arc::new(store), steps).await;
+        });
+        Ok(())
+    });
+    played.expect("no difference");
+}
+
+fn show() -> ShowId {
+    "night-1".parse().expect("a slug")
+}
+
+fn opening(life: u64, seats: u32) -> Opening {
+    Opening {
+        grid: Grid { seats, legs: 1 },
+        plan_version: 1,
+        incarnation: life,
+        blocked: Vec::new(),
+        sold: Vec::new(),
+        ordered: Vec::new(),
+        cursor: 0,
+        edition: 1,
+    }
+}
+
+fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
+    let now_ms = Clock::system().now_ms();
+    let held = |seat: &u32| Held {
+        seat: *seat,
+        legs: 0..1,
+        amount: 1_000,
+    };
+    Hold {
+        id: HoldId::of_key(&show(), visitor, key),
+        visitor,
+        room: "demo".to_owned(),
+        items: seats.iter().map(held).collect(),
+        plan_version: 1,
+        next_to_each_other: false,
+        expires_at_ms: now_ms + 300_000,
+        lock_until_ms: now_ms + 305_000,
+        extensions_left: 1,
+        stage: Stage::Basket,
+    }
+}
+
+/// Looks until it is so, at most ten seconds long.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "it never came: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn seat(store: &RedisStore, seat: usize) -> CellState {
+    store.view(&show()).await.expect("a picture").states[seat]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
+    if servers::or_skip("five hundred for one seat") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = [
+        store(&redis).await,
+        store(&redis).await,
+        store(&redis).await,
+    ];
+    nodes[0].open(&show(), opening(1, 20)).await.expect("fresh");
+    for round in 0..20 {
+        let mut visitors = tokio::task::JoinSet::new();
+        for n in 0..500_u16 {
+            let node = nodes[usize::from(n) % 3].clone();
+            let [high, low] = n.to_be_bytes();
+            let visitor = Holder([high, low].repeat(16).try_into().expect("32 bytes"));
+            visitors.spawn(async move {
+                let hold = basket(&format!("round {round}"), visitor, &[round]);
+                node.take(hold, 20).await
+            });
+        }
+        let answers = visitors.join_all().await;
+        let won = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(won, 1, "round {round}");
+        let beaten = Err(Refused::Taken(vec![round]));
+        let odd = answers
+            .iter()
+            .find(|answer| answer.is_err() && **answer != beaten);
+        assert_eq!(odd, None, "everybody else is told which seat it was");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_node_does_the_others_see_and_signal() {
+    if servers::or_skip("two nodes over one Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (here, there) = (store(&redis).await, store(&redis).await);
+    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    assert_eq!(
+        there.edition(&show()).await,
+        Ok(Some(1)),
+        "opened by another"
+    );
+    let mut signals = there.signals();
+    assert_eq!(seat(&there, 3).await, CellState::Free);
+    let hold = here.take(basket("a", ANA, &[3]), 4).await.expect("free");
+    until("the hold at the other node", async || {
+        seat(&there, 3).await == CellState::Held
+    })
+    .await;
+    assert_eq!(there.hold(&hold.id, ANA).await, Ok(hold.clone()));
+    let counts = there
+        .counts(&show(), Clock::system().now_ms(), i64::MAX / 2)
+        .await;
+    assert_eq!(counts.expect("open").1.lapsing_cells, 1);
+    let until_ms = hold.lock_until_ms + 60_000;
+    here.secure(&hold.id, ANA, until_ms).await.expect("its own");
+    let signal = signals.recv().await.expect("one signal");
+    assert_eq!((signal.hold, signal.state), (hold.id, "ordered"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
+    if servers::or_skip("an emptied Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    let before = store.view(&show()).await.expect("open").version;
+    redis.flush_all().await.expect("it is ours");
+    until("the loss", async || store.lost().await == [show()]).await;
+    let refused = store.take(basket("b", ANA, &[1]), 4).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    assert_eq!(store.edition(&show()).await, Ok(None));
+    let old = store.view(&show()).await.expect("the last picture");
+    assert_eq!((old.version, old.states[0]), (before, CellState::Held));
+    store
+        .open(&show(), opening(2, 8))
+        .await
+        .expect("it was lost");
+    assert!(store.lost().await.is_empty());
+    let after = store.view(&show()).await.expect("open");
+    assert!(after.version > before, "versions never decrease");
+    assert_eq!(after.states[0], CellState::Free);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_came_back_with_old_data_is_not_believed() {
+    if servers::or_skip("a restarted Redis") {
+        return;
+    }
+    let redis = servers::Redis::options()
+        .persistent()
+        .single()
+        .await
+        .expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    redis.command(0, &["SAVE"]).await.expect("it saves");
+    store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    redis.kill(0);
+    redis.start(0).await.expect("it starts again");
+    until("the loss", async || store.lost().await == [show()]).await;
+    let refused = store.take(basket("b", BEN, &[0]), 4).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    store
+        .open(&show(), opening(2, 8))
+        .await
+        .expect("another server");
+    assert!(store.take(basket("c", BEN, &[0]), 4).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
+    if servers::or_skip("a stale promotion") {
+        return;
+    }
+    let redis = servers::Redis::replica_pair().await.expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    until("the copy", async || redis.replica_has_all().await).await;
+    redis.part_replica().await.expect("parted");
+    store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    redis.promote_replica().await.expect("promoted");
+    until("the loss", async || store.lost().await == [show()]).await;
+    let refused = store.take(basket("b", BEN, &[0]), 4).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    store
+        .open(&show(), opening(2, 8))
+        .await
+        .expect("another server");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
+    if servers::or_skip_clock("a clock that jumps") {
+        return;
+    }
+    let redis = servers::Redis::options()
+        .movable_clock()
+        .single()
+        .await
+        .expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    let hold = store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    redis.set_clock_ahead(1_200).expect("it is movable");
+    let swept = store.sweep(Clock::system().now_ms(), 100).await;
+    assert!(
+        swept.lapsed.is_empty(),
+        "nothing is overdue by the ledger's clock"
+    );
+    until("the loss", async || store.lost().await == [show()]).await;
+    let order = Hold {
+        stage: Stage::Ordered,
+        ..hold
+    };
+    let ordered = Opening {
+        ordered: vec![order.clone()],
+        ..opening(2, 8)
+    };
+    store
+        .open(&show(), ordered)
+        .await
+        .expect("its clock was off");
+    assert_eq!(store.hold(&order.id, ANA).await, Ok(order));
+    redis.set_clock_ahead(-3_600).expect("it is movable");
+    until("the loss", async || store.lost().await == [show()]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
+    if servers::or_skip("an opener that died") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (dead, other) = (store(&redis).await, store(&redis).await);
+    dead.open(&show(), opening(1, 8)).await.expect("fresh");
+    assert_eq!(other.edition(&show()).await, Ok(Some(1)));
+    let followed = dead.inner.followed(&show());
+    let begin = |call: Call<'static>| call.arg(8_u32).arg(1_u32).arg(1_u32).arg(1_u32);
+    let begun = dead.inner.call(&SCRIPTS.begin, &followed, 2, begin).await;
+    assert!(begun.is_ok());
+    let refused = other.take(basket("a", ANA, &[0]), 4).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    let late = other.open(&show(), opening(2, 8)).await;
+    assert_eq!(
+        late,
+        Ok(()),
+        "the same life may be finished by who began it again"
+    );
+    let old = other.open(&show(), opening(1, 8)).await;
+    assert_eq!(
+        old,
+        Err(Refused::NotReady),
+        "an older life never comes back"
+    );
+    assert!(other.take(basket("b", ANA, &[0]), 4).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_of_another_ledger_is_not_used() {
+    if servers::or_skip("two ledgers over one Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let _first = store(&redis).await;
+    let connected = Redis::connect(&redis.url()).expect("a URL");
+    let other = RedisStore::open(connected, "another", Options::new(Clock::system())).await;
+    let Err(error @ OpenError::OtherLedger { .. }) = other else {
+        panic!("two ledgers would sell the same seats");
+    };
+    assert!(error.to_string().contains("Nothing was changed"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_seats_are_looked_at_and_none_is_held() {
+    if servers::or_skip("a silent Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    redis.kill(0);
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    assert_eq!(store.edition(&show()).await, Ok(Some(1)));
+    let refused = store.take(basket("b", BEN, &[1]), 4).await;
+    assert_eq!(refused, Err(Refused::Unreachable));
+    assert_eq!(store.warnings().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
+    if servers::or_skip("fifty thousand seats") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let store = store(&redis).await;
+    let visitor = |n: u32| Holder(n.to_be_bytes().repeat(8).try_into().expect("32 bytes"));
+    let four = |n: u32| basket("", visitor(n), &[4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3]);
+    let pending = |n: u32| Hold {
+        stage: Stage::Ordered,
+        id: HoldId::of_key(&show(), visitor(n), "order"),
+        ..four(n)
+    };
+    let large = Opening {
+        sold: (0..10_000).map(|n| (visitor(n), four(n).items)).collect(),
+        ordered: (10_000..11_000).map(pending).collect(),
+        ..opening(1, 50_000)
+    };
+    let began = Instant::now();
+    store.open(&show(), large).await.expect("fresh");
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    let (counts, baskets) = store.counts(&show(), 0, 0).await.expect("open");
+    assert_eq!(
+        (counts.sold, counts.held, counts.free),
+        (40_000, 4_000, 6_000)
+    );
+    assert_eq!(baskets.all, 1_000);
 }

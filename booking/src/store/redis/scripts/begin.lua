@@ -1,5 +1,5 @@
--- Begins a new life of a show. From here on the old one refuses everything. ARGV from 4: seats, legs, plan, then the
--- holds that the ledger knows: an open show with any other hold is left as it is.
+-- Begins a new life of a show. From here on the old one refuses everything. ARGV from 4: seats, legs, plan,
+-- edition, then the holds that the ledger knows: an open show with any other hold is left as it is.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats')
 local server, old = identity(), meta[1]
 if old == LIFE and meta[2] == 'building' and meta[3] == server then return {'OK', 0, ''} end
@@ -10,7 +10,7 @@ if old then
     and math.abs(redis_ms() + tonumber(meta[4]) - tonumber(ARGV[2])) <= tonumber(ARGV[3])
   if is_open then
     local known, beyond = {}, {}
-    for at = 7, #ARGV do known[ARGV[at]] = true end
+    for at = 8, #ARGV do known[ARGV[at]] = true end
     SEATS = tonumber(meta[5])
     for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
       local items = not known[id] and call('HGET', from .. 'hold:' .. id, 'i')
@@ -23,5 +23,5 @@ if old then
 end
 call('DEL', META)
 call('HSET', META, 'life', LIFE, 'state', 'building', 'server', server, 'seats', ARGV[4], 'legs', ARGV[5],
-  'plan', ARGV[6], 'counter', 0, 'sub', 0)
+  'plan', ARGV[6], 'edition', ARGV[7], 'counter', 0, 'sub', 0)
 return {'OK', 0, old or ''}

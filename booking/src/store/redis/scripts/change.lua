@@ -1,14 +1,14 @@
 -- Gives some seats of a basket back and takes others, whole or not at all. ARGV from 6: limit, items to add, seats to
 -- remove (4 bytes each), side by side, a digest of the wish.
-if stage ~= 'basket' then return {'ORDERED', counter} end
+if stage ~= 'basket' then return {'ORDERED', at()} end
 local limit, add, digest = tonumber(ARGV[6]), ARGV[7], ARGV[10]
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
 -- The same wish twice in a row is one whose answer was lost: done already.
 if last == digest then return answer(id) end
 local leaving, strangers, kept, out = {}, {}, {}, {}
-for at = 1, #ARGV[8], 4 do leaving[struct.unpack('<I4', ARGV[8], at)] = true end
-for at = 1, #items, 16 do
-  local item = string.sub(items, at, at + 15)
+for n = 1, #ARGV[8], 4 do leaving[struct.unpack("<I4", ARGV[8], n)] = true end
+for n = 1, #items, 16 do
+  local item = string.sub(items, n, n + 15)
   local seat = struct.unpack('<I4', item)
   if leaving[seat] == nil then
     kept[#kept + 1] = item
@@ -20,12 +20,12 @@ end
 for seat, missing in pairs(leaving) do
   if missing then strangers[#strangers + 1] = seat end
 end
-if #strangers > 0 then return {'NOTHELD', counter, packed(strangers)} end
+if #strangers > 0 then return {'NOTHELD', at(), packed(strangers)} end
 local coming, going, had = #add / 16, #out, have(visitor)
-if coming > going and had + coming - going > limit then return {'LIMIT', counter, had} end
+if coming > going and had + coming - going > limit then return {'LIMIT', at(), had} end
 local taken = cells_of(add)
 local refused = lock(taken, id, lock_until)
-if #refused > 0 then return {'TAKEN', counter, packed(refused)} end
+if #refused > 0 then return {'TAKEN', at(), packed(refused)} end
 local changed = {}
 mark(unlock(cells_of(table.concat(out)), id), 0, changed)
 mark(taken, 1, changed)

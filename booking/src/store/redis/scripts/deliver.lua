@@ -1,8 +1,8 @@
 -- What the ledger decided, in order, once each. ARGV from 4, five for each row: number, kind, hold, visitor, items.
 -- Answers with the number of the newest row carried out; behind a gap nothing is.
 local cursor = tonumber(meta[9])
-for at = 4, #ARGV, 5 do
-  local seq, kind, id, visitor, items = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+for row = 4, #ARGV, 5 do
+  local seq, kind, id, visitor, items = tonumber(ARGV[row]), ARGV[row + 1], ARGV[row + 2], ARGV[row + 3], ARGV[row + 4]
   if seq > cursor + 1 then break end
   if seq == cursor + 1 then
     cursor = seq
@@ -40,4 +40,4 @@ for at = 4, #ARGV, 5 do
     if own or #changed > 0 then tell(id, visitor, 'gone', changed, 0, 0, 0) end
   end
 end
-return {'OK', counter, cursor}
+return {'OK', at(), cursor}

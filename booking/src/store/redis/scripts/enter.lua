@@ -14,10 +14,13 @@ local now = math.min(by_redis, by_caller)
 -- How long a key may stay if nobody sweeps: a safety net below the deadline, which frees seats on time.
 local function net_ms(until_ms) return math.floor(math.max(1, math.min(tonumber(until_ms) - now, 3456000000))) + 10000 end
 
+-- Where the feed stands: what every answer tells, so that who asked can wait for its own change.
+local function at() return string.format('%.0f-%.0f', counter, sub) end
+
 -- One numbered change of the show. What changes no cell is numbered below the change before it.
 local function tell(id, visitor, state, changed, lock_until, expires, cells)
   if #changed > 0 then counter = counter + 1; sub = 0 else sub = sub + 1 end
-  call('XADD', P .. 'feed', 'MAXLEN', '~', 8192, string.format('%.0f-%.0f', counter, sub),
+  call('XADD', P .. 'feed', 'MAXLEN', '~', 8192, at(),
     'h', id, 'v', visitor, 's', state, 'c', packed(changed), 'u', lock_until, 'e', expires, 'n', cells)
   call('HSET', META, 'counter', counter, 'sub', sub)
 end
@@ -123,5 +126,5 @@ end
 -- The hold as it is, for an answer.
 local function answer(id)
   local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'r', 'i', 'p', 'n', 'e', 'u', 'x', 's')
-  return {'OK', counter, hold}
+  return {'OK', at(), hold}
 end

@@ -1,4 +1,4 @@
 -- Frees a basket.
-if stage ~= 'basket' then return {'ORDERED', counter} end
+if stage ~= 'basket' then return {'ORDERED', at()} end
 drop(id, 'gone')
-return {'OK', counter}
+return {'OK', at()}

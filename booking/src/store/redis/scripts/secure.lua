@@ -1,7 +1,7 @@
 -- Keeps a basket's cells for the order that is about to claim them. ARGV from 6: lock until.
 if stage == 'ordered' then return answer(id) end
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
-if plan ~= meta[5] then return {'PLAN', counter} end
+if plan ~= meta[5] then return {'PLAN', at()} end
 if tonumber(ARGV[6]) > tonumber(lock_until) then lock_until = ARGV[6] end
 local lost, regained, all = {}, {}, cells_of(items)
 for _, cell in ipairs(all) do
@@ -13,7 +13,7 @@ for _, cell in ipairs(all) do
     lost[#lost + 1] = cell
   end
 end
-if #lost > 0 then return {'TAKEN', counter, packed(lost)} end
+if #lost > 0 then return {'TAKEN', at(), packed(lost)} end
 for _, cell in ipairs(regained) do call('SET', P .. 'lock:' .. cell, id, 'PX', net_ms(lock_until)) end
 call('HSET', hold, 's', 'ordered', 'u', lock_until)
 schedule(id, lock_until, expires, 'ordered')

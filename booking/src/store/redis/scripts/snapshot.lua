@@ -7,6 +7,6 @@ for _, id in ipairs(call('ZRANGE', P .. 'deadlines', 0, -1)) do
     holds[#holds + 1] = {id, hold[1], hold[2], hold[3], hold[4], short and 1 or 0}
   end
 end
-local shape = call('HMGET', META, 'life', 'seats', 'legs', 'plan')
+local shape = call('HMGET', META, 'life', 'seats', 'legs', 'plan', 'edition')
 return {'OK', counter, sub, shape, call('GET', P .. 'held') or '', call('GET', P .. 'sold') or '',
   call('GET', P .. 'blocked') or '', holds}

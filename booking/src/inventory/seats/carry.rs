@@ -1,0 +1,101 @@
+//! The seat outbox on its way to the store: one worker at a time, by a lease, numbers what was committed and delivers
+//! it by show. The store's cursor says what it has, so a worker that died in the middle loses and repeats nothing.
+
+use crate::ids::ShowId;
+use crate::ledger::LedgerError;
+use crate::store::Refused;
+
+use super::{Seats, locked};
+
+/// Outbox rows carried in one go.
+const BATCH_MAX: u32 = 200;
+/// The lease of the one who carries.
+const LEASE: &str = "seat-outbox";
+/// How long it lasts without being renewed.
+const LEASE_MS: i64 = 3_000;
+
+impl Seats {
+    /// Carries what the ledger decided to the store, in order; returns how many rows.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read; the next run goes on from the same row.
+    pub async fn carry_outbox(&self) -> Result<usize, LedgerError> {
+        let _one_at_a_time = self.shared.carrying.lock().await;
+        let mut carried = 0;
+        if self.store.is_shared() && !self.ledger.lease(LEASE, &self.owner, LEASE_MS).await? {
+            return Ok(carried);
+        }
+        for (show, after) in self.ledger.number_seat_rows().await? {
+            carried += self.carry(&show, after).await?;
+        }
+        Ok(carried)
+    }
+
+    /// Carries a show's rows behind a number to the store and marks what is there as delivered.
+    pub(super) async fn carry(&self, show: &ShowId, mut after: u64) -> Result<usize, LedgerError> {
+        let (mut carried, mut went_back) = (0, false);
+        loop {
+            let rows = self.ledger.seat_rows(show, after, BATCH_MAX).await?;
+            let Some(last) = rows.last().map(|row| row.seq) else {
+                return Ok(carried);
+            };
+            match self.store.deliver(show, &rows).await {
+                Ok(cursor) if cursor >= last => {
+                    carried += rows.len();
+                    after = last;
+                }
+                // The store is behind what was thought: once more from where it stands.
+                Ok(cursor) if !went_back => {
+                    went_back = true;
+                    after = cursor;
+                    continue;
+                }
+                Ok(cursor) => {
+                    tracing::error!(%show, cursor, last, "rows of the seat outbox are missing before these");
+                    return Ok(carried);
+                }
+                // A show that is not open needs none: its next picture contains these rows, and whoever is opening it
+                // carries those after its picture.
+                Err(Refused::NotReady) => after = last,
+                // They are carried by the next run.
+                Err(_) => return Ok(carried),
+            }
+            self.ledger.seat_rows_delivered(show, after).await?;
+        }
+    }
+
+    /// Compares how far the store has come with the ledger, show by show: what a node that died left undelivered is
+    /// delivered, and a ledger that lacks what the store has seen stops the show.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read; the next run compares again.
+    pub async fn compare(&self) -> Result<(), LedgerError> {
+        if !self.store.is_shared() {
+            return Ok(());
+        }
+        for show in self.store.in_use().await {
+            let Ok(cursor) = self.store.deliver(&show, &[]).await else {
+                continue;
+            };
+            let rows = self
+                .ledger
+                .seat_rows(&show, cursor.saturating_sub(1), 2)
+                .await?;
+            let known = cursor == 0 || rows.first().is_some_and(|row| row.seq == cursor);
+            let regressed = {
+                let mut regressed = locked(&self.shared.regressed);
+                if known {
+                    regressed.remove(&show);
+                } else if regressed.insert(show.clone()) {
+                    tracing::error!(%show, cursor, "the ledger lacks decisions that the seats have seen; the show is not sold any more");
+                }
+                regressed.len()
+            };
+            metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
+            if known && rows.last().is_some_and(|row| row.seq > cursor) {
+                self.carry(&show, cursor).await?;
+            }
+        }
+        Ok(())
+    }
+}

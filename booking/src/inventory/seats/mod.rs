@@ -1,0 +1,251 @@
+//! The seats of a show as everybody sees them: opens the store from the ledger when a show is first asked for or when
+//! the store lost it, and carries the seat outbox to it. Any number of nodes do this at once: who opens has a lease in
+//! the ledger, and who carries has another.
+
+mod carry;
+mod keep;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use tokio::sync::Mutex;
+
+pub use keep::{compare_forever, mend_forever};
+
+use super::CellState;
+use crate::catalogue::Catalogue;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::ids::ShowId;
+use crate::ledger::{Ledger, LedgerError};
+use crate::store::{InventoryStore, Opening, Refused};
+
+/// How long an opening is one node's. Where it dies, another one opens the show then.
+const OPENING_MS: i64 = 5_000;
+/// How long a request waits for the node that opens its show.
+const WAIT_MAX: Duration = Duration::from_secs(3);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A node that hears of a change of the catalogue late must not put its old edition in place of the new one.
+const HEARD_BY: Duration = Duration::from_millis(1_500);
+/// A node whose clock is further off the ledger's may not say that Redis's is wrong.
+const CLOCK_OFF_MS_MAX: i64 = 5_000;
+
+/// A handle on the seats of all shows.
+#[derive(Clone)]
+pub struct Seats {
+    /// The fast state.
+    pub store: Arc<dyn InventoryStore>,
+    ledger: Arc<dyn Ledger>,
+    clock: Clock,
+    /// Names this process in leases.
+    owner: Arc<str>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// One opening of a show at a time in this process.
+    opening: Lock<HashMap<ShowId, Arc<Mutex<()>>>>,
+    carrying: Mutex<()>,
+    /// Since when a show's picture has been of another edition than the catalogue here.
+    other_since: Lock<HashMap<ShowId, Instant>>,
+    /// Shows of which the store has seen decisions that the ledger does not know.
+    regressed: Lock<HashSet<ShowId>>,
+}
+
+impl Seats {
+    /// With a store that knows nothing yet, or what other nodes opened.
+    #[must_use]
+    pub fn new(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+        let owner = hex::encode(rand::rng().random::<[u8; 8]>());
+        Self {
+            store,
+            ledger,
+            clock,
+            owner: owner.into(),
+            shared: Arc::default(),
+        }
+    }
+
+    /// Makes sure that the store has a picture of the show to work on.
+    ///
+    /// # Errors
+    /// Where ledger or store cannot be asked, or the show must not be sold.
+    pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
+        if locked(&self.shared.regressed).contains(&show.id) {
+            return Err(unavailable(
+                "the ledger is older than what the seats have seen of it",
+            ));
+        }
+        if self.is_ready(show).await? {
+            return Ok(());
+        }
+        // On a task of its own: a request that is given up must not leave a show half opened.
+        let (seats, show) = (self.clone(), show.clone());
+        let opening = tokio::spawn(async move { seats.open(&show).await });
+        match opening.await {
+            Ok(opened) => opened,
+            Err(error) => Err(unavailable(&error.to_string())),
+        }
+    }
+
+    /// Makes sure that the seats can be looked at: an old picture is better than none.
+    ///
+    /// # Errors
+    /// As `ensure_open`, where there is no picture at all.
+    pub async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
+        let open = self.store.edition(&show.id).await;
+        if !matches!(open, Ok(Some(_))) && self.store.packed(&show.id).await.is_some() {
+            // It is mended beside, and nobody need wait for that.
+            return Ok(());
+        }
+        self.ensure_open(show).await
+    }
+
+    /// Whether the picture is the one to work on: there, and not an old one that could be replaced by now.
+    async fn is_ready(&self, show: &Show) -> Result<bool, LedgerError> {
+        let edition = self.store.edition(&show.id).await;
+        let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
+        if edition == Some(show.edition()) {
+            locked(&self.shared.other_since).remove(&show.id);
+            return Ok(true);
+        }
+        if edition.is_none() {
+            return Ok(false);
+        }
+        let since = *locked(&self.shared.other_since)
+            .entry(show.id.clone())
+            .or_insert_with(Instant::now);
+        if self.store.is_shared() && since.elapsed() < HEARD_BY {
+            return Ok(true);
+        }
+        // Baskets keep the picture they were made on.
+        let counts = self.store.counts(&show.id, 0, i64::MAX).await;
+        Ok(counts.is_some_and(|(_, baskets)| baskets.lapsing > 0))
+    }
+
+    async fn open(&self, show: &Show) -> Result<(), LedgerError> {
+        let gate = Arc::clone(
+            locked(&self.shared.opening)
+                .entry(show.id.clone())
+                .or_default(),
+        );
+        let _one_at_a_time = gate.lock().await;
+        let lease = format!("rebuild:{}", show.id);
+        let came = Instant::now();
+        loop {
+            if self.is_ready(show).await? {
+                return Ok(());
+            }
+            let alone = !self.store.is_shared();
+            if alone || self.ledger.lease(&lease, &self.owner, OPENING_MS).await? {
+                let opened = self.replace(show).await;
+                if !alone {
+                    self.ledger.let_go(&lease, &self.owner).await?;
+                }
+                return opened;
+            }
+            if came.elapsed() > WAIT_MAX {
+                return Err(unavailable("another node is opening the show"));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn replace(&self, show: &Show) -> Result<(), LedgerError> {
+        let was_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
+        match self.reopen(show).await? {
+            // A basket that came in between keeps the old picture for as long as it lives.
+            Err(Refused::Taken(_)) if was_open => Ok(()),
+            Ok(()) => Ok(()),
+            Err(refused) => Err(unavailable(&refused.to_string())),
+        }
+    }
+
+    /// Replaces the store's picture by the ledger's.
+    ///
+    /// # Errors
+    /// The inner error names baskets that stand in the way; the outer one is the ledger's.
+    pub async fn reopen(&self, show: &Show) -> Result<Result<(), Refused>, LedgerError> {
+        if self.store.is_shared() {
+            let off_ms = self.ledger.now_ms().await? - self.clock.now_ms();
+            if off_ms.abs() > CLOCK_OFF_MS_MAX {
+                return Err(unavailable("this node's clock is off the ledger's"));
+            }
+        }
+        let began = Instant::now();
+        let picture = self.ledger.open_show(&show.id).await?;
+        let cursor = picture.cursor;
+        let opening = Opening {
+            grid: show.grid(),
+            plan_version: show.plan.version,
+            incarnation: picture.incarnation,
+            blocked: show.blocked(),
+            sold: picture.sold,
+            ordered: picture.ordered,
+            cursor,
+            edition: show.edition(),
+        };
+        let opened = self.store.open(&show.id, opening).await;
+        if opened.is_ok() {
+            // Rows numbered since the picture was read may have gone to the life before this one.
+            self.carry(&show.id, cursor).await?;
+            metrics::histogram!("fairgate_show_opening_seconds").record(began.elapsed());
+        }
+        Ok(opened)
+    }
+
+    /// Frees what is overdue, everywhere; returns how many holds lapsed.
+    pub async fn sweep(&self, now_ms: i64) -> usize {
+        let mut lapsed = 0;
+        loop {
+            let swept = self.store.sweep(now_ms, 256).await;
+            lapsed += swept.lapsed.len();
+            if !swept.more {
+                return lapsed;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The seats of a show in baskets and orders, by the store's picture.
+    pub async fn held(&self, catalogue: &Catalogue, id: &ShowId) -> Vec<u32> {
+        let (Some(show), Some(view)) = (catalogue.show(id), self.store.view(id).await) else {
+            return Vec::new();
+        };
+        let grid = show.grid();
+        (0..grid.cells())
+            .zip(&view.states)
+            .filter(|(_, state)| **state == CellState::Held)
+            .map(|(cell, _)| grid.seat_of(cell))
+            .collect()
+    }
+
+    /// What an operator should know of the seats, a sentence each.
+    pub async fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.store.warnings().await;
+        for show in self.store.lost().await {
+            warnings.push(format!(
+                "The seats of {show} are being read from the ledger again; none can be held until then."
+            ));
+        }
+        for show in locked(&self.shared.regressed).iter() {
+            warnings.push(format!(
+                "The ledger lacks decisions about {show} that the seats have seen: it was set back. The show is not sold. Restore the ledger, or empty Redis once its orders were compared."
+            ));
+        }
+        warnings
+    }
+}
+
+fn unavailable(why: &str) -> LedgerError {
+    LedgerError::Unavailable(why.to_owned())
+}
+
+/// What is behind these locks is whole after each statement, whatever panicked beside it.
+fn locked<T>(lock: &Lock<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -7,12 +7,15 @@ use std::{
 };
 
 mod draw;
+mod holds;
 
 /// The benches.
 #[derive(clap::Subcommand)]
 pub enum Bench {
     /// Permutation and inverse of n numbers against a plain shuffle of as many.
     Draw(draw::Options),
+    /// Holds a second through booking's Redis store against its bare scripts.
+    Holds(holds::Options),
 }
 
 /// How a run ended.
@@ -32,6 +35,7 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<Verdict> {
         match self {
             Self::Draw(options) => draw::run(&options),
+            Self::Holds(options) => holds::run(&options),
         }
     }
 }

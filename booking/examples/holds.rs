@@ -1,0 +1,114 @@
+//! Takes holds through the inventory's Redis store as fast as it goes: one side of `loadtest bench holds`, which knows
+//! no store from inside. Says "opened" once there is a show, waits for a line, takes, and says how many seconds that
+//! took.
+//!
+//! `holds REDIS_URL HOLDS AT_ONCE`
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use booking::clock::Clock;
+use booking::holds::{Held, Hold, Stage};
+use booking::ids::{HoldId, ShowId};
+use booking::inventory::Grid;
+use booking::store::redis::{Options, RedisStore};
+use booking::store::{InventoryStore, Opening};
+use fairgate_pass::Holder;
+use fairgate_redis::Redis;
+
+/// Seats of a hold: most people come in twos.
+const SEATS: u32 = 2;
+/// Far enough away that nothing lapses meanwhile.
+const HOLD_MS: i64 = 600_000;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, holds, at_once] = &arguments[..] else {
+        return Err("holds REDIS_URL HOLDS AT_ONCE".into());
+    };
+    let (holds, at_once): (u32, u32) = (holds.parse()?, at_once.parse()?);
+    let clock = Clock::system();
+    let options = Options {
+        // What was asked is asked again later by the other side of the bench, as it was written then.
+        clock_off_ms_max: i64::MAX / 4,
+        ..Options::new(clock.clone())
+    };
+    let store = RedisStore::open(Redis::connect(url)?, "bench", options).await?;
+    let show: ShowId = "night".parse()?;
+    let opening = Opening {
+        grid: Grid {
+            seats: holds * SEATS,
+            legs: 1,
+        },
+        plan_version: 1,
+        incarnation: 1,
+        blocked: Vec::new(),
+        sold: Vec::new(),
+        ordered: Vec::new(),
+        cursor: 0,
+    };
+    store.open(&show, opening).await?;
+    eprintln!("opened");
+    std::io::stdin().lock().lines().next();
+    let begun = Instant::now();
+    take_all(&store, &show, &clock, holds, at_once).await?;
+    eprintln!("took {}", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// So many holds, so many of them on their way at once.
+async fn take_all(
+    store: &RedisStore,
+    show: &ShowId,
+    clock: &Clock,
+    holds: u32,
+    at_once: u32,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let next = Arc::new(AtomicU32::new(0));
+    let mut taking = tokio::task::JoinSet::new();
+    for _ in 0..at_once {
+        let (store, show, clock) = (store.clone(), show.clone(), clock.clone());
+        let next = Arc::clone(&next);
+        taking.spawn(async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= holds {
+                    return Ok(());
+                }
+                store
+                    .take(hold(&show, number, clock.now_ms()), SEATS)
+                    .await?;
+            }
+        });
+    }
+    while let Some(taken) = taking.join_next().await {
+        taken?.map_err(|refused: booking::store::Refused| refused.to_string())?;
+    }
+    Ok(())
+}
+
+fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
+    let mut visitor = [0; 32];
+    visitor[..4].copy_from_slice(&number.to_be_bytes());
+    let visitor = Holder(visitor);
+    let item = |seat: u32| Held {
+        seat: number * SEATS + seat,
+        legs: 0..1,
+        amount: 9_900,
+    };
+    Hold {
+        id: HoldId::of_key(show, visitor, "bench"),
+        visitor,
+        room: "sale".to_owned(),
+        items: (0..SEATS).map(item).collect(),
+        plan_version: 1,
+        next_to_each_other: true,
+        expires_at_ms: now_ms + HOLD_MS,
+        lock_until_ms: now_ms + HOLD_MS + 5_000,
+        extensions_left: 0,
+        stage: Stage::Basket,
+    }
+}

@@ -1,0 +1,233 @@
+//! How much does booking's store add to its scripts? Holds a second through the store, against the very same script
+//! calls sent by a pipelined client that does nothing else, in the same run; and over HTTP beside it.
+
+mod record;
+mod replay;
+mod whole;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, bail, ensure};
+use fairgate_servers::Redis;
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+use super::Verdict;
+use record::Door;
+
+/// The store makes at least this share of the bare scripts' holds.
+const RATIO_MIN: f64 = 0.7;
+/// Rounds that count.
+const ROUNDS: usize = 5;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many holds of two seats a round takes.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    n: u32,
+    /// How many of them are on their way at once.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    at_once: u32,
+    /// Leaves out the way over HTTP, which needs PostgreSQL.
+    #[arg(long)]
+    no_http: bool,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The figures; rates are medians.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    n: u32,
+    at_once: u32,
+    rounds: usize,
+    bare_per_s: f64,
+    store_per_s: f64,
+    ratio: f64,
+    ratio_min: f64,
+    http_per_s: Option<f64>,
+    held: bool,
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// What made the run invalid.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    if let Some(missing) = fairgate_servers::missing() {
+        bail!("this bench starts servers, and there is no {missing}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let figures = runtime.block_on(measure(options))?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures)?);
+    } else {
+        print(&figures);
+    }
+    Ok(if figures.held {
+        Verdict::Held
+    } else {
+        Verdict::Failed
+    })
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Figures> {
+    let program = taker()?;
+    let redis = Redis::single().await?;
+    let (port, url) = (redis.port(0), redis.url());
+    // What is asked is written down once, by a round that does not count.
+    let door = Door::to(port).await?;
+    let aside = format!("redis://127.0.0.1:{}", door.port);
+    let taker = Taker::start(&program, &aside, options).await?;
+    let opened = door.recorded.count();
+    taker.take().await?;
+    let taken = door.recorded.count();
+    let keys = redis.command(0, &["DBSIZE"]).await?;
+    let opening = door.recorded.between(0, opened);
+    let taking = door.recorded.between(opened, taken);
+    let (mut bare, mut store) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        redis.flush_all().await?;
+        store.push(Taker::start(&program, &url, options).await?.take().await?);
+        redis.flush_all().await?;
+        let (at_once, opening, taking) =
+            (options.at_once as usize, opening.clone(), taking.clone());
+        let replayed = tokio::task::spawn_blocking(move || {
+            replay::all(port, &opening, at_once)?;
+            replay::all(port, &taking, at_once)
+        });
+        let (took, errors) = replayed.await??;
+        // Only then was the same done.
+        let again = redis.command(0, &["DBSIZE"]).await?;
+        ensure!(
+            again == keys && errors == 0,
+            "the recorded commands did not do again what they did: {again:?} keys instead of {keys:?}, {errors} errors"
+        );
+        bare.push(took.as_secs_f64());
+    }
+    let http_per_s = match options.no_http {
+        true => None,
+        false => Some(whole::holds_per_s().await?),
+    };
+    let rate = |mut took: Vec<f64>| {
+        took.sort_by(f64::total_cmp);
+        f64::from(options.n) / took[took.len() / 2]
+    };
+    let (bare_per_s, store_per_s) = (rate(bare), rate(store));
+    let ratio = store_per_s / bare_per_s;
+    Ok(Figures {
+        bench: "holds",
+        n: options.n,
+        at_once: options.at_once,
+        rounds: ROUNDS,
+        bare_per_s,
+        store_per_s,
+        ratio,
+        ratio_min: RATIO_MIN,
+        http_per_s,
+        held: ratio >= RATIO_MIN,
+    })
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+fn print(f: &Figures) {
+    println!(
+        "{} holds of two seats, {} at once, medians of {} alternating rounds",
+        f.n, f.at_once, f.rounds
+    );
+    println!("  bare scripts, pipelined  {:9.0} holds/s", f.bare_per_s);
+    println!("  through the store        {:9.0} holds/s", f.store_per_s);
+    println!(
+        "  ratio                    {:9.2}         at least {}",
+        f.ratio, f.ratio_min
+    );
+    if let Some(http_per_s) = f.http_per_s {
+        println!("  over HTTP, end to end    {http_per_s:9.0} holds/s");
+    }
+    println!("{}", if f.held { "held" } else { "FAILED" });
+}
+
+/// Booking's example that takes holds: beside this program, or built now, as this program was.
+fn taker() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("this program does not know where it is")?;
+    let program = own.with_file_name("examples").join("holds");
+    let mut build = std::process::Command::new("cargo");
+    build.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "-p",
+        "booking",
+        "--example",
+        "holds",
+    ]);
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
+    let built = build.status().context("cargo could not be started")?;
+    ensure!(
+        built.success() && program.is_file(),
+        "booking's example \"holds\" could not be built to {}",
+        program.display()
+    );
+    Ok(program)
+}
+
+/// The example at work.
+struct Taker {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Taker {
+    /// Starts it; its show is open then.
+    async fn start(program: &PathBuf, url: &str, options: &Options) -> anyhow::Result<Self> {
+        let mut child = Command::new(program)
+            .args([url, &options.n.to_string(), &options.at_once.to_string()])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("booking's example could not be started")?;
+        let told = child.stderr.take().context("it was to be heard")?;
+        let mut taker = Self {
+            child,
+            lines: BufReader::new(told).lines(),
+        };
+        taker.hear("opened").await?;
+        Ok(taker)
+    }
+
+    /// Lets it take; seconds.
+    async fn take(mut self) -> anyhow::Result<f64> {
+        let mut word = self.child.stdin.take().context("it was to be told")?;
+        word.write_all(b"go\n").await?;
+        let took = self.hear("took ").await?;
+        Ok(took.parse()?)
+    }
+
+    /// What stands behind a word.
+    async fn hear(&mut self, word: &str) -> anyhow::Result<String> {
+        let mut told = String::new();
+        while let Some(line) = self.lines.next_line().await? {
+            if let Some(rest) = line.strip_prefix(word) {
+                return Ok(rest.to_owned());
+            }
+            told.push_str(&line);
+        }
+        bail!("booking's example ended: {told}")
+    }
+}

@@ -1,0 +1,127 @@
+//! Listens in on what a client asks of Redis, so that the very same can be asked again without that client.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Commands as they went over the wire, in the order they arrived, whatever connection they came by.
+#[derive(Clone, Default)]
+pub struct Recorded {
+    commands: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Recorded {
+    /// How many there are so far.
+    pub fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    /// Those from one on to before another.
+    pub fn between(&self, from: usize, to: usize) -> Vec<Vec<u8>> {
+        self.all()[from..to].to_vec()
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A door to Redis that listens in; closed when dropped.
+pub struct Door {
+    /// Where it stands.
+    pub port: u16,
+    /// What was heard.
+    pub recorded: Recorded,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Door {
+    /// Opens a door to the Redis on a port.
+    ///
+    /// # Errors
+    /// Where no port is free.
+    pub async fn to(redis: u16) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let recorded = Recorded::default();
+        let heard = recorded.clone();
+        let accepting = tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(carry(near, redis, heard.clone()));
+            }
+        });
+        Ok(Self {
+            port,
+            recorded,
+            accepting,
+        })
+    }
+}
+
+async fn carry(near: TcpStream, redis: u16, heard: Recorded) -> std::io::Result<()> {
+    let far = TcpStream::connect(("127.0.0.1", redis)).await?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let (mut from_near, mut to_near) = near.into_split();
+    let (mut from_far, mut to_far) = far.into_split();
+    let back = tokio::spawn(async move { tokio::io::copy(&mut from_far, &mut to_near).await });
+    let (mut buffer, mut unread) = (vec![0; 1 << 16], Vec::new());
+    loop {
+        let read = from_near.read(&mut buffer).await?;
+        if read == 0 {
+            back.abort();
+            return Ok(());
+        }
+        unread.extend_from_slice(&buffer[..read]);
+        let mut commands = Vec::new();
+        let mut at = 0;
+        while let Some(length) = whole(&unread[at..]) {
+            commands.push(unread[at..at + length].to_vec());
+            at += length;
+        }
+        unread.drain(..at);
+        heard.all().append(&mut commands);
+        to_far.write_all(&buffer[..read]).await?;
+    }
+}
+
+/// The length of the command that the bytes begin with; nothing where it is not all there yet.
+fn whole(bytes: &[u8]) -> Option<usize> {
+    let (words, mut at) = number_behind(bytes, b'*')?;
+    for _ in 0..words {
+        let (length, header) = number_behind(bytes.get(at..)?, b'$')?;
+        at += header + length + 2;
+    }
+    (at <= bytes.len()).then_some(at)
+}
+
+/// The number in a line such as `$12\r\n`, and the line's length.
+fn number_behind(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
+    let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
+    let line = bytes.get(..end)?.strip_prefix(&[mark])?;
+    let number = std::str::from_utf8(line).ok()?.parse().ok()?;
+    Some((number, end + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_whole_with_its_last_byte_and_not_before() {
+        let command = b"*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n";
+        assert_eq!(whole(command), Some(command.len()));
+        for cut in 0..command.len() {
+            assert_eq!(whole(&command[..cut]), None, "{cut}");
+        }
+        let two = [&command[..], b"*1\r\n$4\r\nPING\r\n"].concat();
+        assert_eq!(whole(&two), Some(command.len()));
+    }
+}

@@ -49,6 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         sold: Vec::new(),
         ordered: Vec::new(),
         cursor: 0,
+        edition: 1,
     };
     store.open(&show, opening).await?;
     eprintln!("opened");

@@ -14,6 +14,7 @@ pub mod internal;
 pub mod inventory;
 pub mod ledger;
 pub mod money;
+pub mod open;
 pub mod orders;
 pub mod payments;
 pub mod process;

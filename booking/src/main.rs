@@ -1,10 +1,14 @@
 //! The command line of the core alone: reads it, runs one command, says what it did.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use booking::clock::Clock;
-use booking::dump;
+use booking::config::{Config, Sources};
+use booking::dump::file::DumpError;
+use booking::service::{NotStarted, Service};
+use booking::{dump, process};
 use clap::{Parser, Subcommand};
 
 /// Fairgate's booking core.
@@ -17,6 +21,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Serves the core alone, for gateways that name it in FAIRGATE_BOOKING_URL. Every setting can also stand in the
+    /// environment as FAIRGATE_…, or in the file.
+    Serve {
+        /// A TOML file of settings.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Address and port to listen on.
+        #[arg(long)]
+        listen: Option<String>,
+        /// The folder of the ledger file, where no database is set.
+        #[arg(long)]
+        data: Option<PathBuf>,
+    },
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
     Dump {
         /// The folder that everything durable lives in, where the ledger is a file.
@@ -37,26 +54,60 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Command::Dump {
-        data,
-        database,
-        out,
-    } = Cli::parse().command;
-    let now_ms = Clock::system().now_ms();
-    let written = match database.filter(|url| !url.is_empty()) {
-        Some(url) => tokio::runtime::Runtime::new()
-            .map_err(|error| dump::file::DumpError::File(out.clone(), error))
-            .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, &out, now_ms))),
-        None => dump::file::write(&data, &out, now_ms),
-    };
-    match written {
-        Ok(records) => {
-            eprintln!("{records} records in {}", out.display());
-            ExitCode::SUCCESS
+    let done = match Cli::parse().command {
+        Command::Serve {
+            config,
+            listen,
+            data,
+        } => {
+            process::log();
+            serve(config.as_deref(), listen, data).map_err(|error| format!("booking: {error}"))
         }
-        Err(error) => {
-            eprintln!("booking dump: {error}");
+        Command::Dump {
+            data,
+            database,
+            out,
+        } => write_dump(&data, database, &out)
+            .map(|records| eprintln!("{records} records in {}", out.display()))
+            .map_err(|error| format!("booking dump: {error}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(told) => {
+            eprintln!("{told}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn serve(
+    file: Option<&Path>,
+    listen: Option<String>,
+    data: Option<PathBuf>,
+) -> Result<(), NotStarted> {
+    let data = data.map(|data| data.display().to_string());
+    let flags: BTreeMap<_, _> = [("listen", listen), ("data", data)]
+        .into_iter()
+        .filter_map(|(knob, value)| Some((knob, value?)))
+        .collect();
+    let config = Config::resolve(&Sources::gather(flags, file)?)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(NotStarted::Runtime)?;
+    runtime.block_on(async {
+        let service = Service::build(config).await?;
+        if let Ok(address) = service.address() {
+            tracing::info!(%address, "serving");
+        }
+        service.run(process::shutdown()).await;
+        Ok(())
+    })
+}
+
+fn write_dump(data: &Path, database: Option<String>, out: &Path) -> Result<u64, DumpError> {
+    let now_ms = Clock::system().now_ms();
+    match database.filter(|url| !url.is_empty()) {
+        Some(url) => tokio::runtime::Runtime::new()
+            .map_err(|error| DumpError::File(out.to_owned(), error))
+            .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, out, now_ms))),
+        None => dump::file::write(data, out, now_ms),
     }
 }

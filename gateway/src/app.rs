@@ -7,18 +7,20 @@ use anyhow::{Context, anyhow};
 use axum::Router;
 use booking::clock::Clock;
 use booking::door::{RoleKeys, signing};
-use booking::process::data::{self, DataLock};
+use booking::open;
+use booking::process::data::DataLock;
 use booking::process::{recorder, serve};
 use fairgate_pass::Keyring;
-use fairgate_writer::{Installation, Writer};
+use fairgate_writer::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::config::{Config, Upstream};
-use crate::ledger::Ledger;
+use crate::config::{Config, Key, Upstream};
+use crate::ledger::postgres::Postgres;
 use crate::ledger::sqlite::Sqlite;
+use crate::ledger::{Failure, Ledger};
 use crate::load::Load;
 use crate::lobby::{Guard, Lobby};
 use crate::ops::Ops;
@@ -42,8 +44,10 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// What booking is opened with, beside the gateway's own parts.
 #[derive(Clone)]
 pub struct Shared {
-    /// The one writer of the ledger file.
-    pub writer: Writer,
+    /// The database that everything durable is in.
+    pub installation: Installation,
+    /// The Redis that seats are in; without one they are in this process's memory.
+    pub redis_url: Option<Key>,
     /// Signs tickets, verifies passes.
     pub keyring: Keyring,
     /// Where `now` comes from.
@@ -66,7 +70,7 @@ pub struct App {
     router: Router,
     rooms: Rooms,
     stop: watch::Sender<bool>,
-    _lock: DataLock,
+    _lock: Option<DataLock>,
 }
 
 impl App {
@@ -81,28 +85,25 @@ impl App {
     where
         F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
     {
-        let lock = data::lock(&config.data)?;
+        let (installation, lock) = open::installation(&config.stores, &config.data).await?;
         let listener = TcpListener::bind(config.listen).await.with_context(|| {
             format!(
                 "{} cannot be listened on; choose another with --listen",
                 config.listen
             )
         })?;
-        let path = config.data.join("ledger.db");
-        let writer =
-            Writer::open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
-        let ledger = Sqlite::open(writer.clone())
+        let ledger = ledger(&installation)
             .await
             .context("the ledger cannot be used")?;
         let clock = Clock::system();
-        let installation = Installation::File(writer.clone());
         let keyring = signing::keyring(&installation, clock.now_ms())
             .await
             .context("there is no key to sign with")?;
         let keys = config.keys.roles();
-        let ledger_id = writer.id().await.map_err(|error| anyhow!(error))?;
+        let ledger_id = installation.id().await?;
         let core = open_core(Shared {
-            writer,
+            installation,
+            redis_url: config.stores.redis_url.clone(),
             keyring: keyring.clone(),
             clock: clock.clone(),
             keys: keys.clone(),
@@ -112,7 +113,6 @@ impl App {
             ledger: hex::encode(ledger_id),
         })
         .await?;
-        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         let store = Arc::new(MemoryStore::new(Arc::clone(&ledger)));
         let (stop, stopping) = watch::channel(false);
         let load = Load::start(Arc::clone(&ledger), stopping.clone());
@@ -199,6 +199,14 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
             "some sockets did not close in time and were cut"
         );
     }
+}
+
+/// The rooms' tables in that database.
+async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, Failure> {
+    Ok(match installation {
+        Installation::File(writer) => Arc::new(Sqlite::open(writer.clone()).await?),
+        Installation::Server(database) => Arc::new(Postgres::open(database.clone()).await?),
+    })
 }
 
 /// Puts the handles together that the routes are served with.

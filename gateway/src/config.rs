@@ -1,11 +1,13 @@
 //! Settings: from the command line, the environment, a file, in this order; every bad value told at once.
 
-use std::net::{IpAddr, SocketAddr};
+mod upstream;
+
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{BadConfig, Internal, Key, Keys, Payments, Reader, Sources};
-use reqwest::Url;
+pub use booking::config::{BadConfig, Internal, Key, Keys, Payments, Reader, Sources, Stores};
+pub use upstream::Upstream;
 
 use crate::web;
 
@@ -15,8 +17,10 @@ use crate::web;
 pub struct Config {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8080`.
     pub listen: SocketAddr,
-    /// `FAIRGATE_DATA`: the folder that everything durable lives in. Default `fairgate-data`.
+    /// `FAIRGATE_DATA`: the folder that everything durable lives in, where no database is set. Default `fairgate-data`.
     pub data: PathBuf,
+    /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: what many processes share. Default: this process's own.
+    pub stores: Stores,
     /// `FAIRGATE_PUBLIC_URL`: where the public reaches this, such as `https://sale.example`. Default: the request's host.
     pub public_url: Option<String>,
     /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, by commas. Default none.
@@ -35,62 +39,6 @@ pub struct Config {
     pub upstream: Upstream,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo makes the first.
     pub keys: Keys,
-}
-
-/// Where booking is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Upstream {
-    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in this process.
-    pub bases: Vec<Url>,
-    /// How they know this gateway.
-    pub internal: Internal,
-}
-
-impl Upstream {
-    fn read(reader: &mut Reader) -> Self {
-        let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
-        let upstream = Self {
-            bases: reader.take("booking_url", Vec::new(), what, |text| {
-                text.split(',').map(|part| base(part.trim())).collect()
-            }),
-            internal: Internal::read(reader),
-        };
-        let elsewhere = upstream.bases.iter().find(|base| !is_here(base));
-        if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
-            reader.fault(format!(
-                "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY here and there"
-            ));
-        }
-        if !upstream.bases.is_empty() && reader.place("database_url").is_none() {
-            reader.fault(
-                "FAIRGATE_BOOKING_URL: gateway and booking keep one ledger, and a SQLite file has one process: set FAIRGATE_DATABASE_URL here and there, or take FAIRGATE_BOOKING_URL out and let this gateway host booking itself",
-            );
-        }
-        upstream
-    }
-}
-
-/// A base address without a path: paths are booking's own.
-fn base(text: &str) -> Option<Url> {
-    let url: Url = text.parse().ok()?;
-    let good = matches!(url.scheme(), "http" | "https")
-        && url.has_host()
-        && url.path() == "/"
-        && url.query().is_none()
-        && url.fragment().is_none()
-        && url.username().is_empty()
-        && url.password().is_none();
-    good.then_some(url)
-}
-
-/// Whether an address is this machine's own.
-fn is_here(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 const KNOBS: &[&str] = &[
@@ -112,18 +60,6 @@ const KNOBS: &[&str] = &[
     "internal_key",
 ];
 
-/// Settings that this version has no machinery for.
-const UNBUILT: [(&str, &str); 2] = [
-    (
-        "redis_url",
-        "this version keeps rooms and seats in its own memory.",
-    ),
-    (
-        "database_url",
-        "this version keeps its ledger in one SQLite file in the data folder.",
-    ),
-];
-
 impl Config {
     /// Resolves every knob.
     ///
@@ -131,12 +67,6 @@ impl Config {
     /// Every bad value at once.
     pub fn resolve(sources: &Sources) -> Result<Self, BadConfig> {
         let mut reader = sources.read(KNOBS);
-        for (knob, why) in UNBUILT {
-            if let Some(at) = reader.place(knob) {
-                let told = format!("{at}: not built yet: {why} Take it out.");
-                reader.fault(told);
-            }
-        }
         let origin = |text: &str| is_origin(text).then(|| text.to_owned());
         let config = Config {
             listen: reader.take(
@@ -148,6 +78,7 @@ impl Config {
             data: reader.take("data", PathBuf::from("fairgate-data"), "a folder", |text| {
                 Some(text.into())
             }),
+            stores: Stores::read(&mut reader),
             public_url: reader.take(
                 "public_url",
                 None,
@@ -185,6 +116,11 @@ impl Config {
             keys: Keys::read(&mut reader),
             upstream: Upstream::read(&mut reader),
         };
+        if config.stores.redis_url.is_some() && config.stores.database_url.is_none() {
+            reader.fault(
+                "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
+            );
+        }
         reader.finish(config)
     }
 
@@ -250,7 +186,8 @@ mod tests {
             ("FAIRGATE_JOINS_PER_S", "0"),
             ("FAIRGATE_PROMOTER_KEY", "hunter 2"),
             ("FAIRGATE_PAYMENTS", "cash"),
-            ("FAIRGATE_REDIS_URL", "redis://x"),
+            ("FAIRGATE_REDIS_URL", "http://x"),
+            ("FAIRGATE_BOOKING_URL", "http://x/path"),
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
         ]);
         let told = Config::resolve(&bad).expect_err("bad").to_string();
@@ -260,6 +197,7 @@ mod tests {
             "PROMOTER_KEY",
             "PAYMENTS",
             "REDIS_URL",
+            "BOOKING_URL",
             "PUBLIC_URL",
         ] {
             assert!(told.contains(name), "{name} in {told}");
@@ -269,6 +207,34 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("hunter 2"), "{told}");
+    }
+
+    #[test]
+    fn what_cannot_work_together_is_refused_with_what_to_do() {
+        let database = ("FAIRGATE_DATABASE_URL", "postgres://fairgate@db/fairgate");
+        let near = (
+            "FAIRGATE_BOOKING_URL",
+            "http://127.0.0.1:8090, http://[::1]:8091",
+        );
+        let far = ("FAIRGATE_BOOKING_URL", "http://10.0.0.5:8090");
+        let key = ("FAIRGATE_INTERNAL_KEY", "sixteen-or-more-of-them");
+        let redis = ("FAIRGATE_REDIS_URL", "redis://redis");
+        for (set, lacking) in [
+            (vec![near], "set FAIRGATE_DATABASE_URL"),
+            (vec![far, database], "set FAIRGATE_INTERNAL_KEY"),
+            (vec![redis], "set FAIRGATE_DATABASE_URL"),
+        ] {
+            let told = Config::resolve(&sources(&set)).expect_err("it cannot work");
+            assert!(told.to_string().contains(lacking), "{told}");
+        }
+        for set in [
+            vec![near, database],
+            vec![far, database, key],
+            vec![redis, database],
+        ] {
+            let config = Config::resolve(&sources(&set)).expect("it works");
+            assert!(config.stores.database_url.is_some());
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use booking::app::{Booking, Setup};
+use booking::app::Setup;
 use booking::config::{Config as BookingConfig, Sources as BookingSources};
 use booking::service::Service;
 use gateway::app::{App, Shared};
@@ -102,7 +102,7 @@ impl Apart {
             clock: self.shared.clock.clone(),
             sandbox: true,
         };
-        let core = Booking::open(self.shared.writer.clone(), setup)
+        let core = booking::open::booking(&self.shared.installation, None, setup)
             .await
             .expect("it opens");
         let flags = [
@@ -366,7 +366,7 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
             clock: apart.shared.clock.clone(),
             sandbox: true,
         };
-        let core = Booking::open(apart.shared.writer.clone(), setup).await;
+        let core = booking::open::booking(&apart.shared.installation, None, setup).await;
         core.expect("it opens").router().split_for_parts()
     };
     assert_eq!(

@@ -58,10 +58,14 @@ impl Config {
                 config.listen
             ));
         }
-        if config.stores.redis_url.is_some() && config.stores.database_url.is_none() {
-            reader.fault(
+        match (&config.stores.database_url, &config.stores.redis_url) {
+            (None, Some(_)) => reader.fault(
                 "seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
-            );
+            ),
+            (Some(_), None) => reader.fault(
+                "several processes over one database share their seats in Redis: set FAIRGATE_REDIS_URL too, or let one gateway host booking itself",
+            ),
+            _ => {}
         }
         reader.finish(config)
     }
@@ -75,10 +79,6 @@ impl Config {
         if self.stores.database_url.is_none() {
             warnings.push(
                 "the ledger is a SQLite file of this process alone, so no gateway can stand in front of it: set FAIRGATE_DATABASE_URL here and there, or let one gateway host booking itself".to_owned(),
-            );
-        } else if self.stores.redis_url.is_none() {
-            warnings.push(
-                "seats are kept in this process's own memory, so it must be the only booking: set FAIRGATE_REDIS_URL to run several".to_owned(),
             );
         }
         warnings
@@ -122,11 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn redis_without_a_shared_database_is_refused() {
-        let half = [("FAIRGATE_REDIS_URL", "redis://127.0.0.1:6379")];
-        let told = Config::resolve(&sources(&half))
-            .expect_err("half")
-            .to_string();
-        assert!(told.contains("FAIRGATE_DATABASE_URL"), "{told}");
+    fn half_of_what_is_shared_is_refused() {
+        let redis = ("FAIRGATE_REDIS_URL", "redis://127.0.0.1:6379");
+        let database = (
+            "FAIRGATE_DATABASE_URL",
+            "postgres://fairgate@127.0.0.1/fairgate",
+        );
+        for (set, lacking) in [(redis, database), (database, redis)] {
+            let told = Config::resolve(&sources(&[set])).expect_err("half");
+            assert!(told.to_string().contains(lacking.0), "{told}");
+        }
+        let config = Config::resolve(&sources(&[redis, database])).expect("both");
+        let warned = config.warnings().join("\n");
+        assert!(!warned.contains("FAIRGATE_DATABASE_URL"), "{warned}");
     }
 }

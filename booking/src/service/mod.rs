@@ -15,13 +15,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::app::Booking;
-use crate::config::{BadConfig, Config};
+use crate::app::{Booking, Setup};
+use crate::clock::Clock;
+use crate::config::{BadConfig, Config, Payments};
+use crate::door::signing::keyring;
 use crate::http::{Problem, request_id, wrapped, wrong_method};
 use crate::internal::InternalKey;
 use crate::internal::http::{InternalRoutes, router as internal};
-use crate::ledger::LedgerError;
-use crate::process::data::NotOurs;
+use crate::open::{self, NotOpened};
+use crate::process::data::DataLock;
 use crate::process::{recorder, serve};
 use ops::Ops;
 
@@ -37,9 +39,6 @@ pub enum NotStarted {
     /// The settings.
     #[error(transparent)]
     Config(#[from] BadConfig),
-    /// The data folder.
-    #[error(transparent)]
-    Data(#[from] NotOurs),
     /// The address.
     #[error("{address} cannot be listened on: {error}; choose another with --listen")]
     Address {
@@ -53,7 +52,7 @@ pub enum NotStarted {
     Runtime(io::Error),
     /// Ledger, store or keys.
     #[error("booking cannot be opened: {0}")]
-    Parts(#[from] LedgerError),
+    Parts(#[from] NotOpened),
 }
 
 /// A booking that is built and not serving yet.
@@ -61,9 +60,34 @@ pub struct Service {
     listener: TcpListener,
     booking: Booking,
     config: Config,
+    _lock: Option<DataLock>,
 }
 
 impl Service {
+    /// Opens everything that the settings name.
+    ///
+    /// # Errors
+    /// [`NotStarted`].
+    pub async fn build(config: Config) -> Result<Self, NotStarted> {
+        let (installation, lock) = open::installation(&config.stores, &config.data).await?;
+        let clock = Clock::system();
+        let keyring = keyring(&installation, clock.now_ms())
+            .await
+            .map_err(NotOpened::from)?;
+        let setup = Setup {
+            keyring,
+            keys: config.keys.roles(),
+            clock,
+            sandbox: config.payments == Payments::Sandbox,
+        };
+        let redis_url = config.stores.redis_url.as_ref();
+        let booking = open::booking(&installation, redis_url, setup).await?;
+        Ok(Self {
+            _lock: lock,
+            ..Self::over(booking, config).await?
+        })
+    }
+
     /// Listens, for a booking that is open.
     ///
     /// # Errors
@@ -77,6 +101,7 @@ impl Service {
             listener,
             booking,
             config,
+            _lock: None,
         })
     }
 
@@ -94,6 +119,7 @@ impl Service {
             listener,
             booking,
             config,
+            _lock,
         } = self;
         let (stop, stopping) = watch::channel(false);
         let (close, closing) = watch::channel(false);

@@ -36,7 +36,8 @@ pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
         clock: shared.clock,
         sandbox: shared.payments == Payments::Sandbox,
     };
-    let booking = Booking::open(shared.writer, setup)
+    let redis_url = shared.redis_url.as_ref();
+    let booking = booking::open::booking(&shared.installation, redis_url, setup)
         .await
         .context("booking cannot be opened")?;
     Ok(Arc::new(Local::new(booking)))

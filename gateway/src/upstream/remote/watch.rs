@@ -41,8 +41,16 @@ pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
             }
             Err(silent) => node.seen(Standing::Silent(silent)),
         }
+        count(&shared.pool);
         sleep(ASK_EVERY).await;
     }
+}
+
+/// Shows an operator how many bookings take calls.
+fn count(pool: &Pool) {
+    let well = |node: &&Arc<Node>| node.standing().0 == Standing::Well;
+    let count = pool.nodes().iter().filter(well).count();
+    metrics::gauge!("fairgate_bookings_well").set(count as f64);
 }
 
 async fn state(pool: &Pool, node: &Node) -> Result<wire::State, String> {

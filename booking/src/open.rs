@@ -1,0 +1,85 @@
+//! Opens booking over whatever the settings name: the one place that knows which ledger and which store stand behind the
+//! traits. A gateway with booking inside opens it here, too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fairgate_redis::Redis;
+use fairgate_writer::{Database, Installation, Writer};
+
+use crate::app::{Booking, Setup};
+use crate::config::{Key, Stores};
+use crate::door::signing::NoKeys;
+use crate::ledger::postgres::PostgresLedger;
+use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::{Ledger, LedgerError};
+use crate::process::data::{self, DataLock, NotOurs};
+use crate::store::InventoryStore;
+use crate::store::memory::MemoryStore;
+use crate::store::redis::{OpenError, Options, RedisStore};
+
+/// The ledger's file in the data folder.
+const FILE: &str = "ledger.db";
+
+/// Why booking was not opened; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    /// The data folder.
+    #[error(transparent)]
+    Data(#[from] NotOurs),
+    /// The ledger.
+    #[error("the ledger cannot be used: {0}")]
+    Ledger(#[from] LedgerError),
+    /// What signs.
+    #[error("there is no key to sign with: {0}")]
+    Keys(#[from] NoKeys),
+    /// Redis's address.
+    #[error("FAIRGATE_REDIS_URL cannot be used: {0}")]
+    Redis(#[from] fairgate_redis::Error),
+    /// The store in Redis.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+}
+
+/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder, which is this process's
+/// alone for as long as the lock lives.
+///
+/// # Errors
+/// [`NotOpened`].
+pub async fn installation(
+    stores: &Stores,
+    data: &Path,
+) -> Result<(Installation, Option<DataLock>), NotOpened> {
+    if let Some(url) = &stores.database_url {
+        let database = Database::connect(&url.0).await?;
+        return Ok((Installation::Server(database), None));
+    }
+    let lock = data::lock(data)?;
+    let writer = Writer::open(&data.join(FILE))?;
+    Ok((Installation::File(writer), Some(lock)))
+}
+
+/// Opens booking over an installation's database, its seats in Redis or else in this process's own memory.
+///
+/// # Errors
+/// [`NotOpened`].
+pub async fn booking(
+    installation: &Installation,
+    redis_url: Option<&Key>,
+    setup: Setup,
+) -> Result<Booking, NotOpened> {
+    let ledger: Arc<dyn Ledger> = match installation {
+        Installation::File(writer) => Arc::new(SqliteLedger::open(writer.clone()).await?),
+        Installation::Server(database) => Arc::new(PostgresLedger::open(database.clone()).await?),
+    };
+    let store: Arc<dyn InventoryStore> = match redis_url {
+        None => Arc::new(MemoryStore::default()),
+        Some(url) => {
+            let id = hex::encode(ledger.id().await?);
+            let options = Options::new(setup.clock.clone());
+            let redis = Redis::connect(&url.0)?;
+            Arc::new(RedisStore::open(redis, &id, options).await?)
+        }
+    };
+    Ok(Booking::with(store, ledger, setup).await?)
+}

@@ -1,0 +1,160 @@
+//! `booking serve` as an operator meets it: it starts on a file, says what it is and is not, refuses what cannot work, and
+//! ends politely.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PROMOTER: &str = "promoter-key-of-the-tests";
+
+/// A running `booking serve`; killed where a test ends without asking it to end.
+struct Process {
+    child: Child,
+    log: BufReader<ChildStderr>,
+    url: String,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_booking"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("FAIRGATE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data)
+        .envs(settings.iter().copied())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+impl Process {
+    fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
+        let mut child = booking(data, settings).spawn().expect("it starts");
+        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        let mut told = String::new();
+        let url = loop {
+            let mut line = String::new();
+            let read = log.read_line(&mut line).expect("a line");
+            assert!(read > 0, "it ended: {told}");
+            // The log's colours stand between the words.
+            if let Some(at) = line.find("127.0.0.1:") {
+                let address = line[at..].trim_end().trim_end_matches("\u{1b}[0m");
+                break format!("http://{address}");
+            }
+            told.push_str(&line);
+        };
+        Self { child, log, url }
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let answer = reqwest::get(format!("{}{path}", self.url)).await;
+        let answer = answer.expect("an answer");
+        (
+            answer.status().as_u16(),
+            answer.text().await.expect("a body"),
+        )
+    }
+
+    /// Asks it to end; what it logged, once it has ended well.
+    fn end(mut self) -> String {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(sent.expect("kill is there").success());
+        let since = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                break status;
+            }
+            assert!(since.elapsed() < PATIENCE, "it does not end");
+            std::thread::yield_now();
+        };
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).expect("a log");
+        assert!(status.success(), "{status}: {rest}");
+        rest
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_core_alone_serves_what_it_can_and_says_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("FAIRGATE_PROMOTER_KEY", PROMOTER),
+        ("FAIRGATE_PAYMENTS", "sandbox"),
+    ];
+    let process = Process::start(folder.path(), &settings);
+    assert_eq!(process.get("/healthz").await, (200, "alive\n".to_owned()));
+    let (status, ready) = process.get("/readyz").await;
+    let ready: Value = serde_json::from_str(&ready).expect("JSON");
+    assert_eq!((status, &ready["ready"]), (200, &json!(true)));
+    let warned = ready["warnings"].to_string();
+    assert!(warned.contains("FAIRGATE_DATABASE_URL"), "{warned}");
+    assert!(warned.contains("sandbox"), "{warned}");
+    assert_eq!(process.get("/metrics").await.0, 200);
+    let (_, document) = process.get("/openapi.json").await;
+    assert!(document.contains("/v1/shows/{show}/holds"), "{document}");
+
+    let put = reqwest::Client::new()
+        .put(format!("{}/v1/promoter/venues/hall", process.url))
+        .bearer_auth(PROMOTER)
+        .json(&json!({"plan": "grid:4x10"}))
+        .send();
+    assert_eq!(put.await.expect("an answer").status().as_u16(), 200);
+    let (status, nowhere) = process.get("/nowhere").await;
+    assert!(
+        status == 404 && nowhere.contains("\"code\":\"not_found\"") && nowhere.contains("req_"),
+        "{nowhere}"
+    );
+    let wrong = reqwest::Client::new()
+        .delete(format!("{}/v1/shows", process.url))
+        .send();
+    let wrong = wrong.await.expect("an answer");
+    assert_eq!(wrong.status().as_u16(), 405);
+    assert_eq!(wrong.headers()["content-type"], "application/problem+json");
+    let log = process.end();
+    assert!(log.contains("draining"), "{log}");
+}
+
+#[test]
+fn a_second_process_on_the_same_folder_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let _first = Process::start(folder.path(), &[]);
+    let second = booking(folder.path(), &[]).output().expect("it ends");
+    let told = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success());
+    assert!(told.contains("another process is using"), "{told}");
+}
+
+#[test]
+fn every_bad_setting_is_told_at_once_and_nothing_is_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("FAIRGATE_PAYMENTS", "cash"),
+        ("FAIRGATE_DATABASE_URL", "mysql://root:hunter2@db"),
+        ("FAIRGATE_INTERNAL_KEY", "with space"),
+    ];
+    let ended = booking(folder.path(), &settings).output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!ended.status.success());
+    for name in ["PAYMENTS", "DATABASE_URL", "INTERNAL_KEY"] {
+        assert!(told.contains(name), "{name} in {told}");
+    }
+    assert!(
+        !told.contains("hunter2") && !told.contains("with space"),
+        "{told}"
+    );
+}

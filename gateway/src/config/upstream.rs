@@ -1,0 +1,64 @@
+//! Where booking is: in this process, or behind addresses that must be the right ones.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::{Internal, Reader};
+
+/// Where booking is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Upstream {
+    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in this process.
+    pub bases: Vec<Url>,
+    /// How they know this gateway.
+    pub internal: Internal,
+}
+
+impl Upstream {
+    /// Takes it from what was set.
+    pub fn read(reader: &mut Reader) -> Self {
+        let what = "a list of addresses such as http://10.0.0.5:8090, without paths, by commas";
+        let upstream = Self {
+            bases: reader.take("booking_url", Vec::new(), what, |text| {
+                text.split(',').map(|part| base(part.trim())).collect()
+            }),
+            internal: Internal::read(reader),
+        };
+        let elsewhere = upstream.bases.iter().find(|base| !is_here(base));
+        if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
+            reader.fault(format!(
+                "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY here and there"
+            ));
+        }
+        if !upstream.bases.is_empty() && reader.place("database_url").is_none() {
+            reader.fault(
+                "FAIRGATE_BOOKING_URL: gateway and booking keep one ledger, and a SQLite file has one process: set FAIRGATE_DATABASE_URL here and there, or take FAIRGATE_BOOKING_URL out and let this gateway host booking itself",
+            );
+        }
+        upstream
+    }
+}
+
+/// A base address without a path: paths are booking's own.
+fn base(text: &str) -> Option<Url> {
+    let url: Url = text.parse().ok()?;
+    let good = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    good.then_some(url)
+}
+
+/// Whether an address is this machine's own.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}

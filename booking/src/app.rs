@@ -56,8 +56,8 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 /// How often what waits for the provider is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 
-/// Longer than this, and the ledger counts as not answering. Gateways give up a little later.
-const LEDGER_MAX: Duration = Duration::from_millis(800);
+/// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
+const CONDITION_MAX: Duration = Duration::from_millis(800);
 
 /// Held cells that fall within this are told to the line.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
@@ -174,10 +174,12 @@ impl Booking {
     ) -> Result<Self, LedgerError> {
         let catalogue = Catalogue::open(Arc::clone(&ledger)).await?;
         let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
-        let order_keys = OrderKeys::new(ledger.secret("order_keys", rand::rng().random()).await?);
-        let sandbox_secret = ledger
-            .secret("sandbox_webhook", rand::rng().random())
-            .await?;
+        let (fresh_keys, fresh_webhook) = {
+            let mut dice = rand::rng();
+            (dice.random(), dice.random())
+        };
+        let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
+        let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
         let (seat_bell, event_bell, effect_bell) =
             (Wake::default(), Wake::default(), Wake::default());
         let sandbox = setup
@@ -349,15 +351,19 @@ impl Booking {
     /// How this booking is: whether its ledger answers, and what its store says of itself.
     pub async fn condition(&self) -> Condition {
         let mut condition = Condition::default();
-        match tokio::time::timeout(LEDGER_MAX, self.ledger.now_ms()).await {
+        // Side by side: a gateway that hears nothing of a booking does not ask it for maps either, and those go on.
+        let (ledger, seats) = tokio::join!(
+            tokio::time::timeout(CONDITION_MAX, self.ledger.now_ms()),
+            tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
+        );
+        match ledger {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => condition.reasons.push(error.to_string()),
             Err(_) => condition.reasons.push(format!(
-                "the ledger did not answer within {} s",
-                LEDGER_MAX.as_secs()
+                "the ledger did not answer within {} ms",
+                CONDITION_MAX.as_millis()
             )),
         }
-        let seats = tokio::time::timeout(LEDGER_MAX, self.seats.warnings()).await;
         condition.warnings.extend(seats.unwrap_or_else(|_| {
             vec!["The store of the seats does not answer; none can be held.".to_owned()]
         }));

@@ -12,11 +12,15 @@ use crate::harness::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_visitor_goes_from_an_empty_lobby_to_a_scanned_ticket() {
-    let server = Server::start().await;
-    let promoter = Promoter::of(&server);
+    whole_way(&Server::start().await).await;
+}
+
+/// The whole way on a server that has sold nothing yet.
+pub async fn whole_way(server: &Server) {
+    let promoter = Promoter::of(server);
     promoter.on_sale("10x20", json!({}), json!({})).await;
 
-    let mut ana = Visitor::joined(&server, "sale").await;
+    let mut ana = Visitor::joined(server, "sale").await;
     assert_eq!(ana.number, 0, "the first of an empty lobby");
     let waiting = ana.look().await;
     assert_eq!(

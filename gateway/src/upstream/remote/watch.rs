@@ -13,8 +13,8 @@ use crate::upstream::HoldSignal;
 
 /// How often each booking is asked how it is.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// Longer than this is no answer.
-const STATE_MAX: Duration = Duration::from_secs(1);
+/// Longer than this is no answer. Booking itself waits for most of a second for its ledger.
+const STATE_MAX: Duration = Duration::from_millis(1_800);
 /// A stream that says nothing for so long has no booking behind it: it says every second that it lives.
 const QUIET_MAX: Duration = Duration::from_secs(5);
 /// A line is far shorter.

@@ -1,0 +1,164 @@
+//! Gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in one process, and what people
+//! meet while booking is away. Booking runs here on a runtime of its own, which ends as a killed process does: at once.
+
+use std::net::TcpListener;
+
+use booking::config::{Config, Sources};
+use booking::service::Service;
+use fairgate_servers::{Postgres, Redis};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{
+    Answer, DEADLINE, DOOR_KEY, PROMOTER_KEY, Promoter, Server, Visitor, free_port, until,
+};
+use crate::way::whole_way;
+
+/// What both processes share.
+struct Shared {
+    postgres: Postgres,
+    redis: Redis,
+    port: u16,
+}
+
+/// A running booking.
+struct Core {
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Shared {
+    async fn start() -> Self {
+        Self {
+            postgres: Postgres::start().await.expect("PostgreSQL"),
+            redis: Redis::single().await.expect("Redis"),
+            port: free_port(),
+        }
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    async fn gateway(&self) -> Server {
+        Server::with(&[
+            ("FAIRGATE_DATABASE_URL", &self.postgres.url()),
+            ("FAIRGATE_REDIS_URL", &self.redis.url()),
+            (
+                "FAIRGATE_BOOKING_URL",
+                &format!("http://{}", self.address()),
+            ),
+        ])
+        .await
+    }
+
+    /// Booking at its address.
+    async fn booking(&self) -> Core {
+        let flags = [
+            ("listen", self.address()),
+            ("database_url", self.postgres.url()),
+            ("redis_url", self.redis.url()),
+            ("promoter_key", PROMOTER_KEY.to_owned()),
+            ("door_key", DOOR_KEY.to_owned()),
+            ("payments", "sandbox".to_owned()),
+        ];
+        let config = Config::resolve(&Sources {
+            flags: flags.into(),
+            ..Sources::default()
+        })
+        .expect("good settings");
+        // The address of one that was killed may be taken a moment longer.
+        until("booking's address is free", DEADLINE, async || {
+            TcpListener::bind(self.address()).ok().map(drop)
+        })
+        .await;
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let built = runtime.spawn(Service::build(config));
+        let service = built.await.expect("no panic").expect("it opens");
+        runtime.spawn(service.run(std::future::pending()));
+        Core {
+            runtime: Some(runtime),
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Waits until the gateway sends calls on.
+async fn answers(server: &Server) {
+    until("booking answers", DEADLINE, async || {
+        (server.get("/v1/shows").await.status == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_is_the_same_where_booking_is_a_process_of_its_own() {
+    if fairgate_servers::or_skip("the way with booking as a process of its own") {
+        return;
+    }
+    let shared = Shared::start().await;
+    let server = shared.gateway().await;
+    let _booking = shared.booking().await;
+    answers(&server).await;
+    whole_way(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_that_is_killed_takes_no_hold_with_it_and_the_lobby_goes_on() {
+    if fairgate_servers::or_skip("a booking that is killed") {
+        return;
+    }
+    let shared = Shared::start().await;
+    let server = shared.gateway().await;
+    let booking = shared.booking().await;
+    answers(&server).await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("10x20", json!({}), json!({})).await;
+    promoter.draw("sale").await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let held = ana.hold("night", &json!({"seats": ["A-1", "A-2"]})).await;
+
+    drop(booking);
+    let away = until("booking is away", DEADLINE, async || {
+        let answer = server.get("/v1/shows/night").await;
+        (answer.status == 503).then_some(answer)
+    })
+    .await;
+    assert!(!away.header("retry-after").is_empty());
+    let refused = ana
+        .send(Method::GET, &format!("/v1/holds/{}", held.hold), &json!({}))
+        .await;
+    refused.refused(503, "booking_unreachable");
+    let ready = until("it says so", DEADLINE, async || {
+        let answer = server.get("/readyz").await;
+        answer
+            .text()
+            .contains("no booking answers")
+            .then_some(answer)
+    })
+    .await;
+    assert_eq!(ready.status, 200, "the lobby goes on: {}", ready.text());
+    assert!(ready.text().contains(&shared.address()), "{}", ready.text());
+    let ben = Visitor::joined(&server, "sale").await;
+    assert!(ben.number > ana.number);
+    ben.look().await;
+
+    let _booking = shared.booking().await;
+    answers(&server).await;
+    let ordered = ana.order(&held).await;
+    ana.settle(&ordered, "approve").await.expect(200);
+    let order = ana.order_is(&ordered, "ticketed").await;
+    assert_eq!(order["tickets"].as_array().map(Vec::len), Some(2));
+    let scan = format!(
+        "/v1/tickets/{}/scan",
+        order["tickets"][0]["ticket"].as_str().expect("a ticket")
+    );
+    let scanned = Answer::of(server.http.post(server.at(&scan)).bearer_auth(DOOR_KEY));
+    assert_eq!(scanned.await.expect("an answer").expect(200)["seat"], "A-1");
+}

@@ -193,7 +193,7 @@ async fn transactions_that_stand_in_each_others_way_are_run_again() {
     for done in running.join_all().await {
         done.expect("each comes through");
     }
-    assert_eq!(begun.load(Ordering::SeqCst), 3, "one of them began again");
+    assert!(begun.load(Ordering::SeqCst) >= 3, "one of them began again");
     let sums = server
         .query("SELECT count(*) FROM t WHERE v = 2")
         .await

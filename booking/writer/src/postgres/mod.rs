@@ -5,6 +5,7 @@ mod fate;
 mod installation;
 mod tx;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -225,6 +226,14 @@ async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
     }
 }
 
+/// How long a transaction that gave way stays back: whoever it gave way to takes what it let go. Longer each time, and
+/// never quite as long as another's.
+fn pause(tries: u32) -> Duration {
+    let dice = RandomState::new().build_hasher().finish();
+    let longest_us = 10_000_u64 << tries.min(5);
+    Duration::from_micros(longest_us / 2 + dice % longest_us)
+}
+
 /// How one try of a transaction ended.
 enum Ended<T, E> {
     Committed(T),
@@ -269,6 +278,7 @@ where
             return Err(error);
         }
         tracing::debug!(tries, "a ledger transaction is run again");
+        tokio::time::sleep(pause(tries)).await;
     }
 }
 

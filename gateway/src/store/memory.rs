@@ -285,6 +285,7 @@ mod tests {
                 Pair {
                     store: Arc::new(store),
                     ledger,
+                    outlives: false,
                 }
             }
         })

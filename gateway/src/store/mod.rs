@@ -7,6 +7,7 @@ mod figures;
 mod line;
 mod memory;
 mod place;
+pub mod redis;
 
 use std::sync::Arc;
 

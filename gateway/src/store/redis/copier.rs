@@ -1,0 +1,95 @@
+//! Brings what Redis gave into the ledger, seconds behind: entries of the feed, a batch at a time, trimmed when they are
+//! there. Again is harmless, and a life that has ended copies nothing any more.
+
+use fairgate_redis::{Reply, Script};
+
+use super::keys::SCRIPTS;
+use super::{RedisStore, read};
+use crate::ledger::{Copied, LineRow, RoomLife};
+use crate::store::StoreFailure;
+
+/// Entries a batch.
+const BATCH: u32 = 1000;
+/// A copier that is not heard of for so long is followed by another node's.
+const ALONE_MS: u64 = 2000;
+
+impl RedisStore {
+    /// Copies until nothing is left, or only until another node does where `alone` is enough.
+    pub(super) async fn copy(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        alone: bool,
+    ) -> Result<(), StoreFailure> {
+        loop {
+            let take = self.call(room, life, &SCRIPTS.take);
+            let take = take
+                .arg(self.node())
+                .arg(ALONE_MS)
+                .arg(BATCH)
+                .arg(if alone { "0" } else { "1" });
+            let taken = self.run(&take).await?;
+            let Some((last, rows)) = rows(&taken)? else {
+                return Ok(());
+            };
+            let full = rows.len() >= BATCH as usize;
+            let copied = self.bring(room, life, rows).await?;
+            let copied_script: &Script = &SCRIPTS.copied;
+            let trim = self
+                .call(room, life, copied_script)
+                .arg(read::behind(&last))
+                .args(copied.voided.into_iter().chain(copied.refused));
+            self.run(&trim).await?;
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Brings what the life before left in the feed into the ledger: it was given, and is not lost with it.
+    pub(super) async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
+        let mut from = "-".to_owned();
+        loop {
+            let left = SCRIPTS.salvage.call().key(super::keys::life(room));
+            let left = self.run(&left.arg("0").arg(from).arg(BATCH)).await?;
+            let Some((last, rows)) = rows(&left)? else {
+                return Ok(());
+            };
+            tracing::info!(
+                room,
+                rows = rows.len(),
+                "what a life before left is brought to the ledger"
+            );
+            self.bring(room, life, rows).await?;
+            from = read::behind(&last);
+        }
+    }
+
+    async fn bring(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        rows: Vec<LineRow>,
+    ) -> Result<Copied, StoreFailure> {
+        let count = rows.len() as u64;
+        let copied = self
+            .ledger()
+            .copy_line(room, life.incarnation, rows)
+            .await?;
+        metrics::counter!("fairgate_line_rows_copied_total", "room" => room.to_owned())
+            .increment(count);
+        copied.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))
+    }
+}
+
+/// The last entry's id, and the rows; `None` where there is nothing.
+fn rows(reply: &Reply) -> Result<Option<(String, Vec<LineRow>)>, fairgate_redis::Error> {
+    let mut last = None;
+    let mut rows = Vec::new();
+    for entry in reply.list()? {
+        let (id, row) = read::entry(entry)?;
+        last = Some(id);
+        rows.push(row);
+    }
+    Ok(last.map(|last| (last, rows)))
+}

@@ -1,0 +1,200 @@
+//! A room in a Redis that is new, was lost, went back or was replaced: a new life begins in the ledger at the reserved
+//! ceiling, and the room is filled in from there, a batch at a time. What the ledger does not have below the ceiling is
+//! nobody's until its holder brings it back.
+
+use std::collections::HashMap;
+
+use fairgate_pass::{Holder, VOID};
+use fairgate_redis::{Call, Script};
+
+use super::RedisStore;
+use super::keys::{self, SCRIPTS};
+use crate::ledger::{RoomLife, StoredLine, StoredPlace};
+use crate::store::StoreFailure;
+
+/// Places, codes or passes a script.
+const BATCH: u32 = 500;
+/// A builder that is not heard of for so long, milliseconds, is followed by another.
+const SILENT_MS: i64 = 5000;
+
+/// How a room came to live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// This node has filled it in, or found it filled in.
+    Lives,
+    /// Another node is filling it in.
+    ByOther,
+}
+
+/// What is known of the line when all places are filled in.
+#[derive(Default)]
+struct Filled {
+    /// A bit for each number at which somebody stands, as Redis counts bits.
+    living: Vec<u8>,
+    /// Whoever left; only they can have left with a pass.
+    left: HashMap<u64, Holder>,
+}
+
+impl RedisStore {
+    /// Begins the life after `from` where `from` still stands, and fills the room in.
+    pub(super) async fn begin(&self, room: &str, from: u64) -> Result<Begun, StoreFailure> {
+        let now = self.now_ms();
+        let life = self.ledger().begin_life(room, from, now).await?;
+        self.lease().learn(room, life);
+        let key = keys::life(room);
+        self.salvage(room, &life).await?;
+        let begin = SCRIPTS.begin.call().key(&key).arg(life.incarnation);
+        let begin = begin.arg(self.node()).arg(now).arg(SILENT_MS);
+        match self.run(&begin).await?.text()? {
+            "begun" => {}
+            "lives" => return Ok(Begun::Lives),
+            _ => return Ok(Begun::ByOther),
+        }
+        tracing::warn!(
+            room,
+            incarnation = life.incarnation,
+            "the room store begins a new life"
+        );
+        metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
+            .increment(1);
+        let line = self.ledger().bare_line(room).await?;
+        let filled = self.fill(room, &life).await?;
+        self.fill_codes(room, &line).await?;
+        self.fill_passes(room, &line, &filled).await?;
+        self.finish(room, &life, &line, &filled).await?;
+        Ok(Begun::Lives)
+    }
+
+    fn building<'s>(&self, room: &str, script: &'s Script) -> Call<'s> {
+        let now = self.now_ms();
+        let call = script.call().key(keys::life(room));
+        call.arg("0").arg(self.node()).arg(now)
+    }
+
+    async fn fill(&self, room: &str, life: &RoomLife) -> Result<Filled, StoreFailure> {
+        let mut filled = Filled {
+            living: vec![0; usize::try_from(life.first.div_ceil(8)).unwrap_or(0)],
+            left: HashMap::new(),
+        };
+        let mut from = 0;
+        loop {
+            let places = self.ledger().places(room, from, BATCH).await?;
+            let Some(last) = places.last() else {
+                return Ok(filled);
+            };
+            from = last.join.number + 1;
+            let mut fill = self.building(room, &SCRIPTS.fill);
+            for place in &places {
+                fill = filled.note(place, fill);
+            }
+            self.run(&fill).await?;
+        }
+    }
+
+    async fn fill_codes(&self, room: &str, line: &StoredLine) -> Result<(), StoreFailure> {
+        for batch in line.codes.chunks(BATCH as usize) {
+            let mut fill = self.building(room, &SCRIPTS.fill_codes);
+            for (code, number) in batch {
+                let number = number.map_or_else(String::new, |number| number.to_string());
+                fill = fill.arg(&code.0[..]).arg(number);
+            }
+            self.run(&fill).await?;
+        }
+        Ok(())
+    }
+
+    async fn fill_passes(
+        &self,
+        room: &str,
+        line: &StoredLine,
+        filled: &Filled,
+    ) -> Result<(), StoreFailure> {
+        for batch in line.passes.chunks(BATCH as usize) {
+            let mut fill = self.building(room, &SCRIPTS.fill_passes);
+            for (number, exp) in batch {
+                let left = filled.left.get(number);
+                let holder = left.map_or(&[][..], |holder| &holder.0[..]);
+                fill = fill.arg(*number).arg(*exp).arg(holder);
+            }
+            self.run(&fill).await?;
+        }
+        Ok(())
+    }
+
+    async fn finish(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        line: &StoredLine,
+        filled: &Filled,
+    ) -> Result<(), StoreFailure> {
+        let released = self.ledger().release(room).await?.released;
+        let frozen = line.frozen.map_or_else(String::new, |n| n.to_string());
+        let finish = self.building(room, &SCRIPTS.finish);
+        let finish = finish
+            .arg(life.incarnation)
+            .arg(life.first)
+            .arg(life.ceiling)
+            .arg(frozen)
+            .arg(line.finished)
+            .arg(released)
+            .arg(filled.absent(life.first));
+        self.run(&finish).await?;
+        Ok(())
+    }
+}
+
+impl Filled {
+    fn note<'s>(&mut self, place: &StoredPlace, fill: Call<'s>) -> Call<'s> {
+        let StoredPlace {
+            join,
+            left,
+            void,
+            done,
+        } = *place;
+        let living = !left && !void;
+        if living {
+            if let Some(byte) = usize::try_from(join.number / 8)
+                .ok()
+                .and_then(|at| self.living.get_mut(at))
+            {
+                *byte |= 0x80 >> (join.number % 8);
+            }
+        } else {
+            self.left.insert(join.number, join.holder);
+        }
+        let holder = if void { VOID } else { join.holder };
+        let code = join.code.map_or_else(Vec::new, |code| code.0.to_vec());
+        fill.arg(join.number)
+            .arg(&holder.0[..])
+            .arg(&join.at.to_be_bytes()[..])
+            .arg(u32::from(living) + 2 * u32::from(done))
+            .arg(code)
+    }
+
+    /// A bit for each number below `first` at which nobody stands.
+    fn absent(&self, first: u64) -> Vec<u8> {
+        let mut bits: Vec<u8> = self.living.iter().map(|living| !living).collect();
+        if let Some(last) = bits.last_mut()
+            && !first.is_multiple_of(8)
+        {
+            *last &= !(0xff >> (first % 8));
+        }
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_not_living_below_the_first_number_is_absent_and_nobody_from_it_on() {
+        let filled = Filled {
+            living: vec![0b1010_0000, 0b0100_0000],
+            ..Filled::default()
+        };
+        let absent = super::super::read::numbers(&filled.absent(11));
+        assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 3, 4, 5, 6, 7, 8, 10]);
+    }
+}

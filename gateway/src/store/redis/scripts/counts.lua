@@ -1,0 +1,2 @@
+-- ARGV: incarnation, now (s).
+return counts(tonumber(ARGV[2]))

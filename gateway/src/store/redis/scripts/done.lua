@@ -1,0 +1,17 @@
+-- ARGV: incarnation, cursor, holders. Again changes nothing.
+local finished = num(call('HGET', LIFE, 'finished'))
+call('HSET', LIFE, 'finished', math.max(finished, tonumber(ARGV[2])))
+for at = 3, #ARGV do
+  local numbers, left = {}, call('HGET', K('left_with_pass'), ARGV[at])
+  local living = call('HGET', K('holders'), ARGV[at])
+  if living then table.insert(numbers, living) end
+  for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
+  for _, number in ipairs(numbers) do
+    -- A place without a pass bought nothing: its holder had another one before.
+    if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
+      call('HINCRBY', LIFE, 'done', 1)
+      call('ZREM', K('inside'), number)
+    end
+  end
+end
+return 1

@@ -1,0 +1,473 @@
+//! The same contract over a real Redis, alone and as a cluster; and what only several nodes over one Redis can show.
+//! The ledger is one that outlives Redis; here it is SQLite, shared by the nodes of this process.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use fairgate_servers as servers;
+use fairgate_writer::Writer;
+
+use super::*;
+use crate::ledger::sqlite::Sqlite;
+use crate::ledger::{Entry, PassRow, RoomRow, Secret};
+use crate::room::{Document, Facts};
+use crate::store::contract::{Pair, suite};
+
+/// The longest that anything here may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
+    let writer = Writer::open(path).expect("the file opens");
+    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let row = RoomRow {
+        room: "r".into(),
+        document: Document::everyday(),
+        facts: Facts::default(),
+        version: 1,
+        secret: Secret([1; 32]),
+        created_at: 0,
+    };
+    let entry = Entry {
+        at: 0,
+        role: "promoter",
+        action: "room_created",
+        detail: serde_json::Value::Null,
+    };
+    ledger
+        .create_room(row, entry)
+        .await
+        .expect("it is made, or there");
+    Arc::new(ledger)
+}
+
+fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisStore {
+    let redis = Redis::connect(url).expect("an address");
+    RedisStore::open(redis, Arc::clone(ledger), Clock::system(), node.into())
+}
+
+async fn keeps_the_contract(redis: &servers::Redis) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (generation, nodes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let opened: Mutex<Vec<std::sync::Weak<Inner>>> = Mutex::default();
+    let opened = &opened;
+    suite(|again| {
+        let at = generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
+        let node = nodes.fetch_add(1, Ordering::SeqCst);
+        let path = folder.path().join(format!("{at}.db"));
+        async move {
+            if !again {
+                // A node of the ledger before, in the middle of a round, would take the emptied room for its own.
+                let before = std::mem::take(&mut *lock(opened));
+                let until = Instant::now() + PATIENCE;
+                while before.iter().any(|inner| inner.strong_count() > 0) {
+                    assert!(Instant::now() < until, "a store of before does not end");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                redis.flush_all().await.expect("it is emptied");
+            }
+            let ledger = ledger_at(&path).await;
+            let store = store(&redis.url(), &ledger, &format!("node-{node}"));
+            store.open("r").await.expect("it reads");
+            lock(opened).push(Arc::downgrade(&store.inner));
+            Pair {
+                store: Arc::new(store),
+                ledger,
+                outlives: true,
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_store_in_one_redis_keeps_the_contract() {
+    if servers::or_skip("the room store in one Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    keeps_the_contract(&redis).await;
+}
+
+#[tokio::test]
+async fn the_store_in_a_cluster_keeps_the_contract() {
+    if servers::or_skip("the room store in a Redis cluster") {
+        return;
+    }
+    let redis = servers::Redis::cluster().await.expect("it starts");
+    keeps_the_contract(&redis).await;
+}
+
+/// One Redis, one ledger, and the nodes over them.
+struct House {
+    redis: servers::Redis,
+    ledger: Arc<dyn Ledger>,
+    nodes: Vec<RedisStore>,
+    _folder: tempfile::TempDir,
+}
+
+impl House {
+    async fn of(nodes: usize) -> Self {
+        let redis = servers::Redis::single().await.expect("it starts");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ledger = ledger_at(&folder.path().join("ledger.db")).await;
+        let mut stores = Vec::new();
+        for node in 0..nodes {
+            let store = store(&redis.url(), &ledger, &format!("node-{node}"));
+            store.open("r").await.expect("it reads");
+            stores.push(store);
+        }
+        Self {
+            redis,
+            ledger,
+            nodes: stores,
+            _folder: folder,
+        }
+    }
+
+    /// Joins once the store gives numbers again.
+    async fn join(&self, node: usize, of: u64) -> Place {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.nodes[node].join("r", entrant(of)).await {
+                Ok(place) => return place,
+                Err(why) => assert!(Instant::now() < until, "no number yet: {why}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn holder(of: u64) -> Holder {
+    Holder(Digest::of(&of.to_be_bytes()).0)
+}
+
+fn entrant(of: u64) -> Entrant {
+    Entrant {
+        holder: holder(of),
+        code: None,
+        needs_code: false,
+        now: 1000,
+    }
+}
+
+fn shown(number: u64, of: u64) -> Shown {
+    Shown {
+        number,
+        holder: holder(of),
+        code: None,
+        at: 1000,
+    }
+}
+
+fn number(standing: &Standing) -> Option<u64> {
+    match standing {
+        Standing::Here(place) => Some(place.number),
+        Standing::Left | Standing::Unknown => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_joins_at_two_nodes_give_a_thousand_numbers_without_a_gap() {
+    if servers::or_skip("joins at two nodes") {
+        return;
+    }
+    let house = House::of(2).await;
+    let joins: Vec<_> = (0..1000)
+        .map(|of| {
+            let store = house.nodes[usize::from(of % 2 == 0)].clone();
+            tokio::spawn(async move { store.join("r", entrant(of)).await })
+        })
+        .collect();
+    let mut numbers = BTreeSet::new();
+    for join in joins {
+        let place = join.await.expect("no panic").expect("a number");
+        assert!(numbers.insert(place.number), "{} twice", place.number);
+    }
+    assert_eq!(numbers, (0..1000).collect());
+    house.nodes[0].settle("r").await.expect("it is copied");
+    let line = house.ledger.line("r").await.expect("it reads");
+    assert_eq!(line.places.len(), 1000);
+    assert!(line.life.is_some_and(|life| life.ceiling >= 1000));
+}
+
+#[tokio::test]
+async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
+    if servers::or_skip("an emptied Redis") {
+        return;
+    }
+    let house = House::of(2).await;
+    for of in 0..20 {
+        assert_eq!(house.join(0, of).await.number, of);
+    }
+    house.nodes[0].settle("r").await.expect("it is copied");
+    let before = house.ledger.line("r").await.expect("it reads").life;
+    let ceiling = before.expect("a life").ceiling;
+    // Given after the copy, and lost with Redis; the copier may have been quicker.
+    let lost = house.join(1, 20).await.number;
+    let second = house.join(1, 21).await.number;
+    house.redis.flush_all().await.expect("it is emptied");
+
+    let next = house.join(0, 100).await.number;
+    assert!(
+        next >= ceiling,
+        "{next} lies below {ceiling}, the old block"
+    );
+    let again = house.join(0, 7).await;
+    assert_eq!(
+        (again.number, again.fresh),
+        (7, false),
+        "known from the ledger"
+    );
+    let here = house.nodes[1].standing("r", shown(lost, 20)).await;
+    assert_eq!(
+        number(&here.expect("it answers")),
+        Some(lost),
+        "brought back"
+    );
+    let stranger = house.nodes[1].standing("r", shown(second, 99)).await;
+    let known = house.nodes[0].place_of("r", holder(21)).await;
+    if known.expect("it answers").is_some() {
+        assert_eq!(stranger.expect("it answers"), Standing::Unknown);
+    }
+    let freezing = house.nodes[0].freeze("r", Clock::system().now_ms()).await;
+    assert!(
+        matches!(freezing.expect("it answers"), Freezing::NotBefore(_)),
+        "others may still bring their places back"
+    );
+    house.nodes[0].settle("r").await.expect("it is copied");
+    let stored = house
+        .ledger
+        .place_of("r", holder(20))
+        .await
+        .expect("it reads");
+    assert_eq!(stored.map(|place| place.join.number), Some(lost));
+}
+
+#[tokio::test]
+async fn of_two_numbers_of_one_holder_the_lower_stands() {
+    if servers::or_skip("two numbers of one holder") {
+        return;
+    }
+    let house = House::of(1).await;
+    house.join(0, 1).await;
+    // As if Redis had been lost before the copy: the number is reserved and nobody's.
+    house.redis.flush_all().await.expect("it is emptied");
+    let late = house.join(0, 2).await.number;
+    let lower = late - 1;
+    let standing = async |number| {
+        let standing = house.nodes[0].standing("r", shown(number, 2)).await;
+        standing.expect("it answers")
+    };
+    assert_eq!(number(&standing(lower).await), Some(lower));
+    assert_eq!(
+        number(&standing(late).await),
+        Some(lower),
+        "the higher is void"
+    );
+    assert!(
+        house.nodes[0]
+            .absent("r")
+            .await
+            .expect("it answers")
+            .contains(late)
+    );
+    house.nodes[0].settle("r").await.expect("it is copied");
+    let line = house.ledger.line("r").await.expect("it reads");
+    let voids = line.places.iter().filter(|place| place.void);
+    assert_eq!(
+        voids.map(|place| place.join.number).collect::<Vec<_>>(),
+        [late]
+    );
+}
+
+#[tokio::test]
+async fn a_redis_that_was_started_anew_is_another_server_and_begins_another_life() {
+    if servers::or_skip("a Redis that was started anew") {
+        return;
+    }
+    let house = House::of(1).await;
+    let first = house.join(0, 1).await.number;
+    house.nodes[0].settle("r").await.expect("it is copied");
+    house.redis.kill(0);
+    let (asked, here) = (
+        Instant::now(),
+        house.nodes[0].standing("r", shown(first, 1)).await,
+    );
+    assert_eq!(
+        number(&here.expect("places answer without Redis")),
+        Some(first)
+    );
+    assert!(house.nodes[0].join("r", entrant(2)).await.is_err());
+    assert!(
+        asked.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        asked.elapsed()
+    );
+    house.redis.start(0).await.expect("it starts again");
+    assert!(house.join(0, 2).await.number > first);
+    let lives = house.ledger.lives().await.expect("it reads");
+    assert_eq!(lives[0].1.incarnation, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_joins_while_the_line_is_frozen_is_below_n_and_in_the_ledger_or_behind_it() {
+    if servers::or_skip("a freeze during joins") {
+        return;
+    }
+    let house = House::of(2).await;
+    let joins: Vec<_> = (0..2)
+        .map(|node| {
+            let store = house.nodes[node].clone();
+            tokio::spawn(async move {
+                let mut given = Vec::new();
+                for of in 0..400 {
+                    let of = of * 2 + node as u64;
+                    let place = store.join("r", entrant(of)).await.expect("a number");
+                    given.push((place.number, of));
+                }
+                given
+            })
+        })
+        .collect();
+    let until = Instant::now() + PATIENCE;
+    while house.nodes[0]
+        .counts("r", 1)
+        .await
+        .expect("it answers")
+        .joined
+        < 50
+    {
+        assert!(Instant::now() < until);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (one, other) = tokio::join!(
+        house.nodes[0].freeze("r", 5000),
+        house.nodes[1].freeze("r", 5001)
+    );
+    let (one, other) = (one.expect("it freezes"), other.expect("it freezes"));
+    assert_eq!(one, other, "both nodes froze the same line");
+    let Freezing::Done(freeze) = one else {
+        panic!("{one:?}");
+    };
+    let leaves = house.ledger.leaves("r", freeze.n).await.expect("it reads");
+    let (leaves, mut below) = (leaves.as_chunks::<32>().0, 0);
+    for join in joins {
+        for (number, of) in join.await.expect("no panic") {
+            if let Some(leaf) = usize::try_from(number).ok().and_then(|at| leaves.get(at)) {
+                assert_eq!(
+                    *leaf,
+                    holder(of).0,
+                    "number {number} was given before the freeze"
+                );
+                below += 1;
+            }
+        }
+    }
+    assert_eq!(
+        below, freeze.n,
+        "no number below n was given after the freeze"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
+    if servers::or_skip("claims at three nodes") {
+        return;
+    }
+    let house = House::of(3).await;
+    for of in 0..30 {
+        house.join(0, of).await;
+    }
+    let called = super::super::Called {
+        from: 0,
+        to: 30,
+        people: 30,
+        away: std::collections::HashSet::new(),
+    };
+    let end = TickEnd {
+        since: 0,
+        until: 1000,
+        owed_u: 0,
+        credit_u: 0,
+        per_s_u: 0,
+        called: Some(called),
+        left: super::super::Left::default(),
+        now: 1000,
+    };
+    assert!(house.nodes[0].ticked("r", end).await.expect("it answers"));
+    let claims: Vec<_> = (0..30)
+        .map(|number| {
+            let store = house.nodes[usize::try_from(number % 3).unwrap_or(0)].clone();
+            let claimant = Claimant {
+                number,
+                rank: number,
+                released: 30,
+                max_inside: 7,
+                line: true,
+                now: 2000,
+            };
+            tokio::spawn(async move { store.enter("r", claimant).await.expect("it answers") })
+        })
+        .collect();
+    let mut let_in = Vec::new();
+    for (number, claim) in (0..).zip(claims) {
+        if claim.await.expect("no panic") == (Entered::Let { first: true }) {
+            let_in.push(number);
+        }
+    }
+    assert_eq!(let_in.len(), 7);
+    let claimed = Claimed {
+        number: let_in[0],
+        reserved: Some(let_in[0]),
+        exp_s: 100,
+    };
+    house.nodes[0]
+        .claimed("r", claimed)
+        .await
+        .expect("it answers");
+    let seen = house.nodes[2]
+        .standing("r", shown(let_in[0], let_in[0]))
+        .await;
+    assert!(
+        matches!(seen, Ok(Standing::Here(place)) if place.pass_exp == Some(100)),
+        "a claim at one node is seen at the others: {seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn passes_and_finished_orders_outlive_redis() {
+    if servers::or_skip("passes over a lost Redis") {
+        return;
+    }
+    let house = House::of(1).await;
+    for of in 0..3 {
+        house.join(0, of).await;
+        let fresh = PassRow {
+            number: of,
+            rank: of,
+            holder: holder(of),
+            iat: 0,
+            exp: 100,
+            jti: format!("pass_{of}"),
+        };
+        house
+            .ledger
+            .claim("r", fresh, 0)
+            .await
+            .expect("it is written");
+    }
+    house.nodes[0].settle("r").await.expect("it is copied");
+    house
+        .ledger
+        .finish("r", 4, &[holder(1)], 0)
+        .await
+        .expect("it is written");
+    house.redis.flush_all().await.expect("it is emptied");
+    house.join(0, 50).await;
+    let counts = house.nodes[0].counts("r", 50).await.expect("it answers");
+    assert_eq!(
+        (counts.inside, counts.claimed, counts.done, counts.finished),
+        (2, 3, 1, 4)
+    );
+}

@@ -11,8 +11,10 @@ use booking::open;
 use booking::process::data::DataLock;
 use booking::process::{recorder, serve};
 use fairgate_pass::Keyring;
+use fairgate_redis::Redis;
 use fairgate_writer::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
+use rand::RngExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -31,7 +33,8 @@ use crate::push::seats::Seats;
 use crate::push::socket::Push;
 use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
-use crate::store::MemoryStore;
+use crate::store::redis::RedisStore;
+use crate::store::{MemoryStore, RoomStore};
 use crate::upstream::Core;
 use crate::upstream::health::Health;
 use crate::web::Web;
@@ -113,7 +116,7 @@ impl App {
             ledger: hex::encode(ledger_id),
         })
         .await?;
-        let store = Arc::new(MemoryStore::new(Arc::clone(&ledger)));
+        let store = room_store(config, &ledger, &clock)?;
         let (stop, stopping) = watch::channel(false);
         let load = Load::start(Arc::clone(&ledger), stopping.clone());
         let parts = Parts {
@@ -183,6 +186,23 @@ impl App {
             tracing::error!("the accept loop had failed");
         }
     }
+}
+
+/// In this process, or in the Redis that all gateways share.
+fn room_store(
+    config: &Config,
+    ledger: &Arc<dyn Ledger>,
+    clock: &Clock,
+) -> anyhow::Result<Arc<dyn RoomStore>> {
+    let ledger = Arc::clone(ledger);
+    Ok(match &config.stores.redis_url {
+        None => Arc::new(MemoryStore::new(ledger)),
+        Some(url) => {
+            let redis = Redis::connect(&url.0)?;
+            let node = format!("{:016x}", rand::rng().random::<u64>());
+            Arc::new(RedisStore::open(redis, ledger, clock.clone(), node))
+        }
+    })
 }
 
 /// Waits until no socket is left, at most `drain`. Upgraded sockets are no connections of the accept loop any more;

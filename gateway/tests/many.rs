@@ -1,0 +1,125 @@
+//! Two whole gateways over one Redis and one PostgreSQL, on real listeners: a visitor may come to either at any moment.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use fairgate_servers::{Postgres, Redis, or_skip};
+use serde_json::json;
+use support::Gateway;
+
+/// What both gateways share.
+struct House {
+    redis: Redis,
+    database: Postgres,
+}
+
+impl House {
+    async fn start() -> Self {
+        Self {
+            redis: Redis::single().await.expect("it starts"),
+            database: Postgres::start().await.expect("it starts"),
+        }
+    }
+
+    async fn gateway(&self, folder: &tempfile::TempDir) -> Gateway {
+        let (redis, database) = (self.redis.url(), self.database.url());
+        let settings = [("redis_url", &*redis), ("database_url", &*database)];
+        Gateway::start_with(folder.path(), &settings).await
+    }
+}
+
+async fn claim(gateway: &Gateway, place: &str) -> support::Answer {
+    gateway
+        .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_from_one_gateway_is_drawn_called_and_claimed_at_the_other() {
+    if or_skip("two gateways over one Redis") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, mut other) = (house.gateway(&data).await, house.gateway(&data).await);
+    one.open_room("demo", json!({})).await;
+    other
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "prequeue")
+        .await;
+    let mut visitors = Vec::new();
+    for at in 0..20 {
+        let gateway = if at % 2 == 0 { &one } else { &other };
+        visitors.push(gateway.newcomer("demo").await);
+    }
+    let numbers: BTreeSet<_> = visitors.iter().map(|(_, number)| *number).collect();
+    assert_eq!(numbers, (0..20).collect(), "one line, whoever asked where");
+
+    other.by_hand("demo", "draw").await;
+    let record = one.until_drawn("demo").await;
+    assert_eq!(record, other.until_drawn("demo").await, "one draw for both");
+    assert_eq!((&record["n"], &record["voids"]), (&json!(20), &json!(0)));
+
+    for (at, (place, number)) in visitors.iter().enumerate() {
+        let (here, there) = if at % 2 == 0 {
+            (&other, &one)
+        } else {
+            (&one, &other)
+        };
+        let called = here.until_called("demo", place).await;
+        assert_eq!(called["number"], *number);
+        let pass = claim(there, place).await;
+        assert_eq!(pass.status, 201, "{}", pass.text);
+        assert_eq!(
+            pass.json(),
+            claim(here, place).await.json(),
+            "the same pass"
+        );
+    }
+
+    // A node that goes takes nobody's place with it.
+    other.stop().await;
+    for (place, number) in &visitors {
+        assert_eq!(one.place("demo", place).await["number"], *number);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_redis_under_two_gateways_costs_nobody_a_place_and_gives_no_number_twice() {
+    if or_skip("an emptied Redis under two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (house.gateway(&data).await, house.gateway(&data).await);
+    one.open_room("demo", json!({})).await;
+    other
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "prequeue")
+        .await;
+    let mut visitors = Vec::new();
+    for _ in 0..10 {
+        visitors.push(one.newcomer("demo").await);
+        visitors.push(other.newcomer("demo").await);
+    }
+    house.redis.flush_all().await.expect("it is emptied");
+    for (place, number) in &visitors {
+        let found = other
+            .until("/v1/rooms/demo/place", Some(place), |place| {
+                place["number"].is_u64()
+            })
+            .await;
+        assert_eq!(found["number"], *number);
+    }
+    let mut numbers: BTreeSet<_> = visitors.iter().map(|(_, number)| *number).collect();
+    let mut tries = 0;
+    while numbers.len() < 30 {
+        let joined = one.join("demo", json!({})).await;
+        if joined.status == 201 {
+            let number = joined.json()["number"].as_u64().expect("a number");
+            assert!(numbers.insert(number), "{number} twice");
+            continue;
+        }
+        assert_eq!(joined.refusal(), (503, "line_unavailable".into()));
+        tries += 1;
+        assert!(tries < 200, "the line does not come back");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}

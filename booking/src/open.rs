@@ -8,11 +8,13 @@ use fairgate_redis::Redis;
 use fairgate_writer::{Database, Installation, Writer};
 
 use crate::app::{Booking, Setup};
+use crate::clock::{Clock, follow};
 use crate::config::{Key, Stores};
 use crate::door::signing::NoKeys;
 use crate::ledger::postgres::PostgresLedger;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::ledger::{Ledger, LedgerError};
+use crate::process::company::{Company, Keeps, Refused};
 use crate::process::data::{self, DataLock, NotOurs};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
@@ -33,6 +35,9 @@ pub enum NotOpened {
     /// What signs.
     #[error("there is no key to sign with: {0}")]
     Keys(#[from] NoKeys),
+    /// Who else works on the database.
+    #[error(transparent)]
+    Company(#[from] Refused),
     /// Redis's address.
     #[error("FAIRGATE_REDIS_URL cannot be used: {0}")]
     Redis(#[from] fairgate_redis::Error),
@@ -82,4 +87,38 @@ pub async fn booking(
         }
     };
     Ok(Booking::with(store, ledger, setup).await?)
+}
+
+/// The time that an installation goes by: the database's where many processes share one, followed for as long as this
+/// process runs.
+///
+/// # Errors
+/// Where the database does not answer.
+pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
+    let Installation::Server(database) = installation else {
+        return Ok(Clock::system());
+    };
+    let clock = Clock::following(database.now_ms().await?);
+    let database = database.clone();
+    let ask = move || {
+        let database = database.clone();
+        async move { database.now_ms().await }
+    };
+    tokio::spawn(follow(clock.clone(), ask));
+    Ok(clock)
+}
+
+/// Leave to work on the database with what this process keeps, shared through Redis or not. A file needs none: its
+/// folder has one process.
+///
+/// # Errors
+/// [`NotOpened`].
+pub async fn company(
+    installation: &Installation,
+    keeps: &[(Keeps, bool)],
+) -> Result<Option<Company>, NotOpened> {
+    match installation {
+        Installation::File(_) => Ok(None),
+        Installation::Server(database) => Ok(Some(Company::enter(database, keeps).await?)),
+    }
 }

@@ -8,8 +8,9 @@ use axum::Router;
 use booking::clock::Clock;
 use booking::door::{RoleKeys, signing};
 use booking::open;
+use booking::process::company::{Company, Keeps};
 use booking::process::data::DataLock;
-use booking::process::{recorder, serve};
+use booking::process::{recorder, serve, until_ended};
 use fairgate_pass::Keyring;
 use fairgate_redis::Redis;
 use fairgate_writer::Installation;
@@ -73,6 +74,7 @@ pub struct App {
     router: Router,
     rooms: Rooms,
     stop: watch::Sender<bool>,
+    company: Option<Company>,
     _lock: Option<DataLock>,
 }
 
@@ -98,7 +100,13 @@ impl App {
         let ledger = ledger(&installation)
             .await
             .context("the ledger cannot be used")?;
-        let clock = Clock::system();
+        let shares = config.stores.redis_url.is_some();
+        let mut keeps = vec![(Keeps::Rooms, shares)];
+        if config.upstream.bases.is_empty() {
+            keeps.push((Keeps::Seats, shares));
+        }
+        let company = open::company(&installation, &keeps).await?;
+        let clock = open::clock(&installation).await?;
         let keyring = signing::keyring(&installation, clock.now_ms())
             .await
             .context("there is no key to sign with")?;
@@ -131,9 +139,10 @@ impl App {
         let rooms = Rooms::start(parts)
             .await
             .context("the rooms cannot be taken up")?;
-        core.cover(rooms.coverage())
-            .await
-            .map_err(|problem| anyhow!("{}", problem.detail))?;
+        let changing = rooms.changing().await?;
+        let told = rooms.cover().await;
+        changing.end().await;
+        told.map_err(|problem| anyhow!("{}", problem.detail))?;
         let metrics = recorder();
         let handles = handles(config, &rooms, keys, &metrics, &load);
         start_upkeep(handles.lobby.guard.clone(), metrics);
@@ -142,6 +151,7 @@ impl App {
             router: router::build(&handles),
             rooms,
             stop,
+            company,
             _lock: lock,
         })
     }
@@ -172,11 +182,12 @@ impl App {
             router,
             rooms,
             stop,
+            company,
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
         let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
-        shutdown.await;
+        until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         let sockets = || rooms.all().iter().map(|room| room.hub().listeners()).sum();
@@ -184,6 +195,9 @@ impl App {
         close.send_replace(true);
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
+        }
+        if let Some(company) = company {
+            company.leave().await;
         }
     }
 }

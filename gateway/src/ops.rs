@@ -75,6 +75,12 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     let mut warnings = ops.warnings;
     // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
+    if let Some(silent) = ops.rooms.unheard_for() {
+        reasons.push(format!(
+            "what other gateways did to rooms could not be read for {} s",
+            silent.as_secs()
+        ));
+    }
     let ready = reasons.is_empty();
     let status = if ready {
         StatusCode::OK

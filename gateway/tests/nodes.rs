@@ -17,7 +17,7 @@ use gateway::room::{DocumentInput, EVERYDAY, Parts, Phase, Room, Rooms};
 use gateway::store::MemoryStore;
 use gateway::upstream::health::Health;
 use serde_json::{Value, json};
-use support::Bare;
+use support::{Bare, Gateway};
 use tokio::sync::watch;
 
 /// What a node has to see of another's doings by then, with a busy machine's leave.
@@ -239,4 +239,65 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
     let audit = one.rooms.ledger().audit("a").await.expect("it reads");
     let actions: Vec<&str> = audit.iter().map(|row| row.action.as_str()).collect();
     assert_eq!(actions, ["room_created", "frozen", "drawn"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
+    if or_skip("a gateway whose ledger is down") {
+        return;
+    }
+    let server = Server::options().without_fsync().start().await;
+    let server = server.expect("a server");
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = server.url();
+    let gateway = Gateway::start_with(folder.path(), &[("database_url", &url)]).await;
+    gateway.open_room("demo", json!({})).await;
+    let (place, number) = gateway.newcomer("demo").await;
+    assert_eq!(number, 0);
+    assert_eq!(gateway.get("/readyz").await.status, 200);
+
+    server.pause();
+    for path in [
+        "/",
+        "/r/demo",
+        "/v1/rooms",
+        "/v1/rooms/demo",
+        "/healthz",
+        "/metrics",
+    ] {
+        assert_eq!(gateway.get(path).await.status, 200, "{path}");
+    }
+    let shown = gateway
+        .call("GET", "/v1/rooms/demo/place", Some(&place), None)
+        .await;
+    assert_eq!(
+        (shown.status, shown.json()["number"].as_u64()),
+        (200, Some(0))
+    );
+    let ready = gateway.get("/readyz").await;
+    assert_eq!(ready.status, 503);
+    assert!(
+        ready.text.contains("the ledger did not answer"),
+        "{}",
+        ready.text
+    );
+
+    server.resume();
+    let asked = Instant::now();
+    while gateway.get("/readyz").await.status != 200 {
+        assert!(asked.elapsed() < SEEN_WITHIN, "it is ready again");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // What was shed for the silence is taken again soon after.
+    let asked = Instant::now();
+    loop {
+        let joined = gateway.join("demo", json!({})).await;
+        if joined.status == 201 {
+            assert_eq!(joined.json()["number"], 1, "the line goes on");
+            return;
+        }
+        assert_eq!(joined.refusal(), (429, "too_many_joins".into()));
+        assert!(asked.elapsed() < SEEN_WITHIN, "the line goes on");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

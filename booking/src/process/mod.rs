@@ -1,8 +1,10 @@
 //! What a process of Fairgate needs whichever part it is: a log, an accept loop, a folder of its own, an end.
 
+pub mod company;
 pub mod data;
 pub mod serve;
 
+use company::Company;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tracing::Level;
@@ -64,4 +66,18 @@ pub fn recorder() -> PrometheusHandle {
         tracing::debug!("another part of this process counts already");
     }
     handle
+}
+
+/// Ends at `shutdown`, or when another process has taken this one's place.
+pub async fn until_ended(shutdown: impl Future<Output = ()>, company: Option<&Company>) {
+    let lost = async {
+        match company {
+            Some(company) => company.lost().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = shutdown => {}
+        () = lost => {}
+    }
 }

@@ -16,15 +16,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::{Booking, Setup};
-use crate::clock::Clock;
 use crate::config::{BadConfig, Config, Payments};
 use crate::door::signing::keyring;
 use crate::http::{Problem, request_id, wrapped, wrong_method};
 use crate::internal::InternalKey;
 use crate::internal::http::{InternalRoutes, router as internal};
 use crate::open::{self, NotOpened};
+use crate::process::company::{Company, Keeps};
 use crate::process::data::DataLock;
-use crate::process::{recorder, serve};
+use crate::process::{recorder, serve, until_ended};
 use ops::Ops;
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
@@ -60,6 +60,7 @@ pub struct Service {
     listener: TcpListener,
     booking: Booking,
     config: Config,
+    company: Option<Company>,
     _lock: Option<DataLock>,
 }
 
@@ -70,7 +71,9 @@ impl Service {
     /// [`NotStarted`].
     pub async fn build(config: Config) -> Result<Self, NotStarted> {
         let (installation, lock) = open::installation(&config.stores, &config.data).await?;
-        let clock = Clock::system();
+        let shares = config.stores.redis_url.is_some();
+        let company = open::company(&installation, &[(Keeps::Seats, shares)]).await?;
+        let clock = open::clock(&installation).await.map_err(NotOpened::from)?;
         let keyring = keyring(&installation, clock.now_ms())
             .await
             .map_err(NotOpened::from)?;
@@ -83,6 +86,7 @@ impl Service {
         let redis_url = config.stores.redis_url.as_ref();
         let booking = open::booking(&installation, redis_url, setup).await?;
         Ok(Self {
+            company,
             _lock: lock,
             ..Self::over(booking, config).await?
         })
@@ -101,6 +105,7 @@ impl Service {
             listener,
             booking,
             config,
+            company: None,
             _lock: None,
         })
     }
@@ -119,6 +124,7 @@ impl Service {
             listener,
             booking,
             config,
+            company,
             _lock,
         } = self;
         let (stop, stopping) = watch::channel(false);
@@ -128,7 +134,7 @@ impl Service {
         workers.spawn(keep_up(metrics.clone()));
         let router = routes(&booking, &config, metrics, stopping);
         let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
-        shutdown.await;
+        until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         tokio::time::sleep(NOTICE).await;
@@ -137,6 +143,9 @@ impl Service {
             tracing::error!("the accept loop had failed");
         }
         end(workers).await;
+        if let Some(company) = company {
+            company.leave().await;
+        }
     }
 }
 

@@ -119,7 +119,15 @@ impl RoomStore for MemoryStore {
         if self.line(room).is_ok() {
             return Ok(());
         }
-        let line = Line::restore(&self.inner.ledger.line(room).await?);
+        let ledger = &self.inner.ledger;
+        let mut stored = ledger.line(room).await?;
+        if let Some(life) = stored.life {
+            // A store with lives gave numbers here, perhaps more than the ledger was told of. Its life ends now, so that
+            // none of them is given again, and whoever still works with it is refused.
+            let at = ledger.now_ms().await?;
+            stored.life = Some(ledger.begin_life(room, life.incarnation, at).await?);
+        }
+        let line = Line::restore(&stored);
         let mut rooms = self
             .inner
             .rooms
@@ -290,5 +298,27 @@ mod tests {
             }
         })
         .await;
+    }
+
+    #[tokio::test]
+    async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+        let ledger: Arc<dyn Ledger> = Arc::new(Sqlite::open(writer).await.expect("migrates"));
+        let life = ledger.begin_life("r", 0, 1_000).await.expect("it begins");
+        let reserved = ledger.reserve("r", life.incarnation, 100).await;
+        assert!(reserved.expect("it is reserved").is_some());
+        let store = MemoryStore::new(Arc::clone(&ledger));
+        store.open("r").await.expect("it opens");
+        let entrant = Entrant {
+            holder: Holder([1; 32]),
+            code: None,
+            needs_code: false,
+            now: 2_000,
+        };
+        let place = store.join("r", entrant).await.expect("a place");
+        assert_eq!(place.number, 100);
+        let reserved = ledger.reserve("r", life.incarnation, 200).await;
+        assert_eq!(reserved.expect("it answers"), None, "that life is over");
     }
 }

@@ -17,6 +17,8 @@ const UNTIL_S: f64 = 7.5;
 const LASTS_S: (f64, f64) = (0.3, 3.0);
 /// How many there are in a run at least and at most.
 const STRIKES: (usize, usize) = (2, 3);
+/// What was struck takes so long to stand again: a restart, or a start that reads its log first.
+const STANDS_AGAIN_S: f64 = 2.0;
 /// How often a strike is drawn anew where it would fall on what another one holds down.
 const TRIES: usize = 50;
 
@@ -141,8 +143,8 @@ impl fmt::Display for Strike {
 
 impl Strike {
     fn meets(&self, other: &Self) -> bool {
-        let together =
-            self.at_s <= other.at_s + other.for_s && other.at_s <= self.at_s + self.for_s;
+        let until_s = |strike: &Self| strike.at_s + strike.for_s + STANDS_AGAIN_S;
+        let together = self.at_s <= until_s(other) && other.at_s <= until_s(self);
         together && self.what.subject() == other.what.subject()
     }
 }

@@ -15,8 +15,11 @@ use booking::http::request_id;
 use booking::ledger::Ledger;
 use booking::ledger::postgres::PostgresLedger;
 use booking::ledger::sqlite::SqliteLedger;
+use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
+use booking::store::redis::{Options, RedisStore};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
+use fairgate_redis::Redis;
 use fairgate_servers::Postgres;
 use fairgate_writer::{Database, Writer};
 use http_body_util::BodyExt;
@@ -135,7 +138,48 @@ impl App {
         }
     }
 
+    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell `night-1`.
+    pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
+        let server = Postgres::options().without_fsync().start().await;
+        let server = Arc::new(server.expect("PostgreSQL starts"));
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let clock = Clock::system();
+        let key = StoredKey::generate(clock.now_ms() / 1_000).expect("a key");
+        let keyring = Keyring::new(vec![key]).expect("a keyring");
+        let mut nodes = Vec::new();
+        for _ in 0..count {
+            let redis = Redis::connect(redis_url).expect("a URL");
+            let store = RedisStore::open(redis, "ledger", Options::new(clock.clone())).await;
+            let store = Arc::new(store.expect("it answers"));
+            let database = Database::connect(&server.url()).await.expect("it answers");
+            let ledger = LedgerAt::Server(Arc::clone(&server), database);
+            let parts = (Arc::clone(&folder), clock.clone(), keyring.clone());
+            nodes.push(Self::over_store(parts, ledger, store).await);
+        }
+        let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
+        nodes[0].booking.cover(coverage).await.expect("covered");
+        nodes[0].put_venue("hall", "grid:4x10").await;
+        nodes[0].put_show("night-1", json!({})).await;
+        for node in &nodes {
+            until("the show at every node", async || {
+                let seats = node.ask(get("/v1/shows/night-1/seats")).await;
+                (seats.status == 200).then_some(())
+            })
+            .await;
+        }
+        nodes
+    }
+
     async fn over(folder: Arc<TempDir>, ledger: LedgerAt, clock: Clock, keyring: Keyring) -> Self {
+        let store = Arc::new(MemoryStore::default());
+        Self::over_store((folder, clock, keyring), ledger, store).await
+    }
+
+    async fn over_store(
+        (folder, clock, keyring): (Arc<TempDir>, Clock, Keyring),
+        ledger: LedgerAt,
+        store: Arc<dyn InventoryStore>,
+    ) -> Self {
         let mut keys = RoleKeys::default();
         for (role, key) in [
             (Role::Promoter, PROMOTER),
@@ -152,10 +196,7 @@ impl App {
         };
         let opened = match ledger.clone() {
             LedgerAt::File(writer) => Booking::open(writer, setup).await,
-            LedgerAt::Server(_, database) => {
-                let store = Arc::new(MemoryStore::default());
-                Booking::open_shared(database, store, setup).await
-            }
+            LedgerAt::Server(_, database) => Booking::open_shared(database, store, setup).await,
         };
         let booking = opened.expect("open");
         let (router, _) = booking.router().split_for_parts();

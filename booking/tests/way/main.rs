@@ -5,6 +5,7 @@ mod choosing;
 mod dumping;
 mod ends;
 mod harness;
+mod nodes;
 mod promoting;
 mod real_charts;
 mod retries;

@@ -8,7 +8,7 @@ use crate::store::Refused;
 use super::{Seats, locked};
 
 /// Outbox rows carried in one go.
-const BATCH_MAX: u32 = 200;
+const BATCH_MAX: u32 = 100;
 /// The lease of the one who carries.
 const LEASE: &str = "seat-outbox";
 /// How long it lasts without being renewed.

@@ -39,6 +39,25 @@ struct Kept {
     basket: bool,
 }
 
+impl Kept {
+    /// Reads what `tell` in `scripts/enter.lua` keeps: stage, lock deadline, deadline as shown, cells.
+    fn read(text: &str) -> Result<Self, Error> {
+        let mut parts = text.split(',');
+        let stage = parts.next().unwrap_or_default();
+        let mut number = || {
+            let number = parts.next().and_then(|part| part.parse::<i64>().ok());
+            number.ok_or_else(|| wrong("a hold in short"))
+        };
+        let (lock_until_ms, expires_at_ms, cells) = (number()?, number()?, number()?);
+        Ok(Self {
+            lock_until_ms,
+            short_at_ms: (stage == "basket").then_some(expires_at_ms - SHORT_MS),
+            cells: u64::try_from(cells).map_err(|_| wrong("a hold in short"))?,
+            basket: stage != "ordered",
+        })
+    }
+}
+
 impl Known {
     /// Reads the answer of `snapshot`.
     pub(super) fn read(reply: &Reply) -> Result<Self, Error> {
@@ -76,18 +95,10 @@ impl Known {
             deadlines: BTreeSet::new(),
             short_calls: BTreeSet::new(),
         };
-        for hold in reply.at(7)?.list()? {
-            let expires_at_ms = hold.at(3)?.int()?;
-            let waits_for_call = hold.at(5)?.int()? == 1;
-            known.keep(
-                read_tail(hold.at(0)?)?,
-                Kept {
-                    lock_until_ms: hold.at(2)?.int()?,
-                    short_at_ms: waits_for_call.then_some(expires_at_ms - SHORT_MS),
-                    cells: hold.at(4)?.count()?,
-                    basket: hold.at(1)?.bytes()? == b"basket",
-                },
-            );
+        for hold in reply.at(7)?.list()?.chunks(2) {
+            if let [tail, kept] = hold {
+                known.keep(read_tail(tail)?, Kept::read(kept.text()?)?);
+            }
         }
         Ok(known)
     }

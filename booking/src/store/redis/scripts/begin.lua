@@ -18,7 +18,7 @@ if old then
     end
     if #beyond > 0 then return {'TAKEN', 0, packed(beyond)} end
   end
-  for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'feed'}) do call('UNLINK', from .. name) end
+  for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed'}) do call('UNLINK', from .. name) end
   call('PEXPIRE', from .. 'deadlines', 86400000)
 end
 call('DEL', META)

@@ -23,6 +23,11 @@ local function tell(id, visitor, state, changed, lock_until, expires, cells)
   call('XADD', P .. 'feed', 'MAXLEN', '~', 8192, at(),
     'h', id, 'v', visitor, 's', state, 'c', packed(changed), 'u', lock_until, 'e', expires, 'n', cells)
   call('HSET', META, 'counter', counter, 'sub', sub)
+  if state == 'gone' or state == 'lapsed' then
+    call('HDEL', P .. 'kept', id)
+  else
+    call('HSET', P .. 'kept', id, table.concat({state, lock_until, expires, cells}, ','))
+  end
 end
 
 -- Sets the bits of a view and notes the change: 0 free, 1 held, 2 sold.

@@ -14,6 +14,7 @@ for at = 4, #ARGV, 10 do
     call('PEXPIRE', key, net + 86400000)
     call('HINCRBY', P .. 'has', visitor, #items / 16)
     call('ZADD', P .. 'deadlines', lock_until, id)
+    call('HSET', P .. 'kept', id, table.concat({ARGV[at + 9], lock_until, expires, #cells}, ','))
     if ARGV[at + 9] == 'basket' then call('ZADD', P .. 'short', tonumber(expires) - 60000, id) end
   end
 end

@@ -1,10 +1,18 @@
-//! The handle against a real server: scripts, refusals, a server that goes away and comes back, an account that
+//! The handle against real servers: scripts, refusals, a server that goes away and comes back, an account that
 //! may do only what the README says.
 
-mod server;
+use std::time::{Duration, Instant};
 
 use fairgate_redis::{Command, Error, Finding, Options, Redis, Reply, Script};
-use server::Server;
+use fairgate_servers as servers;
+
+/// One server, or none where the machine has no program for it.
+async fn server(what: &str) -> Option<servers::Redis> {
+    if servers::or_skip(what) {
+        return None;
+    }
+    Some(servers::Redis::single().await.expect("it starts"))
+}
 
 async fn number(redis: &Redis, script: &Script) -> Result<i64, Error> {
     redis
@@ -25,7 +33,7 @@ fn counting() -> Script {
 
 #[tokio::test]
 async fn a_script_runs_on_a_server_that_has_never_seen_it() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("a script runs on a server that has never seen it").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -40,7 +48,7 @@ async fn a_script_runs_on_a_server_that_has_never_seen_it() {
 
 #[tokio::test]
 async fn a_scripts_refusal_is_told_with_its_code() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("a scripts refusal is told with its code").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -54,7 +62,7 @@ async fn a_scripts_refusal_is_told_with_its_code() {
 
 #[tokio::test]
 async fn answers_are_read_as_what_they_are() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("answers are read as what they are").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -72,28 +80,29 @@ async fn answers_are_read_as_what_they_are() {
 
 #[tokio::test]
 async fn the_handle_finds_a_server_that_came_back() {
-    let Some(mut server) = Server::start() else {
+    let Some(server) = server("the handle finds a server that came back").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
     let script = counting();
     assert_eq!(number(&redis, &script).await, Ok(1));
-    server.stop();
+    server.kill(0);
     assert!(matches!(
         number(&redis, &script).await,
         Err(Error::Unreachable(_))
     ));
-    server.start_again();
-    let found = server::until(async || number(&redis, &script).await.ok()).await;
+    server.start(0).await.expect("it starts again");
+    let found = until(async || number(&redis, &script).await.ok()).await;
     assert_eq!(found, 1, "it forgot everything, and answers");
 }
 
 #[tokio::test]
 async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("a silent server is given up in time and not asked twice").await
+    else {
         return;
     };
-    let response = std::time::Duration::from_millis(100);
+    let response = Duration::from_millis(100);
     let options = Options {
         response,
         ..Options::default()
@@ -110,13 +119,13 @@ async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
         number(&redis, &script).await,
         Err(Error::Unreachable(_))
     ));
-    let n = server::until(async || number(&other, &script).await.ok()).await;
+    let n = until(async || number(&other, &script).await.ok()).await;
     assert!(n == 2 || n == 3, "done once or not at all: {n}");
 }
 
 #[tokio::test]
 async fn a_thousand_calls_at_once_are_all_answered() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("a thousand calls at once are all answered").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -137,7 +146,7 @@ async fn a_thousand_calls_at_once_are_all_answered() {
 
 #[tokio::test]
 async fn what_an_operator_should_mend_is_found() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("what an operator should mend is found").await else {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
@@ -156,7 +165,7 @@ async fn what_an_operator_should_mend_is_found() {
 
 #[tokio::test]
 async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
-    let Some(server) = Server::start() else {
+    let Some(server) = server("the account of the readme can work and cannot wreck").await else {
         return;
     };
     let admin = Redis::connect(&server.url()).expect("a URL");
@@ -196,4 +205,63 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
         number(&redis, &counting()).await,
         Err(Error::Refused(..))
     ));
+}
+
+/// Asks until there is an answer, at most twenty seconds long.
+async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "no answer in time");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn sentinels_tell_who_leads_now() {
+    if servers::or_skip("a switch-over by Sentinel") {
+        return;
+    }
+    let servers = servers::Redis::sentinel().await.expect("it starts");
+    let redis = Redis::connect(&servers.url()).expect("a URL");
+    assert_eq!(number(&redis, &counting()).await, Ok(1));
+    servers.kill(0);
+    let n = until(async || number(&redis, &counting()).await.ok()).await;
+    assert!(
+        n == 1 || n == 2,
+        "the replica leads, whether or not it had the first: {n}"
+    );
+}
+
+#[tokio::test]
+async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
+    if servers::or_skip("scripts on a cluster") {
+        return;
+    }
+    let servers = servers::Redis::cluster().await.expect("it starts");
+    let redis = Redis::connect(&servers.url()).expect("a URL");
+    let script = counting();
+    let count = async |n: u32| {
+        let call = script.call().key(format!("{{room:{n}}}:n")).arg(1_i64);
+        redis.run(&call).await?.int()
+    };
+    for n in 0..30 {
+        assert_eq!(count(n).await, Ok(1), "room {n}");
+    }
+    let times = redis
+        .ask_all(&Command::new("TIME"))
+        .await
+        .expect("all primaries");
+    assert_eq!(times.len(), 3);
+    assert!(
+        !redis.check(0).await.expect("all primaries").is_empty(),
+        "it is not 1970"
+    );
+    servers.kill(1);
+    servers.start(1).await.expect("it starts again");
+    for n in 0..30 {
+        until(async || count(n).await.ok()).await;
+    }
 }

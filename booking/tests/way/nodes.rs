@@ -1,0 +1,118 @@
+//! Several nodes over one ledger and one Redis: no node is special, and what Redis forgets the ledger knows.
+
+use fairgate_servers as servers;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// Waits until a node shows so many held and sold seats.
+async fn shows(node: &App, held: u64, sold: u64) -> Value {
+    until(&format!("{held} held and {sold} sold"), async || {
+        let seats = node.ask(get("/v1/shows/night-1/seats").header("accept", "application/json"));
+        let seats = seats.await;
+        let seats = (seats.status == 200).then(|| seats.is(200))?;
+        (seats["held"] == held && seats["sold"] == sold).then_some(seats)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_of_one_node_is_ordered_and_paid_at_others_and_seen_by_all() {
+    if servers::or_skip("three nodes over one Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(3, &redis.url()).await;
+    let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
+    let hold = nodes[0].hold(&ana, &["A-1", "A-2"]).await;
+    for node in &nodes {
+        shows(node, 2, 0).await;
+        let call = post(
+            "/v1/shows/night-1/holds",
+            &json!({ "seats": ["A-2", "A-3"] }),
+        );
+        let refused = node.ask(call.by(&ben)).await.is(409);
+        assert_eq!(refused["seats"], json!(["A-2"]));
+    }
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = nodes[1].ask(post(&path, &buyer()).by(&ana)).await.is(201);
+    nodes[2].pay(&order, "approve").await.is(200);
+    nodes[0].order_in(&order, "ticketed").await;
+    for node in &nodes {
+        let seats = shows(node, 0, 2).await;
+        assert_eq!(seats["unavailable"], json!({"A-1": "sold", "A-2": "sold"}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice() {
+    if servers::or_skip("an emptied Redis under two nodes") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let (ana, ben) = (nodes[0].visitor(1), nodes[0].visitor(2));
+    let sold = nodes[0].order(&ana, &["A-1"]).await;
+    nodes[0].pay(&sold, "approve").await.is(200);
+    let pending = nodes[1].order(&ana, &["B-1"]).await;
+    nodes[1].hold(&ben, &["C-1"]).await;
+    for node in &nodes {
+        shows(node, 2, 1).await;
+    }
+    let version = |seats: &Value| text(seats, "version").parse::<u64>().expect("a number");
+    let before = version(&nodes[0].seats("night-1").await);
+    redis.flush_all().await.expect("it is ours");
+    // Nobody asks for a hold; the nodes notice by themselves. The basket is gone, the order is not.
+    for node in &nodes {
+        let seats = shows(node, 1, 1).await;
+        assert!(version(&seats) > before, "versions never decrease");
+        assert_eq!(seats["unavailable"], json!({"A-1": "sold", "B-1": "held"}));
+    }
+    let call = post("/v1/shows/night-1/holds", &json!({ "seats": ["B-1"] }));
+    nodes[0].ask(call.by(&ben)).await.is(409);
+    nodes[0].pay(&pending, "approve").await.is(200);
+    nodes[1].order_in(&pending, "ticketed").await;
+    for node in &nodes {
+        shows(node, 0, 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
+    if servers::or_skip("a node that dies") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let mut nodes = App::nodes(2, &redis.url()).await;
+    let ana = nodes[0].visitor(1);
+    // By now the first of the two carries the seat outbox, or the second does: nobody chooses.
+    let first = nodes[0].order(&ana, &["A-1"]).await;
+    nodes[0].pay(&first, "approve").await.is(200);
+    shows(&nodes[1], 0, 1).await;
+    let order = nodes[0].order(&ana, &["A-2"]).await;
+    drop(nodes.remove(0));
+    nodes[0].pay(&order, "approve").await.is(200);
+    nodes[0].order_in(&order, "ticketed").await;
+    shows(&nodes[0], 0, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_show_at_one_node_is_sold_by_at_the_other() {
+    if servers::or_skip("a change at one of two nodes") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let ben = nodes[0].visitor(2);
+    assert_eq!(nodes[1].seats("night-1").await["free"], 40);
+    nodes[0].put_show("night-1", json!({ "hold_s": 60 })).await;
+    until("the new hold time at the other node", async || {
+        let hold = nodes[1].hold(&ben, &["A-1"]).await;
+        let span = |at: &str| text(&hold, at).parse::<jiff::Timestamp>().expect("a time");
+        let shown = span("expires_at").duration_since(span("server_time"));
+        let path = format!("/v1/holds/{}", text(&hold, "hold"));
+        nodes[1].ask(delete(&path).by(&ben)).await.is(204);
+        (shown.as_secs() <= 60).then_some(())
+    })
+    .await;
+}

@@ -17,6 +17,7 @@ use crate::catalogue::http::CatalogueRoutes;
 use crate::catalogue::promoter::PromoterRoutes;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
+use crate::config::Payments;
 use crate::door::{Door, RoleKeys};
 use crate::holds::http::HoldRoutes;
 use crate::holds::lapse::sweep_forever;
@@ -32,11 +33,14 @@ use crate::orders::checkout::OrderDesk;
 use crate::orders::expire::expire_forever;
 use crate::orders::http::OrderRoutes;
 use crate::orders::key::OrderKeys;
+use crate::orders::late::LateMoney;
 use crate::payments::Provider;
 use crate::payments::effects::Effects;
 use crate::payments::http::PaymentRoutes;
 use crate::payments::sandbox::Sandbox;
+use crate::payments::stripe::Stripe;
 use crate::payments::webhook::Inbox;
+use crate::reconciler::{Bells, Reconciler};
 use crate::router::{Handles, router};
 use crate::store::memory::MemoryStore;
 use crate::store::{HoldSignal, InventoryStore};
@@ -73,8 +77,8 @@ pub struct Setup {
     pub keys: RoleKeys,
     /// The time.
     pub clock: Clock,
-    /// Whether the sandbox takes the money; without it there is no provider.
-    pub sandbox: bool,
+    /// Who takes the money.
+    pub payments: Payments,
 }
 
 /// A handle on booking.
@@ -89,7 +93,8 @@ pub struct Booking {
     inbox: Option<Inbox>,
     sandbox: Option<Sandbox>,
     effects: Option<Effects>,
-    seat_bell: Wake,
+    late: LateMoney,
+    bells: Bells,
     ledger_id: [u8; 32],
 }
 
@@ -172,7 +177,6 @@ impl Booking {
         ledger: Arc<dyn Ledger>,
         setup: Setup,
     ) -> Result<Self, LedgerError> {
-        let catalogue = Catalogue::open(Arc::clone(&ledger)).await?;
         let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
         let (fresh_keys, fresh_webhook) = {
             let mut dice = rand::rng();
@@ -180,14 +184,13 @@ impl Booking {
         };
         let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
         let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
-        let (seat_bell, event_bell, effect_bell) =
-            (Wake::default(), Wake::default(), Wake::default());
-        let sandbox = setup
-            .sandbox
-            .then(|| Sandbox::new(Arc::clone(&ledger), sandbox_secret));
-        let provider = sandbox
-            .clone()
-            .map(|sandbox| Arc::new(sandbox) as Arc<dyn Provider>);
+        let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
+        let cards = provider
+            .as_ref()
+            .is_some_and(|provider| provider.names_cards());
+        let catalogue = Catalogue::open(Arc::clone(&ledger), cards).await?;
+        let [seat_bell, event_bell, effect_bell, late_bell] =
+            std::array::from_fn(|_| Wake::default());
         let inbox = provider.clone().map(|provider| Inbox {
             ledger: Arc::clone(&ledger),
             provider,
@@ -195,15 +198,26 @@ impl Booking {
             bell: event_bell,
             seats: seat_bell.clone(),
             effects: effect_bell.clone(),
+            late: late_bell.clone(),
+            catalogue: catalogue.clone(),
         });
         let effects = provider.map(|provider| Effects {
             ledger: Arc::clone(&ledger),
             provider,
             clock: setup.clock.clone(),
-            bell: effect_bell,
+            bell: effect_bell.clone(),
             seats: seat_bell.clone(),
         });
         let ledger_id = ledger.id().await?;
+        let late = LateMoney {
+            ledger: Arc::clone(&ledger),
+            catalogue: catalogue.clone(),
+            seats: seats.clone(),
+            clock: setup.clock.clone(),
+            bell: late_bell,
+            outbox: seat_bell.clone(),
+            effects: effect_bell.clone(),
+        };
         let door = Door {
             verifier: setup.keyring.verifier(),
             catalogue: catalogue.clone(),
@@ -220,7 +234,11 @@ impl Booking {
             inbox,
             sandbox,
             effects,
-            seat_bell,
+            late,
+            bells: Bells {
+                seats: seat_bell,
+                effects: effect_bell,
+            },
             ledger_id,
         })
     }
@@ -229,6 +247,19 @@ impl Booking {
     #[must_use]
     pub fn ledger_id(&self) -> String {
         hex::encode(self.ledger_id)
+    }
+
+    /// The reconciler over the same parts.
+    #[must_use]
+    pub fn reconciler(&self) -> Reconciler {
+        Reconciler {
+            ledger: Arc::clone(&self.ledger),
+            catalogue: self.catalogue.clone(),
+            seats: Some(self.seats.clone()),
+            inbox: self.inbox.clone(),
+            clock: self.setup.clock.clone(),
+            bells: self.bells.clone(),
+        }
     }
 
     /// All routes, with their part of the OpenAPI document.
@@ -262,7 +293,8 @@ impl Booking {
                 door: self.door.clone(),
                 answers: self.answers.clone(),
                 clock: clock.clone(),
-                seats: self.seat_bell.clone(),
+                seats: self.bells.seats.clone(),
+                effects: self.bells.effects.clone(),
             },
             holds: HoldRoutes {
                 desk: holds,
@@ -296,10 +328,11 @@ impl Booking {
         workers.spawn(sweep_forever(self.seats.clone(), clock.clone()));
         workers.spawn(expire_forever(
             Arc::clone(&self.ledger),
-            self.seat_bell.clone(),
+            self.inbox.clone(),
+            self.bells.seats.clone(),
             clock.clone(),
         ));
-        workers.spawn(carry_forever(self.seats.clone(), self.seat_bell.clone()));
+        workers.spawn(carry_forever(self.seats.clone(), self.bells.seats.clone()));
         workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
         workers.spawn(compare_forever(self.seats.clone()));
         workers.spawn(forget_forever(self.answers.clone()));
@@ -307,8 +340,11 @@ impl Booking {
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
+            workers.spawn(self.late.clone().settle_forever());
             workers.spawn(count_forever(Arc::clone(&self.ledger)));
         }
+        let owner = hex::encode(rand::rng().random::<[u8; 16]>());
+        workers.spawn(self.reconciler().reconcile_forever(owner));
         workers
     }
 
@@ -444,6 +480,28 @@ impl Booking {
             .ok()
             .and_then(|id| self.catalogue.show(&id))
     }
+}
+
+/// The sandbox, where it is the provider, and the provider, where there is one.
+type Takers = (Option<Sandbox>, Option<Arc<dyn Provider>>);
+
+fn provider(
+    setup: &Setup,
+    ledger: &Arc<dyn Ledger>,
+    sandbox_secret: [u8; 32],
+) -> Result<Takers, LedgerError> {
+    Ok(match &setup.payments {
+        Payments::None => (None, None),
+        Payments::Sandbox => {
+            let sandbox = Sandbox::new(Arc::clone(ledger), sandbox_secret);
+            (Some(sandbox.clone()), Some(Arc::new(sandbox)))
+        }
+        Payments::Stripe(settings) => {
+            let stripe = Stripe::new(settings.clone());
+            let stripe = stripe.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+            (None, Some(Arc::new(stripe)))
+        }
+    })
 }
 
 async fn carry_forever(seats: Seats, bell: Wake) {

@@ -132,6 +132,14 @@ impl HoldId {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
     }
 
+    /// The hold that keeps seats for an order whose money came late. It follows from the order and from what is kept,
+    /// so that a worker that was interrupted finds its own locks.
+    #[must_use]
+    pub fn of_late_money(order: &OrderId, what: &str) -> Self {
+        let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), what.as_bytes()];
+        Self::derived(&order.show(), &parts)
+    }
+
     /// A hold of a call without a key.
     #[must_use]
     pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {

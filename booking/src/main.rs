@@ -8,7 +8,7 @@ use booking::clock::Clock;
 use booking::config::{Config, Sources};
 use booking::dump::file::DumpError;
 use booking::service::{NotStarted, Service};
-use booking::{dump, process};
+use booking::{dump, process, reconciler};
 use clap::{Parser, Subcommand};
 
 /// Fairgate's booking core.
@@ -33,6 +33,22 @@ enum Command {
         /// The folder of the ledger file, where no database is set.
         #[arg(long)]
         data: Option<PathBuf>,
+    },
+    /// Compares provider, ledger and store, mends what does not agree, and prints it. Processes that serve may be running
+    /// where the ledger is a database; a ledger file is one process's alone.
+    Reconcile {
+        /// One pass: the processes that serve make one every ten seconds by themselves.
+        #[arg(long, required = true)]
+        once: bool,
+        /// A TOML file of settings.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// The folder of the ledger file, where no database is set.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Prints the findings as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
     Dump {
@@ -63,6 +79,13 @@ fn main() -> ExitCode {
             process::log();
             serve(config.as_deref(), listen, data).map_err(|error| format!("booking: {error}"))
         }
+        Command::Reconcile {
+            once: _,
+            config,
+            data,
+            json,
+        } => reconcile(config.as_deref(), data, json)
+            .map_err(|error| format!("booking reconcile: {error}")),
         Command::Dump {
             data,
             database,
@@ -100,6 +123,30 @@ fn serve(
         service.run(process::shutdown()).await;
         Ok(())
     })
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the findings are what the command is for"
+)]
+fn reconcile(file: Option<&Path>, data: Option<PathBuf>, json: bool) -> Result<(), NotStarted> {
+    let data = data.map(|data| ("data", data.display().to_string()));
+    let config = Config::resolve(&Sources::gather(data.into_iter().collect(), file)?)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(NotStarted::Runtime)?;
+    let found = runtime.block_on(reconciler::once::once(&config))?;
+    if json {
+        println!("{:#}", serde_json::json!({ "findings": found }));
+        return Ok(());
+    }
+    for line in &found {
+        let kind = line.kind.word();
+        println!(
+            "{kind} {} since {}: {} ({})",
+            line.about, line.since, line.told, line.repair
+        );
+    }
+    println!("{} findings", found.len());
+    Ok(())
 }
 
 fn write_dump(data: &Path, database: Option<String>, out: &Path) -> Result<u64, DumpError> {

@@ -118,7 +118,7 @@ impl App {
             keyring: keyring.clone(),
             clock: clock.clone(),
             keys: keys.clone(),
-            payments: config.payments,
+            payments: config.payments.clone(),
             public_url: config.public_url.clone(),
             upstream: config.upstream.clone(),
             ledger: hex::encode(ledger_id),
@@ -278,7 +278,7 @@ fn handles(
             metrics: metrics.clone(),
             warnings: config.warnings(),
         },
-        test: config.payments == config::Payments::Sandbox,
+        test: config.payments.is_test(),
     }
 }
 

@@ -100,7 +100,7 @@ impl Apart {
             keyring: self.shared.keyring.clone(),
             keys: self.shared.keys.clone(),
             clock: self.shared.clock.clone(),
-            sandbox: true,
+            payments: booking::config::Payments::Sandbox,
         };
         let core = booking::open::booking(&self.shared.installation, None, setup)
             .await
@@ -364,7 +364,7 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
             keyring: apart.shared.keyring.clone(),
             keys: apart.shared.keys.clone(),
             clock: apart.shared.clock.clone(),
-            sandbox: true,
+            payments: booking::config::Payments::Sandbox,
         };
         let core = booking::open::booking(&apart.shared.installation, None, setup).await;
         core.expect("it opens").router().split_for_parts()

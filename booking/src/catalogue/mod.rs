@@ -26,6 +26,8 @@ use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check};
 pub struct Catalogue {
     ledger: Arc<dyn Ledger>,
     shared: Arc<Shared>,
+    /// Whether the payment provider tells one card from another.
+    cards: bool,
 }
 
 #[derive(Default)]
@@ -56,14 +58,16 @@ pub enum PutRefused {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger.
+    /// Reads the catalogue from the ledger. `cards`: whether the payment provider tells one card from another, so that shows
+    /// may limit what one buys.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn open(ledger: Arc<dyn Ledger>) -> Result<Self, LedgerError> {
+    pub async fn open(ledger: Arc<dyn Ledger>, cards: bool) -> Result<Self, LedgerError> {
         let catalogue = Self {
             shared: Arc::default(),
             ledger,
+            cards,
         };
         catalogue
             .reload(&mut *catalogue.shared.version.lock().await)
@@ -112,7 +116,7 @@ impl Catalogue {
         let plan = self
             .plan(&stored.document.venue, stored.plan_version)
             .await?;
-        let prices = check(&stored.document, &plan.map)
+        let prices = check(&stored.document, &plan.map, true)
             .map_err(|faults| LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id)))?;
         Ok(Arc::new(Show {
             id: stored.id,
@@ -189,7 +193,7 @@ impl Catalogue {
         let newest = self.ledger.newest_plan(&document.venue).await?;
         let version = newest.ok_or_else(|| PutRefused::NoVenue(document.venue.clone()))?;
         let plan = self.plan(&document.venue, version).await?;
-        let prices = check(&document, &plan.map).map_err(PutRefused::Invalid)?;
+        let prices = check(&document, &plan.map, self.cards).map_err(PutRefused::Invalid)?;
         let present = self.show(id);
         let changed = present
             .as_ref()

@@ -118,11 +118,15 @@ pub struct FieldFault {
 /// Prices by category index; `None` is not for sale.
 pub type Prices = Vec<Option<i64>>;
 
-/// Checks a document against the plan it would pin.
+/// Checks a document against the plan it would pin. `cards`: whether the payment provider tells one card from another.
 ///
 /// # Errors
 /// Every fault of the document.
-pub fn check(document: &ShowDocument, map: &SeatMap) -> Result<Prices, Vec<FieldFault>> {
+pub fn check(
+    document: &ShowDocument,
+    map: &SeatMap,
+    cards: bool,
+) -> Result<Prices, Vec<FieldFault>> {
     let mut faults = Vec::new();
     let mut wrong = |field: &str, code, detail: String| {
         faults.push(FieldFault {
@@ -146,6 +150,12 @@ pub fn check(document: &ShowDocument, map: &SeatMap) -> Result<Prices, Vec<Field
         ("pay_s", document.pay_s, 1, 86_400),
         ("extensions", document.extensions, 0, 100),
         ("seats_per_visitor", document.seats_per_visitor, 1, 1_000),
+        (
+            "seats_per_card",
+            document.seats_per_card.unwrap_or(1),
+            1,
+            1_000,
+        ),
     ] {
         if !(least..=most).contains(&value) {
             wrong(
@@ -155,17 +165,23 @@ pub fn check(document: &ShowDocument, map: &SeatMap) -> Result<Prices, Vec<Field
             );
         }
     }
-    for (field, set) in [
-        ("seats_per_account", document.seats_per_account.is_some()),
-        ("seats_per_card", document.seats_per_card.is_some()),
-        ("refunds", !document.refunds.is_empty()),
+    let unbuilt = "this version cannot honour it yet; leave it out";
+    let cardless = "the payment provider of this installation does not tell one card from another; leave it out";
+    for (field, set, why) in [
+        (
+            "seats_per_account",
+            document.seats_per_account.is_some(),
+            unbuilt,
+        ),
+        (
+            "seats_per_card",
+            document.seats_per_card.is_some() && !cards,
+            cardless,
+        ),
+        ("refunds", !document.refunds.is_empty(), unbuilt),
     ] {
         if set {
-            wrong(
-                field,
-                "not_available",
-                "this version cannot honour it yet; leave it out".into(),
-            );
+            wrong(field, "not_available", why.into());
         }
     }
     let mut prices: Prices = vec![None; map.categories.len()];

@@ -1,28 +1,73 @@
 //! Who takes the money.
 
 use super::Reader;
+use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
 
-/// `FAIRGATE_PAYMENTS`: `none` or `sandbox`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payments {
     /// Nobody: orders are refused until a provider is set.
     None,
     /// The built-in test provider; pages and tickets carry TEST.
     Sandbox,
+    /// Stripe, with the account's keys.
+    Stripe(StripeSettings),
+}
+
+/// What `FAIRGATE_PAYMENTS` says, before its keys are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    None,
+    Sandbox,
+    Stripe,
 }
 
 impl Payments {
     /// The knobs of this concern.
-    pub const KNOBS: [&'static str; 1] = ["payments"];
+    pub const KNOBS: [&'static str; 5] = [
+        "payments",
+        "stripe_secret_key",
+        "stripe_webhook_secret",
+        "stripe_publishable_key",
+        "stripe_url",
+    ];
 
-    /// Takes it from what was set. Default `none`.
+    /// Takes it from what was set. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
+    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed; `FAIRGATE_STRIPE_URL` is the public
+    /// interface by default.
     pub fn read(reader: &mut Reader) -> Self {
-        let what = "one of the payment settings: none, sandbox";
-        reader.take("payments", Self::None, what, |text| match text {
-            "none" => Some(Self::None),
-            "sandbox" => Some(Self::Sandbox),
+        let what = "one of the payment settings: none, sandbox, stripe";
+        let named = reader.take("payments", Named::None, what, |text| match text {
+            "none" => Some(Named::None),
+            "sandbox" => Some(Named::Sandbox),
+            "stripe" => Some(Named::Stripe),
             _ => None,
-        })
+        });
+        if named == Named::Stripe {
+            return Self::Stripe(stripe(reader));
+        }
+        let idle = Self::KNOBS[1..]
+            .iter()
+            .filter_map(|knob| reader.place(knob).map(str::to_owned));
+        for place in idle.collect::<Vec<_>>() {
+            reader.fault(format!(
+                "{place}: it is for Stripe, and payments are not stripe; set FAIRGATE_PAYMENTS=stripe or take it out"
+            ));
+        }
+        match named {
+            Named::Sandbox => Self::Sandbox,
+            _ => Self::None,
+        }
+    }
+
+    /// Whether its money is play money, as far as the settings tell.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Sandbox => true,
+            Self::Stripe(settings) => settings.is_test(),
+        }
     }
 
     /// What `/readyz` warns of.
@@ -33,7 +78,125 @@ impl Payments {
                 "no payment provider is set, so orders are refused: set FAIRGATE_PAYMENTS"
             }
             Self::Sandbox => "payments are the sandbox's: no money moves, and tickets carry TEST",
+            Self::Stripe(settings) if settings.is_test() => {
+                "Stripe's keys are test keys: no money moves, and tickets carry TEST"
+            }
+            Self::Stripe(_) => return Vec::new(),
         };
         vec![told.to_owned()]
+    }
+}
+
+fn stripe(reader: &mut Reader) -> StripeSettings {
+    let mut key = |knob: &str, what: &str, begins: &[&str]| {
+        let missing = reader.place(knob).is_none();
+        if missing {
+            reader.fault(format!(
+                "FAIRGATE_{} is not set: payments by Stripe need {what}",
+                knob.to_uppercase()
+            ));
+        }
+        let good = |text: &str| {
+            begins.iter().any(|begin| text.starts_with(begin))
+                && text.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        reader.take(knob, String::new(), what, |text| {
+            good(text).then(|| text.to_owned())
+        })
+    };
+    StripeSettings {
+        secret_key: key(
+            "stripe_secret_key",
+            "the account's secret key, sk_… or a restricted one, rk_…",
+            &["sk_", "rk_"],
+        ),
+        webhook_secret: key(
+            "stripe_webhook_secret",
+            "the webhook's signing secret, whsec_…",
+            &["whsec_"],
+        ),
+        publishable_key: key(
+            "stripe_publishable_key",
+            "the account's publishable key, pk_…",
+            &["pk_"],
+        ),
+        url: reader.take(
+            "stripe_url",
+            PUBLIC_URL.to_owned(),
+            "an https address, or an http one of this machine",
+            |text| {
+                // The secret key goes there: never in the clear over a network.
+                let local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
+                let good = text.starts_with("https://")
+                    || local.iter().any(|begin| text.starts_with(begin));
+                (good && !text.contains(char::is_whitespace)).then(|| text.to_owned())
+            },
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    fn read(env: &[(&str, &str)]) -> Result<Payments, String> {
+        let sources = Sources {
+            env: env
+                .iter()
+                .map(|(name, value)| (format!("FAIRGATE_{name}"), (*value).to_owned()))
+                .collect(),
+            ..Sources::default()
+        };
+        let mut reader = sources.read(&Payments::KNOBS);
+        let payments = Payments::read(&mut reader);
+        reader.finish(payments).map_err(|bad| bad.to_string())
+    }
+
+    #[test]
+    fn stripe_without_its_keys_tells_each_that_is_missing() {
+        let told = read(&[("PAYMENTS", "stripe")]).expect_err("keys are missing");
+        for knob in ["SECRET_KEY", "WEBHOOK_SECRET", "PUBLISHABLE_KEY"] {
+            assert!(
+                told.contains(&format!("FAIRGATE_STRIPE_{knob} is not set")),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bad_key_is_told_and_never_shown() {
+        let told = read(&[
+            ("PAYMENTS", "stripe"),
+            ("STRIPE_SECRET_KEY", "hunter2"),
+            ("STRIPE_WEBHOOK_SECRET", "hunter3"),
+            ("STRIPE_PUBLISHABLE_KEY", "sk_live_hunter4"),
+            ("STRIPE_URL", "http://elsewhere.example"),
+        ]);
+        let told = told.expect_err("all are bad");
+        assert!(!told.contains("hunter"), "{told}");
+        assert_eq!(told.matches("  - ").count(), 4, "{told}");
+    }
+
+    #[test]
+    fn good_keys_are_taken_and_debug_shows_none() {
+        let env = [
+            ("PAYMENTS", "stripe"),
+            ("STRIPE_SECRET_KEY", "rk_test_hunter2"),
+            ("STRIPE_WEBHOOK_SECRET", "whsec_hunter3"),
+            ("STRIPE_PUBLISHABLE_KEY", "pk_test_1"),
+        ];
+        let payments = read(&env).expect("good");
+        assert!(payments.is_test());
+        assert!(!format!("{payments:?}").contains("hunter"));
+        let Payments::Stripe(settings) = payments else {
+            panic!("not Stripe");
+        };
+        assert_eq!(settings.url, PUBLIC_URL);
+        let idle = read(&[("PAYMENTS", "sandbox"), ("STRIPE_SECRET_KEY", "sk_live_1")]);
+        assert!(
+            idle.expect_err("a key for nothing")
+                .contains("payments are not stripe")
+        );
     }
 }

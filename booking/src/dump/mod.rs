@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::ShowDocument;
-use crate::holds::cells_of;
+use crate::holds::{Held, cells_of};
 use crate::ids::ShowId;
 use crate::inventory::Grid;
 use crate::ledger::LedgerError;
-use crate::orders::Order;
+use crate::orders::{Order, OrderItem};
 use crate::payments::{Payment, PaymentState};
 
 /// The version of this form; additions do not change it.
@@ -33,7 +33,7 @@ pub enum Record {
     /// A show, with the rules a judge needs.
     Show(ShowRecord),
     /// An order, with its whole life.
-    Order(OrderRecord),
+    Order(Box<OrderRecord>),
     /// A cell that an order has.
     Claim {
         /// The show.
@@ -68,7 +68,7 @@ pub enum Record {
     Effect {
         /// For which order.
         order: String,
-        /// `capture` or `void`.
+        /// `capture`, `void` or `refund`.
         what: String,
         /// When it is tried next.
         due_ms: i64,
@@ -138,6 +138,10 @@ pub struct OrderRecord {
     pub cells: Vec<u32>,
     /// The labels of its seats.
     pub labels: Vec<String>,
+    /// The seats it was made for, where late money bought it others; null else.
+    pub made_for: Option<SeatsRecord>,
+    /// The seats that its late money was given or offered, whatever became of the offer; null where it came in time.
+    pub offered: Option<SeatsRecord>,
     /// When it was made.
     pub created_ms: i64,
     /// Until when the buyer is asked to pay.
@@ -146,6 +150,15 @@ pub struct OrderRecord {
     pub claim_until_ms: i64,
     /// Its steps, in order.
     pub history: Vec<StepRecord>,
+}
+
+/// Some seats.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SeatsRecord {
+    /// `leg × seats + seat`.
+    pub cells: Vec<u32>,
+    /// Their labels.
+    pub labels: Vec<String>,
 }
 
 /// One step of an order's life.
@@ -226,8 +239,24 @@ impl ShowRecord {
 impl OrderRecord {
     /// An order and its steps.
     #[must_use]
-    pub fn of(order: &Order, grid: Grid, history: Vec<StepRecord>) -> Self {
+    pub fn of(
+        order: &Order,
+        grid: Grid,
+        history: Vec<StepRecord>,
+        late: Option<&LateSeats>,
+    ) -> Self {
+        let seats = |items: &[OrderItem]| {
+            let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+            SeatsRecord {
+                cells: cells_of(&held, grid),
+                labels: items.iter().map(|item| item.label.clone()).collect(),
+            }
+        };
+        let made_for = late.map(|late| late.made_for.as_slice());
+        let others = made_for.filter(|made_for| *made_for != order.items.as_slice());
         Self {
+            made_for: others.map(seats),
+            offered: late.map(|late| seats(&late.given)),
             order: order.id.to_string(),
             show: order.show.to_string(),
             hold: order.hold.to_string(),
@@ -248,9 +277,14 @@ impl OrderRecord {
 }
 
 impl PaymentRecord {
-    /// A payment, and what the sandbox says of it.
+    /// A payment, what of it went back, and what the sandbox says of it.
     #[must_use]
-    pub fn of(payment: Payment, updated_ms: i64, provider_state: Option<String>) -> Self {
+    pub fn of(
+        payment: Payment,
+        refunded: i64,
+        updated_ms: i64,
+        provider_state: Option<String>,
+    ) -> Self {
         Self {
             payment: payment.id.to_string(),
             order: payment.order.to_string(),
@@ -258,16 +292,43 @@ impl PaymentRecord {
             state: payment.state.word().to_owned(),
             amount: payment.amount.amount,
             currency: payment.amount.currency.as_str().to_owned(),
-            // A payment is captured whole, and refunds have no row of their own yet.
-            captured: if payment.state == PaymentState::Captured {
-                payment.amount.amount
-            } else {
-                0
+            // A payment is captured whole.
+            captured: match payment.state {
+                PaymentState::Captured | PaymentState::Refunded => payment.amount.amount,
+                _ => 0,
             },
-            refunded: 0,
+            refunded,
             updated_ms,
             provider_state,
         }
+    }
+}
+
+/// Seats of an order whose money came late.
+#[derive(Debug)]
+pub struct LateSeats {
+    /// Those it was made for.
+    pub made_for: Vec<OrderItem>,
+    /// Those that the money was given or offered.
+    pub given: Vec<OrderItem>,
+}
+
+impl LateSeats {
+    /// Reads both as they are stored; `None` where the money was given nothing.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn read(
+        made_for: Option<String>,
+        given: Option<String>,
+    ) -> Result<Option<Self>, LedgerError> {
+        let (Some(made_for), Some(given)) = (made_for, given) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            made_for: crate::ledger::items_of(&made_for)?,
+            given: crate::ledger::items_of(&given)?,
+        }))
     }
 }
 

@@ -15,10 +15,11 @@ pub use fairgate_writer::LedgerError;
 
 use crate::catalogue::show::ShowDocument;
 use crate::holds::{Held, Hold};
-use crate::ids::{OrderId, PaymentId, ShowId, TicketId, VenueId};
-use crate::orders::transition::{EffectKind, Happening};
-use crate::orders::{Order, OrderRecord, Ticket};
-use crate::payments::Payment;
+use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId, VenueId};
+use crate::orders::transition::{EffectKind, Happening, LateReason};
+use crate::orders::{Offer, Order, OrderRecord, Ticket};
+use crate::payments::{Made, Payment, Said};
+use crate::reconciler::finding::OrderFacts;
 use crate::store::SeatRow;
 
 /// A stored show: the document and the plan version it pins.
@@ -100,6 +101,53 @@ pub struct Effect {
     /// The payment it is about.
     pub payment: Payment,
 }
+
+/// An event of a provider, stored and not settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Whose it is.
+    pub provider: String,
+    /// Its id there.
+    pub event: String,
+    /// The raw body.
+    pub body: Vec<u8>,
+    /// How often it was put off.
+    pub attempts: u32,
+}
+
+/// What late money buys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LateOutcome {
+    /// The order's own seats, kept by this hold.
+    SameSeats(HoldId),
+    /// Others, if the buyer says yes.
+    OtherSeats(Offer),
+    /// Nothing: it goes back.
+    Back(LateReason),
+}
+
+impl LateOutcome {
+    /// What that is for the order.
+    #[must_use]
+    pub fn happening(&self) -> Happening {
+        match self {
+            Self::SameSeats(_) => Happening::LateSame,
+            Self::OtherSeats(_) => Happening::LateOther,
+            Self::Back(why) => Happening::LateBack(*why),
+        }
+    }
+}
+
+/// Reads the seats of an order as they are stored.
+///
+/// # Errors
+/// Where they cannot be read.
+pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError> {
+    stored::items(text)
+}
+
+/// A claimed cell: seat, leg, and whether it is sold.
+pub type Claimed = (u32, u16, bool);
 
 /// An answer kept for retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,17 +275,25 @@ pub trait PaymentLedger: Send + Sync {
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Stored events that no worker has settled, oldest first.
-    async fn unsettled(
+    /// Remembers what the provider calls a payment and what the page needs; the first one stays, and is returned.
+    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made, LedgerError>;
+    /// Stored events that no worker has settled and nobody has put off, oldest first.
+    async fn unsettled(&self, now_ms: i64, batch_max: u32)
+    -> Result<Vec<StoredEvent>, LedgerError>;
+    /// The event is settled later.
+    async fn put_off_event(
         &self,
-        batch_max: u32,
-    ) -> Result<Vec<(String, String, Vec<u8>)>, LedgerError>;
-    /// Settles an event: the payment's state, the order's happening, and the event's outcome in one transaction.
+        provider: String,
+        event: String,
+        due_at_ms: i64,
+    ) -> Result<(), LedgerError>;
+    /// Settles an event, as [`crate::payments::settling`] decides: the payment's state, the order's happening, and the
+    /// event's outcome in one transaction. The card's limit is checked here, with every other sale to that card shut out.
     async fn settle(
         &self,
         provider: String,
         event: String,
-        says: Option<crate::payments::ProviderEvent>,
+        says: Said,
         now_ms: i64,
     ) -> Result<&'static str, LedgerError>;
     /// Effects that are due, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is given them.
@@ -253,6 +309,10 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<(), LedgerError>;
     /// The authorisation was let go.
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    /// What was to be let go had been taken: payment captured, effect done, and a refund owed in its place.
+    async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    /// All the captured money went back: payment refunded, effect done.
+    async fn refunded(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The effect is tried again later.
     async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
     /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
@@ -264,6 +324,53 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<String, LedgerError>;
     /// How many events and effects wait: for metrics.
     async fn backlog(&self) -> Result<(u64, u64), LedgerError>;
+}
+
+/// Money that came after its order had expired.
+#[async_trait]
+pub trait LateLedger: Send + Sync {
+    /// Expired orders whose late money is undecided and due; each is due again only at `again_at_ms`, so that no two
+    /// nodes look at the same ones.
+    async fn late_due(
+        &self,
+        now_ms: i64,
+        again_at_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<OrderId>, LedgerError>;
+    /// Decides what an order's late money buys, once: claims, order, offer, outboxes, and the end of the search, in one
+    /// transaction. `grid` and `limit` are needed where seats are claimed. Where the card has bought its share already,
+    /// the money goes back instead. `None` if there is no such order.
+    async fn late_settle(
+        &self,
+        order: &OrderId,
+        outcome: LateOutcome,
+        grid: Option<crate::inventory::Grid>,
+        limit: u32,
+        now_ms: i64,
+    ) -> Result<Option<Applied>, ClaimRefused>;
+}
+
+/// What the reconciler looks at, and its repairs.
+#[async_trait]
+pub trait AuditLedger: Send + Sync {
+    /// Orders that wait for something, and those whose payment moved since `since_ms` and does not fit them.
+    async fn order_facts(
+        &self,
+        since_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<OrderFacts>, LedgerError>;
+    /// Payments that may still move and have not for `quiet_ms`, with when they last did, those first that were not given
+    /// out for the longest. The older a payment, the more seldom it is given.
+    async fn quiet_payments(
+        &self,
+        now_ms: i64,
+        quiet_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<(Payment, i64)>, LedgerError>;
+    /// All claimed cells of a show.
+    async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>, LedgerError>;
+    /// Owes again what the order's state asks for, or issues its tickets; false where nothing was missing.
+    async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
 }
 
 /// Tickets and kept answers.
@@ -293,11 +400,25 @@ pub trait TicketLedger: Send + Sync {
 
 /// The whole ledger.
 pub trait Ledger:
-    CommonLedger + CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static
+    CommonLedger
+    + CatalogueLedger
+    + OrderLedger
+    + PaymentLedger
+    + LateLedger
+    + AuditLedger
+    + TicketLedger
+    + 'static
 {
 }
 
 impl<T> Ledger for T where
-    T: CommonLedger + CatalogueLedger + OrderLedger + PaymentLedger + TicketLedger + 'static
+    T: CommonLedger
+        + CatalogueLedger
+        + OrderLedger
+        + PaymentLedger
+        + LateLedger
+        + AuditLedger
+        + TicketLedger
+        + 'static
 {
 }

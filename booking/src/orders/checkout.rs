@@ -20,6 +20,8 @@ const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
+/// Tries to make a payment at the provider within one call.
+const MAKES_MAX: u32 = 3;
 /// Only the organiser sets payments up, so asking more often would help nobody.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;
 
@@ -62,7 +64,7 @@ impl OrderDesk {
             Ok(present) => present.expires_at_ms,
             // The hold may be gone because the order was made: a retry finds its own.
             Err(Refused::Gone) => {
-                return self.present(hold, visitor).await?.ok_or_else(hold_expired);
+                return self.found(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
@@ -75,7 +77,7 @@ impl OrderDesk {
         {
             Ok(secured) => secured,
             Err(Refused::Gone) => {
-                return self.present(hold, visitor).await?.ok_or_else(hold_expired);
+                return self.found(hold, visitor, now_ms).await;
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
@@ -86,22 +88,63 @@ impl OrderDesk {
             provider: provider.name().to_owned(),
             amount: order.currency.of(order.total),
             state: PaymentState::Created,
+            reference: None,
+            client: None,
         };
         let claimed = self
             .ledger
             .claim(order, payment, show.grid(), show.document.seats_per_visitor)
             .await;
         match claimed {
-            Ok(order) => Ok(order),
+            Ok(order) => {
+                self.payable(&order, now_ms).await?;
+                Ok(order)
+            }
             Err(refused) => Err(self.refused(show, &secured, refused, now_ms).await),
         }
     }
 
-    async fn present(&self, hold: &HoldId, visitor: Holder) -> Result<Option<Order>, Problem> {
+    /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money.
+    async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), Problem> {
+        let Some(provider) = &self.provider else {
+            return Ok(());
+        };
+        let payment = self.ledger.payment(&order.payment).await?;
+        let waits = |payment: &Payment| {
+            payment.reference.is_none()
+                && payment.provider == provider.name()
+                && order.state == OrderState::Pending
+        };
+        let Some(payment) = payment.filter(waits) else {
+            return Ok(());
+        };
+        let mut told = String::new();
+        // A provider may keep a broken answer under its key: who comes back a second later asks under the next one.
+        let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
+        let first = earlier.saturating_mul(MAKES_MAX);
+        for attempt in first..first.saturating_add(MAKES_MAX) {
+            match provider.make(&payment, attempt).await {
+                Ok(Some(made)) => {
+                    self.ledger.payment_made(&payment.id, made).await?;
+                    return Ok(());
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => told = error.to_string(),
+            }
+        }
+        tracing::warn!(order = %order.id, told, "a payment could not be made at the provider");
+        Err(provider_unreachable(order))
+    }
+
+    /// The order that an earlier try made of the hold.
+    async fn found(&self, hold: &HoldId, visitor: Holder, now_ms: i64) -> Result<Order, Problem> {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
-        Ok(record
-            .map(|record| record.order)
-            .filter(|order| order.visitor == visitor))
+        let own = record.map(|record| record.order);
+        let order = own
+            .filter(|order| order.visitor == visitor)
+            .ok_or_else(hold_expired)?;
+        self.payable(&order, now_ms).await?;
+        Ok(order)
     }
 
     /// The ledger refused the claim: the hold is a basket again, or, where others have the seats, given back.
@@ -212,6 +255,20 @@ fn check_buyer(buyer: &Buyer) -> Result<(), Problem> {
             "buyer.email: this is not an e-mail address. Your seats are still held.",
         ))
     }
+}
+
+fn provider_unreachable(order: &Order) -> Problem {
+    Problem::new(
+        503,
+        "payment_provider_unreachable",
+        "The payment could not be prepared",
+        format!(
+            "The payment provider does not answer, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
+            crate::clock::rfc3339(order.pay_until_ms)
+        ),
+    )
+    .with("order", &order.id)
+    .retry_after(2)
 }
 
 fn not_configured() -> Problem {

@@ -30,6 +30,8 @@ pub struct OrderRoutes {
     pub clock: Clock,
     /// The worker of the seat outbox.
     pub seats: Wake,
+    /// The worker of what is owed to the provider.
+    pub effects: Wake,
 }
 
 /// `POST /v1/holds/{hold}/order`.
@@ -89,8 +91,26 @@ pub struct OrderView {
     pay_until: String,
     server_time: String,
     payment: PaymentView,
+    /// Other seats for money that came late; null unless the order waits for consent.
+    offer: Option<OfferView>,
     tickets: Vec<TicketLink>,
     history: Vec<Step>,
+}
+
+/// Other seats, at what was paid for the order's own.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OfferView {
+    seats: Vec<OrderSeat>,
+    /// Until when to say yes; after that the money goes back.
+    consent_until: String,
+}
+
+/// `POST /v1/orders/{order}/consent`.
+#[derive(Debug, Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsentAsk {
+    /// Whether the other seats are taken; if not, the money goes back.
+    accept: bool,
 }
 
 /// One seat of an order.
@@ -198,13 +218,14 @@ pub async fn cancel(
             .happen(&id, Happening::GivenUp, routes.clock.now_ms())
             .await?;
         routes.seats.call();
+        routes.effects.call();
         let record = routes.desk.record(&id).await?;
         let cancelled = record.order.state == OrderState::Cancelled;
         if applied.is_some_and(|applied| applied.changed) || cancelled {
             Answer::json(200, &routes.view(record).await?)
         } else {
             let detail = format!(
-                "The order is {}; only an order that waits for its payment can be given up. Nothing was changed.",
+                "The order is {}; only an order that waits for its payment or for consent can be given up. Nothing was changed.",
                 record.order.state.word()
             );
             Err(Problem::new(
@@ -222,7 +243,7 @@ pub async fn cancel(
         .await)
 }
 
-/// Refund, exchange and consent: the contract names them, this version does not have them yet.
+/// Refund and exchange: the contract names them, this version does not have them yet.
 #[utoipa::path(post, path = "/v1/orders/{order}/refund", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
 pub async fn refund(
     State(routes): State<OrderRoutes>,
@@ -242,14 +263,57 @@ pub async fn exchange(
     routes.unavailable(&order, &headers, "exchange").await
 }
 
-/// See [`refund`].
-#[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
+/// Takes the other seats that late money was offered, or does not.
+#[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)),
+    request_body = ConsentAsk, responses((status = 200, body = OrderView), (status = 409)))]
 pub async fn consent(
     State(routes): State<OrderRoutes>,
     Path(order): Path<String>,
     headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.unavailable(&order, &headers, "consent").await
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let record = routes.open(&order, &headers).await?;
+    let key = key_of(&headers)?;
+    let id = record.order.id;
+    let call = format!("POST /v1/orders/{id}/consent");
+    let act = async {
+        let ConsentAsk { accept } = parse_json(&body)?;
+        let happening = if accept {
+            Happening::Consented
+        } else {
+            Happening::ConsentDeclined
+        };
+        let now_ms = routes.clock.now_ms();
+        let applied = routes.desk.ledger.happen(&id, happening, now_ms).await?;
+        routes.seats.call();
+        routes.effects.call();
+        let record = routes.desk.record(&id).await?;
+        let said = if accept {
+            "consent_given"
+        } else {
+            "consent_declined"
+        };
+        let repeated = record.history.iter().any(|step| step.reason == said);
+        if applied.is_some_and(|applied| applied.changed) || repeated {
+            return Answer::json(200, &routes.view(record).await?);
+        }
+        let detail = format!(
+            "The order is {} and waits for no consent. Nothing was changed. Read the order to see where it stands.",
+            record.order.state.word()
+        );
+        Err(Problem::new(
+            409,
+            "no_consent_awaited",
+            "The order waits for no consent",
+            detail,
+        )
+        .with("state", record.order.state))
+    };
+    let caller = id.to_string();
+    Ok(routes
+        .answers
+        .once(caller.as_bytes(), &call, key, &body, act)
+        .await)
 }
 
 /// A one-time link by e-mail needs a mail service.
@@ -295,10 +359,7 @@ impl OrderRoutes {
         let payment =
             payment.ok_or_else(|| Problem::not_found("payment", order.payment.as_str()))?;
         let client = match &self.desk.provider {
-            Some(provider) if provider.name() == payment.provider => provider
-                .client(&payment)
-                .await
-                .unwrap_or(serde_json::Value::Null),
+            Some(provider) if provider.name() == payment.provider => provider.client(&payment),
             _ => serde_json::Value::Null,
         };
         Ok(PaymentView {
@@ -316,6 +377,7 @@ impl OrderRoutes {
             history,
             tickets,
             payment,
+            offer,
         } = record;
         let show = self.desk.holds.catalogue.show(&order.show);
         // The state that was read with the history: a later one would not agree with it.
@@ -334,6 +396,10 @@ impl OrderRoutes {
             show: order.show,
             state: order.state,
             reason: order.reason,
+            offer: offer.map(|offer| OfferView {
+                seats: offer.items.iter().map(seat).collect(),
+                consent_until: rfc3339(offer.until_ms),
+            }),
             seats: order.items.iter().map(seat).collect(),
             total: MoneyView(currency.of(order.total)),
             created_at: rfc3339(order.created_at_ms),

@@ -4,6 +4,7 @@ pub mod checkout;
 pub mod expire;
 pub mod http;
 pub mod key;
+pub mod late;
 pub mod transition;
 
 use fairgate_pass::Holder;
@@ -29,17 +30,20 @@ pub enum OrderState {
     Cancelled,
     /// The provider refused the capture; the seats are free, nothing was charged.
     CaptureFailed,
+    /// The money came after the seats had gone; others are kept until the buyer says yes or no.
+    AwaitingConsent,
 }
 
 impl OrderState {
     /// All states, for reading them back.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Confirmed,
         Self::Ticketed,
         Self::Expired,
         Self::Cancelled,
         Self::CaptureFailed,
+        Self::AwaitingConsent,
     ];
 
     /// The word of the contract.
@@ -52,6 +56,7 @@ impl OrderState {
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::CaptureFailed => "capture_failed",
+            Self::AwaitingConsent => "awaiting_consent",
         }
     }
 
@@ -128,6 +133,17 @@ impl Order {
     }
 }
 
+/// Other seats for money that came after the order's own had gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The hold that keeps them.
+    pub hold: HoldId,
+    /// The seats; together they cost what the order's own did.
+    pub items: Vec<OrderItem>,
+    /// Until when the buyer may say yes.
+    pub until_ms: i64,
+}
+
 /// One step in an order's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Step {
@@ -173,4 +189,6 @@ pub struct OrderRecord {
     pub tickets: Vec<Ticket>,
     /// Where its payment stands.
     pub payment: crate::payments::PaymentState,
+    /// What it waits for consent to; none in every other state.
+    pub offer: Option<Offer>,
 }

@@ -2,6 +2,7 @@
 //! visitor's click that race on the same order find exactly one winner.
 
 use super::OrderState;
+use crate::payments::PaymentState;
 use crate::store::SeatRowKind;
 
 /// What happens to an order.
@@ -9,16 +10,70 @@ use crate::store::SeatRowKind;
 pub enum Happening {
     /// The provider holds the money for us.
     Authorised,
+    /// The provider holds the money for us, and the card has bought as many seats of the show as it may.
+    CardFull,
     /// The provider refused the money; the buyer may try again until the deadline.
     Declined,
     /// The captured money is ours.
     Captured,
     /// The provider refuses to hand over what it had authorised.
     CaptureRefused,
-    /// The time to pay is over.
+    /// The time to pay, or to consent, is over.
     DeadlinePassed,
     /// The buyer gives it up.
     GivenUp,
+    /// The money came late, and the order's own seats were still free.
+    LateSame,
+    /// The money came late, and seats like the order's own are kept for the buyer to say yes to.
+    LateOther,
+    /// The money came late and buys nothing any more.
+    LateBack(LateReason),
+    /// The buyer takes the other seats.
+    Consented,
+    /// The buyer does not want the other seats.
+    ConsentDeclined,
+}
+
+/// Why late money goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LateReason {
+    /// Neither the seats nor any like them are free.
+    SeatsGone,
+    /// The visitor has as many seats as it may have by now.
+    Limit,
+    /// The card has.
+    CardLimit,
+    /// The show, its plan or its prices are not what they were.
+    PlanChanged,
+    /// The show has begun.
+    ShowBegun,
+    /// The provider has the money no more.
+    Withdrawn,
+}
+
+impl LateReason {
+    /// All, for the ledger's tests.
+    pub const ALL: [Self; 6] = [
+        Self::SeatsGone,
+        Self::Limit,
+        Self::CardLimit,
+        Self::PlanChanged,
+        Self::ShowBegun,
+        Self::Withdrawn,
+    ];
+
+    /// The code in the order's history.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SeatsGone => "late_seats_gone",
+            Self::Limit => "late_limit",
+            Self::CardLimit => "late_card_limit",
+            Self::PlanChanged => "late_plan_changed",
+            Self::ShowBegun => "late_show_begun",
+            Self::Withdrawn => "late_money_withdrawn",
+        }
+    }
 }
 
 /// What the ledger owes the outside world after a transition.
@@ -28,6 +83,8 @@ pub enum EffectKind {
     Capture,
     /// Let go of an authorisation that nobody needs any more.
     Void,
+    /// Give captured money back.
+    Refund,
 }
 
 impl EffectKind {
@@ -37,16 +94,49 @@ impl EffectKind {
         match self {
             Self::Capture => "capture",
             Self::Void => "void",
+            Self::Refund => "refund",
         }
     }
 
     /// Reads the word back.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Capture, Self::Void]
+        [Self::Capture, Self::Void, Self::Refund]
             .into_iter()
             .find(|kind| kind.word() == word)
     }
+}
+
+/// What is owed to the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owed {
+    /// The capture of what is authorised.
+    Capture,
+    /// The way back for the money, whichever way that is.
+    MoneyBack,
+}
+
+impl Owed {
+    /// The effect, by where the payment stands: what was captured is refunded, everything else let go.
+    #[must_use]
+    pub fn effect(self, payment: PaymentState) -> EffectKind {
+        match (self, payment) {
+            (Self::Capture, _) => EffectKind::Capture,
+            (Self::MoneyBack, PaymentState::Captured) => EffectKind::Refund,
+            (Self::MoneyBack, _) => EffectKind::Void,
+        }
+    }
+}
+
+/// What becomes of the order's claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claims {
+    /// They stay as they are.
+    Stay,
+    /// They are made anew, or nothing is done at all.
+    Make,
+    /// They are given up.
+    Drop,
 }
 
 /// What follows.
@@ -56,10 +146,57 @@ pub struct Decision {
     pub state: OrderState,
     /// A stable reason code for the history.
     pub reason: &'static str,
-    /// What the seat outbox says; `Free` also deletes the claims.
+    /// The claims.
+    pub claims: Claims,
+    /// What the seat outbox says.
     pub seats: Option<SeatRowKind>,
     /// What the effects outbox says.
-    pub effect: Option<EffectKind>,
+    pub owed: Option<Owed>,
+    /// Whether the worker of late money has to find out what the money still buys.
+    pub late: bool,
+}
+
+impl Decision {
+    fn to(state: OrderState, reason: &'static str) -> Self {
+        Self {
+            state,
+            reason,
+            claims: Claims::Stay,
+            seats: None,
+            owed: None,
+            late: false,
+        }
+    }
+
+    fn sells(self) -> Self {
+        Self {
+            seats: Some(SeatRowKind::Sell),
+            owed: Some(Owed::Capture),
+            ..self
+        }
+    }
+
+    fn frees(self) -> Self {
+        Self {
+            claims: Claims::Drop,
+            seats: Some(SeatRowKind::Free),
+            ..self
+        }
+    }
+
+    fn claims(self) -> Self {
+        Self {
+            claims: Claims::Make,
+            ..self
+        }
+    }
+
+    fn money_back(self) -> Self {
+        Self {
+            owed: Some(Owed::MoneyBack),
+            ..self
+        }
+    }
 }
 
 /// Decides; `None` means that nothing follows, now or ever: a repetition, or an event that came out of order.
@@ -67,91 +204,120 @@ pub struct Decision {
 pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
     use Happening as H;
     use OrderState as S;
-    let decision = |state, reason, seats, effect| {
-        Some(Decision {
-            state,
-            reason,
-            seats,
-            effect,
-        })
-    };
-    match (state, happening) {
-        (S::Pending, H::Authorised) => decision(
-            S::Confirmed,
-            "payment_authorised",
-            Some(SeatRowKind::Sell),
-            Some(EffectKind::Capture),
-        ),
-        (S::Pending, H::Declined) => decision(S::Pending, "payment_declined", None, None),
-        (S::Pending, H::DeadlinePassed) => decision(
-            S::Expired,
-            "payment_deadline",
-            Some(SeatRowKind::Free),
-            None,
-        ),
-        (S::Pending, H::GivenUp) => {
-            decision(S::Cancelled, "by_visitor", Some(SeatRowKind::Free), None)
+    let to = Decision::to;
+    let decision = match (state, happening) {
+        (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells(),
+        (S::Pending, H::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
+        (S::Pending, H::Declined) => to(S::Pending, "payment_declined"),
+        (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
+        (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
+        (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
+        (S::Confirmed, H::CaptureRefused) => {
+            to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
-        (S::Confirmed, H::Captured) => decision(S::Ticketed, "payment_captured", None, None),
-        (S::Confirmed, H::CaptureRefused) => decision(
-            S::CaptureFailed,
-            "capture_refused",
-            Some(SeatRowKind::Free),
-            Some(EffectKind::Void),
-        ),
-        // Money that comes too late goes back in the same transaction that records it.
-        (S::Expired, H::Authorised) => decision(
-            S::Expired,
-            "late_money_voided",
-            None,
-            Some(EffectKind::Void),
-        ),
-        (S::Cancelled, H::Authorised) => decision(
-            S::Cancelled,
-            "late_money_voided",
-            None,
-            Some(EffectKind::Void),
-        ),
-        _ => None,
-    }
+        // Money that comes too late: what it still buys is found out beside the ledger, for seats must be taken first.
+        (S::Expired, H::Authorised) => Decision {
+            late: true,
+            ..to(S::Expired, "late_money")
+        },
+        (S::Expired, H::CardFull) => to(S::Expired, LateReason::CardLimit.word()).money_back(),
+        (S::Expired, H::LateSame) => to(S::Confirmed, "late_same_seats").claims().sells(),
+        (S::Expired, H::LateOther) => to(S::AwaitingConsent, "late_other_seats").claims(),
+        (S::Expired, H::LateBack(why)) => to(S::Expired, why.word()).money_back(),
+        (S::AwaitingConsent, H::Consented) => to(S::Confirmed, "consent_given").sells(),
+        (S::AwaitingConsent, H::ConsentDeclined) => {
+            to(S::Cancelled, "consent_declined").frees().money_back()
+        }
+        (S::AwaitingConsent, H::GivenUp) => to(S::Cancelled, "by_visitor").frees().money_back(),
+        (S::AwaitingConsent, H::DeadlinePassed) => {
+            to(S::Expired, "consent_deadline").frees().money_back()
+        }
+        // Nobody who gave an order up gets it back: the money returns in the transaction that records it.
+        (S::Cancelled, H::Authorised | H::CardFull) => {
+            to(S::Cancelled, "late_money_voided").money_back()
+        }
+        (S::CaptureFailed, H::Authorised | H::CardFull) => {
+            to(S::CaptureFailed, "late_money_voided").money_back()
+        }
+        _ => return None,
+    };
+    Some(decision)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ALL: [Happening; 6] = [
-        Happening::Authorised,
-        Happening::Declined,
-        Happening::Captured,
-        Happening::CaptureRefused,
-        Happening::DeadlinePassed,
-        Happening::GivenUp,
-    ];
+    fn all() -> Vec<Happening> {
+        let plain = [
+            Happening::Authorised,
+            Happening::CardFull,
+            Happening::Declined,
+            Happening::Captured,
+            Happening::CaptureRefused,
+            Happening::DeadlinePassed,
+            Happening::GivenUp,
+            Happening::LateSame,
+            Happening::LateOther,
+            Happening::Consented,
+            Happening::ConsentDeclined,
+        ];
+        let back = LateReason::ALL.map(Happening::LateBack);
+        plain.into_iter().chain(back).collect()
+    }
+
+    /// Every decision there is.
+    fn table() -> Vec<(OrderState, Happening, Decision)> {
+        let mut table = Vec::new();
+        for state in OrderState::ALL {
+            for happening in all() {
+                if let Some(decision) = decide(state, happening) {
+                    table.push((state, happening, decision));
+                }
+            }
+        }
+        table
+    }
 
     #[test]
     fn no_capture_before_confirm_and_no_tickets_before_capture() {
-        for state in OrderState::ALL {
-            for happening in ALL {
-                let Some(decision) = decide(state, happening) else {
-                    continue;
-                };
-                if decision.effect == Some(EffectKind::Capture) {
-                    assert_eq!(decision.state, OrderState::Confirmed);
-                }
-                if decision.state == OrderState::Ticketed {
-                    assert_eq!(
-                        (state, happening),
-                        (OrderState::Confirmed, Happening::Captured)
-                    );
-                }
+        for (state, happening, decision) in table() {
+            if decision.owed == Some(Owed::Capture) {
+                assert_eq!(decision.state, OrderState::Confirmed);
+            }
+            if decision.state == OrderState::Ticketed {
+                assert_eq!(
+                    (state, happening),
+                    (OrderState::Confirmed, Happening::Captured)
+                );
             }
         }
     }
 
     #[test]
+    fn an_order_has_claims_exactly_in_the_states_that_own_seats() {
+        let owns = |state: OrderState| {
+            matches!(
+                state,
+                OrderState::Pending
+                    | OrderState::Confirmed
+                    | OrderState::Ticketed
+                    | OrderState::AwaitingConsent
+            )
+        };
+        for (state, happening, decision) in table() {
+            let expected = match (owns(state), owns(decision.state)) {
+                (false, true) => Claims::Make,
+                (true, false) => Claims::Drop,
+                _ => Claims::Stay,
+            };
+            assert_eq!(decision.claims, expected, "{state:?} {happening:?}");
+        }
+    }
+
+    #[test]
     fn whoever_comes_second_in_a_race_on_a_pending_order_changes_no_seat() {
-        for first in ALL {
+        for first in all() {
             let Some(decision) = decide(OrderState::Pending, first) else {
                 continue;
             };
@@ -160,6 +326,7 @@ mod tests {
             }
             for second in [
                 Happening::Authorised,
+                Happening::CardFull,
                 Happening::DeadlinePassed,
                 Happening::GivenUp,
             ] {
@@ -173,17 +340,58 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_sold_and_freed_only_out_of_states_that_had_them() {
-        for state in [
-            OrderState::Expired,
-            OrderState::Cancelled,
-            OrderState::CaptureFailed,
-            OrderState::Ticketed,
-        ] {
-            for happening in ALL {
-                assert!(decide(state, happening).is_none_or(|decision| decision.seats.is_none()));
+    fn an_order_that_ended_comes_back_only_with_late_money_and_new_claims() {
+        for (state, happening, decision) in table() {
+            let ended = matches!(
+                state,
+                OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
+            );
+            if ended && decision.state != state {
+                assert_eq!(state, OrderState::Expired);
+                assert!(matches!(
+                    happening,
+                    Happening::LateSame | Happening::LateOther
+                ));
+                assert_eq!(decision.claims, Claims::Make);
+            }
+            if ended {
+                assert_ne!(decision.seats, Some(SeatRowKind::Free));
             }
         }
+    }
+
+    #[test]
+    fn money_that_comes_is_never_left_without_somebody_who_owes_it() {
+        for state in OrderState::ALL {
+            for money in [Happening::Authorised, Happening::CardFull] {
+                let decision = decide(state, money);
+                // States that have had their money get no more of it: a payment is authorised once.
+                let has_money = matches!(
+                    state,
+                    OrderState::Confirmed | OrderState::Ticketed | OrderState::AwaitingConsent
+                );
+                assert_eq!(decision.is_none(), has_money, "{state:?} {money:?}");
+                if let Some(decision) = decision {
+                    assert!(decision.owed.is_some() || decision.late);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_captured_is_refunded_and_everything_else_let_go() {
+        assert_eq!(
+            Owed::MoneyBack.effect(PaymentState::Captured),
+            EffectKind::Refund
+        );
+        assert_eq!(
+            Owed::MoneyBack.effect(PaymentState::Authorised),
+            EffectKind::Void
+        );
+        assert_eq!(
+            Owed::Capture.effect(PaymentState::Captured),
+            EffectKind::Capture
+        );
     }
 
     #[test]

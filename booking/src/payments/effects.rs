@@ -1,9 +1,9 @@
-//! What the ledger owes the provider: captures and voids, each tried until it is done. Tickets follow a capture.
+//! What the ledger owes the provider: captures, voids and refunds, each tried until it is done. Tickets follow a capture.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Provider, ProviderError};
+use super::{PaymentState, Provider, ProviderError};
 use crate::clock::Clock;
 use crate::ledger::{Effect, Ledger, LedgerError};
 use crate::orders::transition::EffectKind;
@@ -31,6 +31,14 @@ pub struct Effects {
     pub bell: Wake,
     /// Calls the seat outbox.
     pub seats: Wake,
+}
+
+/// How a call that is over ended.
+enum Done {
+    /// What was owed is done, by this call or by an earlier one.
+    AsOwed,
+    /// It will never be done: the provider decided so, and where the money is was read back.
+    Refused(String),
 }
 
 /// How long to wait before the next try: twice as long each time.
@@ -68,29 +76,68 @@ impl Effects {
     }
 
     async fn carry_out(&self, effect: &Effect) -> Result<(), LedgerError> {
+        let (payment, attempt) = (&effect.payment, effect.attempts);
         let result = match effect.kind {
-            EffectKind::Capture => self.provider.capture(&effect.payment).await,
-            EffectKind::Void => self.provider.void(&effect.payment).await,
+            EffectKind::Capture => self.provider.capture(payment, attempt).await,
+            EffectKind::Void => self.provider.void(payment, attempt).await,
+            EffectKind::Refund => self.provider.refund(payment, attempt).await,
+        };
+        // A refusal is believed only after the provider was asked what it did: an earlier try may have been heard.
+        let result = match result {
+            Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
+            Err(error) => Err(error),
+            Ok(()) => Ok(Done::AsOwed),
         };
         let now_ms = self.clock.now_ms();
         let word = effect.kind.word();
         match (effect.kind, result) {
-            (EffectKind::Capture, Ok(())) => self.ledger.captured(effect.id, now_ms).await?,
-            (EffectKind::Void, Ok(())) => self.ledger.voided(effect.id, now_ms).await?,
-            (EffectKind::Capture, Err(ProviderError::Refused(why))) => {
-                tracing::error!(payment = %effect.payment.id, why, "the provider refused a capture; the seats are freed");
+            (EffectKind::Capture, Ok(Done::AsOwed)) => {
+                self.ledger.captured(effect.id, now_ms).await?
+            }
+            (EffectKind::Capture, Ok(Done::Refused(why))) => {
+                tracing::error!(payment = %payment.id, why, "the provider refused a capture; the seats are freed");
                 self.ledger.capture_refused(effect.id, why, now_ms).await?;
             }
+            (EffectKind::Void, Ok(Done::AsOwed)) => self.ledger.voided(effect.id, now_ms).await?,
+            (EffectKind::Void, Ok(Done::Refused(why))) => {
+                tracing::error!(payment = %payment.id, why, "money that was to be let go had been taken; it is given back");
+                self.ledger.refund_instead(effect.id, now_ms).await?;
+            }
+            (EffectKind::Refund, Ok(Done::AsOwed)) => {
+                self.ledger.refunded(effect.id, now_ms).await?
+            }
+            (EffectKind::Refund, Ok(Done::Refused(why))) => {
+                tracing::error!(payment = %payment.id, why, "a refund was refused; it is tried again, and somebody should look at it");
+                self.put_off(effect, why).await?;
+            }
             (_, Err(error)) => {
-                tracing::warn!(payment = %effect.payment.id, %error, word, "an effect is tried again later");
-                let due_at_ms = now_ms + pause_ms(effect.attempts);
-                self.ledger
-                    .put_off(effect.id, due_at_ms, error.to_string())
-                    .await?;
+                tracing::warn!(payment = %payment.id, %error, word, "an effect is tried again later");
+                self.put_off(effect, error.to_string()).await?;
             }
         }
         metrics::counter!("fairgate_effects_total", "kind" => word).increment(1);
         Ok(())
+    }
+
+    async fn after_refusal(&self, effect: &Effect, why: String) -> Result<Done, ProviderError> {
+        let state = self.provider.read_back(&effect.payment).await?.state;
+        Ok(match (effect.kind, state) {
+            (EffectKind::Capture, PaymentState::Captured)
+            | (EffectKind::Refund, PaymentState::Refunded)
+            | (
+                EffectKind::Void,
+                PaymentState::Created | PaymentState::Declined | PaymentState::Voided,
+            ) => Done::AsOwed,
+            (EffectKind::Void, PaymentState::Authorised) => {
+                return Err(ProviderError::Later(format!("still authorised: {why}")));
+            }
+            _ => Done::Refused(why),
+        })
+    }
+
+    async fn put_off(&self, effect: &Effect, why: String) -> Result<(), LedgerError> {
+        let due_at_ms = self.clock.now_ms() + pause_ms(effect.attempts);
+        self.ledger.put_off(effect.id, due_at_ms, why).await
     }
 
     /// Carries effects out for as long as the process runs.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{SIGNATURE_HEADER, Sandbox, SandboxOutcome};
+use super::sandbox::{Sandbox, SandboxOutcome};
 use super::webhook::{Inbox, NotTaken};
 use crate::http::{Body, BodyBytes, Path, Problem};
 use crate::idempotency::Answer;
@@ -49,7 +49,7 @@ pub async fn webhook(
         .filter(|inbox| inbox.provider.name() == provider);
     let inbox = inbox.ok_or_else(|| Problem::not_found("payment provider", &provider))?;
     let signature = headers
-        .get(SIGNATURE_HEADER)
+        .get(inbox.provider.signature_header())
         .and_then(|value| value.to_str().ok());
     inbox.take(signature, &body).await.map_err(not_taken)?;
     Ok(StatusCode::OK)

@@ -3,6 +3,8 @@
 pub mod effects;
 pub mod http;
 pub mod sandbox;
+pub mod settling;
+pub mod stripe;
 pub mod webhook;
 
 use async_trait::async_trait;
@@ -11,10 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
 
-/// Where a payment stands; it only moves forward.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
+/// Where a payment stands; it only moves forward, as [`PaymentState::may_become`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentState {
     /// Awaited.
@@ -27,15 +27,18 @@ pub enum PaymentState {
     Captured,
     /// The hold on the money was let go.
     Voided,
+    /// The money was ours and went back.
+    Refunded,
 }
 
 impl PaymentState {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Created,
         Self::Declined,
         Self::Authorised,
         Self::Captured,
         Self::Voided,
+        Self::Refunded,
     ];
 
     /// The word in answers and in the ledger.
@@ -47,7 +50,27 @@ impl PaymentState {
             Self::Authorised => "authorised",
             Self::Captured => "captured",
             Self::Voided => "voided",
+            Self::Refunded => "refunded",
         }
+    }
+
+    /// Whether news of `next` is news: everything else is a repetition, or came out of order.
+    #[must_use]
+    pub fn may_become(self, next: Self) -> bool {
+        use PaymentState as P;
+        match self {
+            P::Created => matches!(next, P::Declined | P::Authorised | P::Captured | P::Voided),
+            P::Declined => matches!(next, P::Authorised | P::Captured | P::Voided),
+            P::Authorised => matches!(next, P::Captured | P::Voided),
+            P::Captured => next == P::Refunded,
+            P::Voided | P::Refunded => false,
+        }
+    }
+
+    /// Whether the provider has money of the buyer: held for us, or taken.
+    #[must_use]
+    pub fn has_money(self) -> bool {
+        matches!(self, Self::Authorised | Self::Captured)
     }
 
     /// Reads the word back.
@@ -70,6 +93,10 @@ pub struct Payment {
     pub amount: Money,
     /// Where it stands.
     pub state: PaymentState,
+    /// What the provider calls it, once it was made there.
+    pub reference: Option<String>,
+    /// What the provider's part of the page needs, as the provider gave it.
+    pub client: Option<String>,
 }
 
 /// What a provider's event says, once its signature held.
@@ -82,8 +109,14 @@ pub struct ProviderEvent {
     pub kind: ProviderEventKind,
     /// To which payment.
     pub payment: PaymentId,
-    /// Over what amount.
+    /// Over what amount; of a refund, what went back so far.
     pub amount: Money,
+    /// What the provider calls the payment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The provider's fingerprint of the card, where it tells one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
 }
 
 /// The kinds of provider events.
@@ -94,12 +127,82 @@ pub enum ProviderEventKind {
     Authorised,
     /// The money was refused.
     Declined,
+    /// The money is ours.
+    Captured,
+    /// The hold on the money was let go, by us or by the provider.
+    Voided,
+    /// Money went back.
+    Refunded,
+}
+
+/// What a stored body turns out to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// Something about a payment.
+    Event(ProviderEvent),
+    /// Something that is of no concern here.
+    Ignored,
+    /// Nothing that this version understands.
+    Unreadable,
+}
+
+/// A payment as the provider has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Where it stands there.
+    pub state: PaymentState,
+    /// What is held or was taken.
+    pub amount: Money,
+    /// What went back, in minor units.
+    pub refunded: i64,
+    /// The fingerprint of the card, where the provider tells one.
+    pub card: Option<String>,
+}
+
+impl ReadBack {
+    /// The events that would have told this, in the order in which they would have come. Their ids follow from what
+    /// they say, so that what is read twice is stored once.
+    #[must_use]
+    pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
+        use ProviderEventKind as K;
+        let event = |kind, amount: Money, word: &str| ProviderEvent {
+            event: format!("read_back_{word}_{}_{}", amount.amount, payment.id),
+            kind,
+            payment: payment.id.clone(),
+            amount,
+            reference: payment.reference.clone(),
+            card: self.card.clone(),
+        };
+        let mut events = match self.state {
+            PaymentState::Created => Vec::new(),
+            PaymentState::Declined => vec![event(K::Declined, payment.amount, "declined")],
+            PaymentState::Authorised => vec![event(K::Authorised, self.amount, "authorised")],
+            PaymentState::Voided => vec![event(K::Voided, payment.amount, "voided")],
+            PaymentState::Captured | PaymentState::Refunded => {
+                vec![event(K::Captured, self.amount, "captured")]
+            }
+        };
+        if self.refunded > 0 {
+            let back = payment.amount.currency.of(self.refunded);
+            events.push(event(K::Refunded, back, "refunded"));
+        }
+        events
+    }
+}
+
+/// A payment that was made at the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// What the provider calls it.
+    pub reference: String,
+    /// What its part of the page needs.
+    pub client: String,
 }
 
 /// Why a call to the provider did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// It may work later: no answer, or a fault on the provider's side.
+    /// It may work later, or may even have been done: no answer, or a fault on the provider's side.
     #[error("the provider could not be reached: {0}")]
     Later(String),
     /// The provider has decided against it.
@@ -107,7 +210,9 @@ pub enum ProviderError {
     Refused(String),
 }
 
-/// A payment provider with manual capture. Every call carries the same idempotency key however often it is made.
+/// A payment provider with manual capture. Every call that changes something carries an idempotency key that derives
+/// from the payment and from what is asked, so that a repeated call is the same call; `attempt` counts the tries
+/// before this one.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
     /// Its name in paths and in the ledger.
@@ -116,15 +221,59 @@ pub trait Provider: Send + Sync + 'static {
     /// Whether its money is play money.
     fn is_test(&self) -> bool;
 
-    /// What the buyer's page needs to pay.
-    async fn client(&self, payment: &Payment) -> Result<serde_json::Value, ProviderError>;
+    /// Whether it tells one card from another.
+    fn names_cards(&self) -> bool;
+
+    /// The header that carries the signature of its events.
+    fn signature_header(&self) -> &'static str;
+
+    /// Makes the payment at the provider; again answers with the same. `None` where it needs no making.
+    async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError>;
+
+    /// What the buyer's page needs to pay; null while the payment was not made yet.
+    fn client(&self, payment: &Payment) -> serde_json::Value;
 
     /// Takes the authorised money; again is the same.
-    async fn capture(&self, payment: &Payment) -> Result<(), ProviderError>;
+    async fn capture(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Lets go of the authorised money; again is the same.
-    async fn void(&self, payment: &Payment) -> Result<(), ProviderError>;
+    async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Reads an event, after checking its signature over the raw body; `None` where it does not hold.
-    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<ProviderEvent>;
+    /// Gives all the captured money back; again is the same.
+    async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
+
+    /// Reads where the payment stands at the provider.
+    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError>;
+
+    /// Checks an event's signature over the raw body and gives its id; `None` where it does not hold.
+    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String>;
+
+    /// Reads a body whose signature held.
+    fn read(&self, body: &[u8]) -> Said;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PaymentState as P;
+
+    #[test]
+    fn a_payment_only_moves_forward() {
+        for from in P::ALL {
+            for to in P::ALL {
+                // Nothing is news twice, and no two states can each follow the other.
+                assert!(
+                    !(from.may_become(to) && to.may_become(from)),
+                    "{from:?} {to:?}"
+                );
+            }
+        }
+        assert!(
+            P::Declined.may_become(P::Authorised),
+            "another card may be good"
+        );
+        assert!(
+            !P::Captured.may_become(P::Voided),
+            "what was taken is given back, not let go"
+        );
+    }
 }

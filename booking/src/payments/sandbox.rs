@@ -8,7 +8,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::{Payment, Provider, ProviderError, ProviderEvent, ProviderEventKind};
+use super::{
+    Made, Payment, PaymentState, Provider, ProviderError, ProviderEvent, ProviderEventKind,
+    ReadBack, Said,
+};
 use crate::ids::PaymentId;
 use crate::ledger::{Ledger, LedgerError};
 
@@ -75,7 +78,7 @@ impl Sandbox {
         };
         let now = self.ledger.sandbox_move(&payment.id, from, to).await?;
         // An approval that was captured meanwhile is still the same approval: its event is stored once and changes nothing.
-        if now != to && !(to == "authorised" && now == "captured") {
+        if now != to && !(to == "authorised" && matches!(now.as_str(), "captured" | "refunded")) {
             return Ok(None);
         }
         let event = ProviderEvent {
@@ -83,6 +86,8 @@ impl Sandbox {
             kind,
             payment: payment.id.clone(),
             amount: payment.amount,
+            reference: None,
+            card: None,
         };
         let body =
             serde_json::to_vec(&event).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
@@ -129,16 +134,28 @@ impl Provider for Sandbox {
         true
     }
 
-    async fn client(&self, payment: &Payment) -> Result<serde_json::Value, ProviderError> {
-        Ok(serde_json::json!({ "url": format!("/v1/sandbox/payments/{}", payment.id) }))
+    fn names_cards(&self) -> bool {
+        false
     }
 
-    async fn capture(&self, payment: &Payment) -> Result<(), ProviderError> {
+    fn signature_header(&self) -> &'static str {
+        SIGNATURE_HEADER
+    }
+
+    async fn make(&self, _payment: &Payment, _attempt: u32) -> Result<Option<Made>, ProviderError> {
+        Ok(None)
+    }
+
+    fn client(&self, payment: &Payment) -> serde_json::Value {
+        serde_json::json!({ "url": format!("/v1/sandbox/payments/{}", payment.id) })
+    }
+
+    async fn capture(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
         self.settle(&payment.id, &["authorised", "captured"], "captured")
             .await
     }
 
-    async fn void(&self, payment: &Payment) -> Result<(), ProviderError> {
+    async fn void(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
         self.settle(
             &payment.id,
             &["open", "declined", "authorised", "voided"],
@@ -147,7 +164,29 @@ impl Provider for Sandbox {
         .await
     }
 
-    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<ProviderEvent> {
+    async fn refund(&self, payment: &Payment, _attempt: u32) -> Result<(), ProviderError> {
+        self.settle(&payment.id, &["captured", "refunded"], "refunded")
+            .await
+    }
+
+    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
+        // From no state at all: it answers with the state and moves nothing.
+        let state = self.ledger.sandbox_move(&payment.id, &[], "read").await;
+        let state = state.map_err(|error| ProviderError::Later(error.to_string()))?;
+        let state = PaymentState::of_word(&state).unwrap_or(PaymentState::Created);
+        Ok(ReadBack {
+            state,
+            amount: payment.amount,
+            refunded: if state == PaymentState::Refunded {
+                payment.amount.amount
+            } else {
+                0
+            },
+            card: None,
+        })
+    }
+
+    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String> {
         let (at, mac) = signature?.strip_prefix("t=")?.split_once(",v1=")?;
         let at_s: i64 = at.parse().ok()?;
         let mac = hex::decode(mac).ok()?;
@@ -155,6 +194,11 @@ impl Provider for Sandbox {
         if !genuine || now_s.abs_diff(at_s) > TOLERANCE_S.unsigned_abs() {
             return None;
         }
-        serde_json::from_slice(body).ok()
+        let event: ProviderEvent = serde_json::from_slice(body).ok()?;
+        Some(event.event)
+    }
+
+    fn read(&self, body: &[u8]) -> Said {
+        serde_json::from_slice(body).map_or(Said::Unreadable, Said::Event)
     }
 }

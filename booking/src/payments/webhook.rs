@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Provider, ProviderEvent};
+use super::effects::pause_ms;
+use super::{Provider, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said};
+use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, StoredEvent};
 use crate::wake::Wake;
 
 /// Events settled in one run.
@@ -13,6 +15,13 @@ const BATCH_MAX: u32 = 200;
 
 /// How long the worker sleeps when nobody calls it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The form in which something that was read back is stored.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Found<T> {
+    read_back: T,
+}
 
 /// Takes events in and settles them.
 #[derive(Clone)]
@@ -29,6 +38,10 @@ pub struct Inbox {
     pub seats: Wake,
     /// Calls the effects worker.
     pub effects: Wake,
+    /// Calls the worker of late money.
+    pub late: Wake,
+    /// Which shows limit what one card may buy.
+    pub catalogue: Catalogue,
 }
 
 /// Why an event was not taken.
@@ -53,11 +66,37 @@ impl Inbox {
             .provider
             .verify(signature, body, now_ms / 1_000)
             .ok_or(NotTaken::Signature)?;
-        self.ledger
-            .keep_event(self.provider.name(), event.event, body.to_vec(), now_ms)
+        self.keep(event, body.to_vec()).await?;
+        Ok(())
+    }
+
+    async fn keep(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
+        let now_ms = self.clock.now_ms();
+        let fresh = self
+            .ledger
+            .keep_event(self.provider.name(), event, body, now_ms)
             .await?;
         self.bell.call();
-        Ok(())
+        Ok(fresh)
+    }
+
+    /// Stores what was read back from the provider as the event that nobody delivered, to be settled as such. Returns
+    /// whether it is new.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn take_read_back(
+        &self,
+        payment: &super::Payment,
+        found: &ReadBack,
+    ) -> Result<bool, LedgerError> {
+        let mut fresh = false;
+        for event in found.events(payment) {
+            let body = serde_json::to_vec(&Found { read_back: &event })
+                .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+            fresh |= self.keep(event.event, body).await?;
+        }
+        Ok(fresh)
     }
 
     /// Settles what is stored; returns how many events.
@@ -67,18 +106,16 @@ impl Inbox {
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
         let mut settled = 0;
         loop {
-            let batch = self.ledger.unsettled(BATCH_MAX).await?;
+            let now_ms = self.clock.now_ms();
+            let batch = self.ledger.unsettled(now_ms, BATCH_MAX).await?;
             if batch.is_empty() {
                 return Ok(settled);
             }
             // Side by side, so that they share one commit; each is a compare-and-set of its own.
             let mut running = tokio::task::JoinSet::new();
-            for (provider, event, body) in batch {
-                let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
-                running.spawn(async move {
-                    let says: Option<ProviderEvent> = serde_json::from_slice(&body).ok();
-                    ledger.settle(provider, event, says, now_ms).await
-                });
+            for event in batch {
+                let inbox = self.clone();
+                running.spawn(async move { inbox.settle(event).await });
             }
             while let Some(done) = running.join_next().await {
                 let outcome =
@@ -89,7 +126,65 @@ impl Inbox {
             }
             self.seats.call();
             self.effects.call();
+            self.late.call();
         }
+    }
+
+    async fn settle(&self, stored: StoredEvent) -> Result<&'static str, LedgerError> {
+        let now_ms = self.clock.now_ms();
+        let StoredEvent {
+            provider,
+            event,
+            body,
+            attempts,
+        } = stored;
+        let said = match self.with_card(self.read(&body)).await {
+            Ok(said) => said,
+            Err(error) => {
+                tracing::warn!(event, %error, "the card of a payment could not be read; its event is settled later");
+                let due_at_ms = now_ms + pause_ms(attempts);
+                self.ledger
+                    .put_off_event(provider, event, due_at_ms)
+                    .await?;
+                return Ok("put_off");
+            }
+        };
+        self.ledger.settle(provider, event, said, now_ms).await
+    }
+
+    fn read(&self, body: &[u8]) -> Said {
+        match serde_json::from_slice::<Found<ProviderEvent>>(body) {
+            Ok(found) => Said::Event(found.read_back),
+            Err(_) => self.provider.read(body),
+        }
+    }
+
+    /// A show that limits what one card may buy needs the card, which events do not always carry.
+    async fn with_card(&self, said: Said) -> Result<Said, ProviderError> {
+        let Said::Event(event) = &said else {
+            return Ok(said);
+        };
+        let money_came = matches!(
+            event.kind,
+            ProviderEventKind::Authorised | ProviderEventKind::Captured
+        );
+        let limited = self
+            .catalogue
+            .show(&event.payment.show())
+            .is_some_and(|show| show.document.seats_per_card.is_some());
+        if !money_came || !limited || event.card.is_some() || !self.provider.names_cards() {
+            return Ok(said);
+        }
+        let later = |error: LedgerError| ProviderError::Later(error.to_string());
+        let Some(mut payment) = self.ledger.payment(&event.payment).await.map_err(later)? else {
+            return Ok(said);
+        };
+        payment.reference = payment.reference.or_else(|| event.reference.clone());
+        let card = self.provider.read_back(&payment).await?.card;
+        Ok(Said::Event(ProviderEvent {
+            card,
+            ..event.clone()
+        }))
     }
 
     /// Settles events for as long as the process runs.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::{Booking, Setup};
-use crate::config::{BadConfig, Config, Payments};
+use crate::config::{BadConfig, Config};
 use crate::door::signing::keyring;
 use crate::http::{Problem, request_id, wrapped, wrong_method};
 use crate::internal::InternalKey;
@@ -81,7 +81,7 @@ impl Service {
             keyring,
             keys: config.keys.roles(),
             clock,
-            sandbox: config.payments == Payments::Sandbox,
+            payments: config.payments.clone(),
         };
         let redis_url = config.stores.redis_url.as_ref();
         let booking = open::booking(&installation, redis_url, setup).await?;

@@ -10,11 +10,12 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, header};
 use booking::app::{Booking, Setup};
 use booking::clock::Clock;
+use booking::config::Payments;
 use booking::door::{Role, RoleKeys};
 use booking::http::request_id;
-use booking::ledger::Ledger;
 use booking::ledger::postgres::PostgresLedger;
 use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::{Ledger, LedgerError};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use booking::store::redis::{Options, RedisStore};
@@ -192,7 +193,7 @@ impl App {
             keyring: keyring.clone(),
             keys,
             clock: clock.clone(),
-            sandbox: true,
+            payments: Payments::Sandbox,
         };
         let opened = match ledger.clone() {
             LedgerAt::File(writer) => Booking::open(writer, setup).await,
@@ -212,14 +213,17 @@ impl App {
     }
 
     /// A visitor of [`ROOM`] whose pass lives for ten minutes.
-    pub fn visitor(&self, n: u8) -> Visitor {
+    pub fn visitor(&self, n: u16) -> Visitor {
         self.visitor_of(ROOM, n)
     }
 
-    pub fn visitor_of(&self, room: &str, n: u8) -> Visitor {
+    pub fn visitor_of(&self, room: &str, n: u16) -> Visitor {
         let now = self.clock.now_ms() / 1_000;
+        let [high, low] = n.to_be_bytes();
+        let mut sub = [low; 32];
+        sub[0] ^= high;
         let claims = PassClaims {
-            sub: Holder([n; 32]),
+            sub: Holder(sub),
             room: room.to_owned(),
             rank: u64::from(n),
             number: u64::from(n),
@@ -231,6 +235,15 @@ impl App {
         Visitor {
             pass: self.keyring.sign_pass(&claims),
         }
+    }
+
+    /// Changes the ledger's file behind everybody's back.
+    pub async fn tamper(&self, statement: &'static str) {
+        let LedgerAt::File(writer) = &self.ledger else {
+            panic!("only a file is tampered with");
+        };
+        let done = writer.write(move |tx| tx.execute_batch(statement).map_err(LedgerError::from));
+        done.await.expect("valid SQL");
     }
 
     pub async fn put_venue(&self, venue: &str, plan: &str) {
@@ -318,6 +331,28 @@ pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T
     };
     let found = tokio::time::timeout(PATIENCE, search).await;
     found.unwrap_or_else(|_| panic!("{what} did not come about"))
+}
+
+/// All of them at once.
+pub async fn join_all<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut running: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, slot) in running.iter_mut().zip(&mut done) {
+            if slot.is_none()
+                && let std::task::Poll::Ready(value) = future.as_mut().poll(context)
+            {
+                *slot = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
 }
 
 /// A request in the making.

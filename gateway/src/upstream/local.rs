@@ -11,7 +11,6 @@ use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Shared;
-use crate::config::Payments;
 
 use super::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
 
@@ -34,7 +33,7 @@ pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
         keyring: shared.keyring,
         keys: shared.keys,
         clock: shared.clock,
-        sandbox: shared.payments == Payments::Sandbox,
+        payments: shared.payments,
     };
     let redis_url = shared.redis_url.as_ref();
     let booking = booking::open::booking(&shared.installation, redis_url, setup)

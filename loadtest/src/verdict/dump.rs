@@ -69,14 +69,41 @@ pub struct Order {
     pub visitor: String,
     pub room: String,
     pub state: String,
+    #[serde(default)]
+    pub reason: String,
     pub amount: i64,
     pub currency: String,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
+    /// The seats it was made for, where late money bought it others.
+    #[serde(default)]
+    pub made_for: Option<Seats>,
+    /// The seats that late money was offered, whatever became of the offer.
+    #[serde(default)]
+    pub offered: Option<Seats>,
     pub created_ms: f64,
     pub pay_until_ms: f64,
     pub claim_until_ms: f64,
     pub history: Vec<Step>,
+}
+
+/// Some seats.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Seats {
+    pub cells: Vec<u32>,
+    pub labels: Vec<String>,
+}
+
+/// A stretch of time over which an order has the same seats.
+pub struct Stay<'a> {
+    /// From when.
+    pub from_ms: f64,
+    /// Until when; for ever, where it has them still.
+    pub until_ms: f64,
+    /// Which cells.
+    pub cells: &'a [u32],
+    /// Their labels.
+    pub labels: &'a [String],
 }
 
 /// One step of an order's life.
@@ -111,19 +138,60 @@ impl Order {
             .map(|step| step.at_ms)
     }
 
-    /// Until when it had its cells; for ever, where it has them still.
-    pub fn until_ms(&self) -> f64 {
-        match self.history.last() {
-            Some(last) if !self.lives() => last.at_ms.min(self.ended_ms().unwrap_or(last.at_ms)),
-            _ => f64::INFINITY,
+    /// The labels it was made for.
+    pub fn made_labels(&self) -> &[String] {
+        self.made_for
+            .as_ref()
+            .map_or(&self.labels, |seats| &seats.labels)
+    }
+
+    /// The labels that are kept for it now, while it lives.
+    pub fn kept_labels(&self) -> &[String] {
+        self.kept().1
+    }
+
+    /// The cells that are kept for it now, while it lives.
+    pub fn kept_cells(&self) -> &[u32] {
+        self.kept().0
+    }
+
+    fn kept(&self) -> (&[u32], &[String]) {
+        match &self.offered {
+            Some(seats) if self.state == "awaiting_consent" => (&seats.cells, &seats.labels),
+            _ => (&self.cells, &self.labels),
         }
     }
 
-    fn ended_ms(&self) -> Option<f64> {
-        ["expired", "cancelled", "capture_failed", "refunded"]
-            .into_iter()
-            .filter_map(|state| self.first(state))
-            .min_by(f64::total_cmp)
+    /// When it had which seats, by its history. An order that expired has seats again when late money buys some.
+    pub fn stays(&self) -> Vec<Stay<'_>> {
+        let mut stays: Vec<Stay<'_>> = Vec::new();
+        for step in &self.history {
+            let owns = !matches!(
+                step.state.as_str(),
+                "expired" | "cancelled" | "capture_failed" | "refunded"
+            );
+            match (owns, stays.last_mut()) {
+                (false, Some(stay)) if stay.until_ms.is_infinite() => stay.until_ms = step.at_ms,
+                (true, Some(stay)) if stay.until_ms.is_infinite() => {}
+                (true, before) => {
+                    let seats = if before.is_none() {
+                        self.made_for.as_ref()
+                    } else if step.state == "awaiting_consent" {
+                        self.offered.as_ref()
+                    } else {
+                        None
+                    };
+                    stays.push(Stay {
+                        from_ms: step.at_ms,
+                        until_ms: f64::INFINITY,
+                        cells: seats.map_or(&self.cells, |seats| &seats.cells),
+                        labels: seats.map_or(&self.labels, |seats| &seats.labels),
+                    });
+                }
+                (false, _) => {}
+            }
+        }
+        stays
     }
 }
 

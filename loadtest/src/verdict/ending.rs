@@ -45,11 +45,15 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
     }
     for order in &dump.orders {
         match order.state.as_str() {
-            "pending" if order.claim_until_ms + EXPIRY_LATE_MS < dump.at_ms => on_the_way(format!(
-                "{} is pending, {:.1} s after its deadline",
-                order.order,
-                (dump.at_ms - order.claim_until_ms) / 1_000.0
-            )),
+            state @ ("pending" | "awaiting_consent")
+                if order.claim_until_ms + EXPIRY_LATE_MS < dump.at_ms =>
+            {
+                on_the_way(format!(
+                    "{} is {state}, {:.1} s after its deadline",
+                    order.order,
+                    (dump.at_ms - order.claim_until_ms) / 1_000.0
+                ));
+            }
             "confirmed" => on_the_way(format!(
                 "{} is confirmed, and its money is not captured",
                 order.order
@@ -57,10 +61,15 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
             _ => {}
         }
     }
+    let waits = |order: &str| {
+        // The buyer may still say yes or no; the order's own deadline is looked at above.
+        dump.order(order)
+            .is_some_and(|order| order.state == "awaiting_consent")
+    };
     for payment in dump
         .payments
         .iter()
-        .filter(|payment| payment.state == "authorised")
+        .filter(|payment| payment.state == "authorised" && !waits(&payment.order))
     {
         on_the_way(format!(
             "{} of {} is authorised, neither captured nor let go",

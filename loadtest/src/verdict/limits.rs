@@ -17,7 +17,7 @@ fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
     let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for order in story.dump.orders.iter().filter(|order| order.lives()) {
         let seats = has.entry((&order.show, &order.visitor)).or_default();
-        seats.extend(order.labels.iter().map(String::as_str));
+        seats.extend(order.kept_labels().iter().map(String::as_str));
     }
     for ((show, visitor), seats) in has {
         let limit = limit(story, show);
@@ -65,15 +65,16 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
         let (Some(order), Some((call, _))) = (story.dump.order(id), told.made.first()) else {
             continue;
         };
-        let until = told
-            .cancels
-            .iter()
-            .map(|cancel| cancel.sent_ms)
-            .fold(order.until_ms(), f64::min);
-        let labels = order.labels.iter().map(String::as_str).collect();
-        had.entry((&order.show, told.visitor))
-            .or_default()
-            .push((call.done_ms, until, labels));
+        let had = had.entry((&order.show, told.visitor)).or_default();
+        for stay in order.stays() {
+            let until = told
+                .cancels
+                .iter()
+                .map(|cancel| cancel.sent_ms)
+                .fold(stay.until_ms, f64::min);
+            let labels = stay.labels.iter().map(String::as_str).collect();
+            had.push((stay.from_ms.max(call.done_ms), until, labels));
+        }
     }
     for ((show, visitor), had) in had {
         let limit = limit(story, show);

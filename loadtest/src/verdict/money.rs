@@ -108,7 +108,7 @@ fn right_money(
         ));
     }
     if let Some(provider) = &payment.provider_state
-        && (provider == "captured") != (payment.captured != 0)
+        && matches!(provider.as_str(), "captured" | "refunded") != (payment.captured != 0)
         && payment.state != "authorised"
     {
         wrong(format!(

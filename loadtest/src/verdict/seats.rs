@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::dump::Order;
+use super::dump::{Order, Stay};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
@@ -66,37 +66,49 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// From when an order surely had its cells: from its answer, or, where nobody heard one, from when it was written.
-fn since_ms(story: &Story<'_>, order: &Order) -> f64 {
+/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it was written.
+fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
     let told = story
         .orders
         .get(order.order.as_str())
         .and_then(|known| known.made.first());
-    told.map_or(order.created_ms, |(call, _)| {
+    let since_ms = told.map_or(order.created_ms, |(call, _)| {
         call.done_ms.max(order.created_ms)
-    })
+    });
+    let mut stays = order.stays();
+    if let Some(first) = stays.first_mut() {
+        first.from_ms = since_ms;
+    }
+    stays
 }
 
+/// From when until when which order had something.
+type Had<'a> = (f64, f64, &'a Order);
+
 fn one_order(story: &Story<'_>, findings: &mut Findings) {
-    let mut by_cell: BTreeMap<(&str, u32), Vec<&Order>> = BTreeMap::new();
+    let mut by_cell: BTreeMap<(&str, u32), Vec<Had<'_>>> = BTreeMap::new();
     for order in &story.dump.orders {
-        for cell in &order.cells {
-            by_cell.entry((&order.show, *cell)).or_default().push(order);
+        for stay in stays(story, order) {
+            for cell in stay.cells {
+                by_cell.entry((&order.show, *cell)).or_default().push((
+                    stay.from_ms,
+                    stay.until_ms,
+                    order,
+                ));
+            }
         }
     }
-    for ((show, cell), mut orders) in by_cell {
-        orders.sort_by(|a, b| since_ms(story, a).total_cmp(&since_ms(story, b)));
-        for pair in orders.windows(2) {
-            let (former, next) = (pair[0], pair[1]);
-            if since_ms(story, next) < former.until_ms() {
+    for ((show, cell), mut had) in by_cell {
+        had.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for pair in had.windows(2) {
+            let ((_, until_ms, former), (since_ms, _, next)) = (pair[0], pair[1]);
+            if since_ms < until_ms && former.order != next.order {
                 findings.add(Invariant::OneOwner, || {
                     format!(
-                        "{}: {} has had it since {:.0}, while {} had it until {:.0}",
+                        "{}: {} has had it since {since_ms:.0}, while {} had it until {until_ms:.0}",
                         named(story, show, cell),
                         next.order,
-                        since_ms(story, next),
                         former.order,
-                        former.until_ms()
                     )
                 });
             }
@@ -109,27 +121,30 @@ fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
     if story.has_legs() {
         return;
     }
-    let mut by_seat: HashMap<(&str, &str), Vec<&Order>> = HashMap::new();
+    let mut by_seat: HashMap<(&str, &str), Vec<Had<'_>>> = HashMap::new();
     for order in &story.dump.orders {
-        for label in &order.labels {
-            by_seat.entry((&order.show, label)).or_default().push(order);
+        for stay in stays(story, order) {
+            for label in stay.labels {
+                by_seat.entry((&order.show, label)).or_default().push((
+                    stay.from_ms,
+                    stay.until_ms,
+                    order,
+                ));
+            }
         }
     }
     for (id, hold) in &story.holds {
         let show = &*hold.asked.show;
         for seat in &hold.asked.seats {
-            for order in by_seat.get(&(show, &**seat)).into_iter().flatten() {
+            for (since_ms, until_ms, order) in by_seat.get(&(show, &**seat)).into_iter().flatten() {
                 let first_asked = hold.call.sent_ms;
-                let under_it = order.hold != **id
-                    && since_ms(story, order) < first_asked
-                    && hold.call.done_ms < order.until_ms();
+                let under_it =
+                    order.hold != **id && *since_ms < first_asked && hold.call.done_ms < *until_ms;
                 if under_it {
                     findings.add(Invariant::OneOwner, || {
                         format!(
-                            "line {}: {id} was given seat {seat}, which {} had since {:.0}",
-                            hold.call.line,
-                            order.order,
-                            since_ms(story, order)
+                            "line {}: {id} was given seat {seat}, which {} had since {since_ms:.0}",
+                            hold.call.line, order.order,
                         )
                     });
                 }
@@ -226,16 +241,17 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         }
         if let Some(hold) = story.holds.get(order.hold.as_str()) {
             let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
-            if let Some(held) = at_order.filter(|held| *held != labels) {
+            let made = set(order.made_labels().iter().map(String::as_str));
+            if let Some(held) = at_order.filter(|held| *held != made) {
                 wrong(format!(
-                    "{} held {held:?}, the order is for {labels:?}",
+                    "{} held {held:?}, the order was made for {made:?}",
                     order.hold
                 ));
             }
         }
         let claimed = claims.remove(id).unwrap_or_default();
         let expected = if order.lives() {
-            cells
+            order.kept_cells().iter().copied().collect()
         } else {
             BTreeSet::new()
         };

@@ -1,8 +1,10 @@
 //! What every ledger must do, whatever it is made of. Each case is a claim, gets a fresh ledger, and fails under
 //! its own name.
 
+mod auditing;
 mod claiming;
 mod keeping;
+mod late;
 mod paying;
 mod sharing;
 mod telling;
@@ -18,7 +20,7 @@ use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use crate::inventory::Grid;
 use crate::money::Currency;
 use crate::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
-use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind, Said};
 use crate::store::{SeatRow, SeatRowKind};
 
 type Books = Arc<dyn Ledger>;
@@ -44,6 +46,8 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
         claiming::CASES,
         telling::CASES,
         paying::CASES,
+        late::CASES,
+        auditing::CASES,
         keeping::CASES,
         sharing::CASES,
     ];
@@ -142,6 +146,8 @@ fn payment(order: &Order) -> Payment {
         provider: PROVIDER.to_owned(),
         amount: order.currency.of(order.total),
         state: PaymentState::Created,
+        reference: None,
+        client: None,
     }
 }
 
@@ -163,6 +169,8 @@ fn says(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
         kind,
         payment: order.payment.clone(),
         amount: order.currency.of(order.total),
+        reference: None,
+        card: None,
     }
 }
 
@@ -176,7 +184,7 @@ async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static 
         .settle(
             PROVIDER.to_owned(),
             event.event.clone(),
-            Some(event),
+            Said::Event(event),
             now_ms,
         )
         .await

@@ -5,7 +5,8 @@ use SeatRowKind::{Free, Sell};
 use super::*;
 use crate::ledger::Effect;
 use crate::orders::transition::{EffectKind, Happening};
-use OrderState::{Cancelled, CaptureFailed, Confirmed, Expired, Pending, Ticketed};
+use crate::payments::Made;
+use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
 
 pub(super) const CASES: &[Case] = cases![
     an_event_is_stored_once_and_settled_once,
@@ -15,7 +16,13 @@ pub(super) const CASES: &[Case] = cases![
     an_event_that_cannot_be_read_is_settled_as_such,
     an_event_out_of_order_changes_nothing,
     a_declined_payment_may_be_approved_later,
-    late_money_is_let_go_in_the_same_transaction,
+    money_for_an_order_given_up_is_let_go_in_the_same_transaction,
+    an_event_put_off_waits_and_the_others_go_on,
+    a_payment_is_made_once_and_events_of_another_one_change_nothing,
+    a_capture_told_by_its_event_issues_the_tickets,
+    a_card_buys_no_more_than_the_show_allows,
+    of_many_payments_by_one_card_at_once_only_so_many_are_confirmed,
+    what_was_taken_though_it_should_be_let_go_is_refunded,
     a_capture_issues_the_tickets_once,
     a_refused_capture_frees_the_seats_and_lets_the_money_go,
     what_was_put_off_comes_back_later,
@@ -41,10 +48,19 @@ async fn an_event_is_stored_once_and_settled_once(ledger: Books) {
             .await;
         assert_eq!(kept.expect("stored"), fresh);
     }
-    assert_eq!(ledger.unsettled(10).await.expect("readable").len(), 1);
+    assert_eq!(
+        ledger.unsettled(NOW_MS, 10).await.expect("readable").len(),
+        1
+    );
     assert_eq!(settled(&ledger, event.clone(), NOW_MS).await, "applied");
     assert_eq!(settled(&ledger, event, NOW_MS).await, "repeated");
-    assert!(ledger.unsettled(10).await.expect("readable").is_empty());
+    assert!(
+        ledger
+            .unsettled(NOW_MS, 10)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
     assert_eq!(record(&ledger, &order).await.order.state, Confirmed);
     assert_eq!(outbox(&ledger).await, [(Sell, order.hold.clone())]);
     assert_eq!(due(&ledger, NOW_MS).await.len(), 1);
@@ -55,10 +71,11 @@ async fn events_wait_oldest_first_until_they_are_settled(ledger: Books) {
         let kept = ledger.keep_event(PROVIDER, event.to_owned(), vec![7], at);
         assert!(kept.await.expect("stored"));
     }
-    let waiting = ledger.unsettled(2).await.expect("readable");
-    let names: Vec<&str> = waiting.iter().map(|(_, event, _)| event.as_str()).collect();
+    let waiting = ledger.unsettled(NOW_MS, 2).await.expect("readable");
+    let names: Vec<&str> = waiting.iter().map(|kept| kept.event.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(waiting[0], (PROVIDER.to_owned(), "a".to_owned(), vec![7]));
+    let first = (waiting[0].provider.as_str(), waiting[0].body.as_slice());
+    assert_eq!(first, (PROVIDER, [7].as_slice()));
     assert_eq!(ledger.backlog().await.expect("readable"), (3, 0));
 }
 
@@ -90,7 +107,12 @@ async fn an_event_of_an_unknown_payment_or_provider_changes_nothing(ledger: Book
     let kept = ledger.keep_event("other", event.event.clone(), vec![], NOW_MS);
     assert!(kept.await.expect("stored"));
     let outcome = ledger
-        .settle("other".to_owned(), event.event.clone(), Some(event), NOW_MS)
+        .settle(
+            "other".to_owned(),
+            event.event.clone(),
+            Said::Event(event),
+            NOW_MS,
+        )
         .await;
     assert_eq!(outcome.expect("settled"), "foreign_provider");
     assert_eq!(payment_state(&ledger, &order).await, PaymentState::Created);
@@ -100,10 +122,21 @@ async fn an_event_that_cannot_be_read_is_settled_as_such(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, "x".to_owned(), vec![0xff], NOW_MS);
     assert!(kept.await.expect("stored"));
     let outcome = ledger
-        .settle(PROVIDER.to_owned(), "x".to_owned(), None, NOW_MS)
+        .settle(
+            PROVIDER.to_owned(),
+            "x".to_owned(),
+            Said::Unreadable,
+            NOW_MS,
+        )
         .await;
     assert_eq!(outcome.expect("settled"), "unreadable");
-    assert!(ledger.unsettled(10).await.expect("readable").is_empty());
+    assert!(
+        ledger
+            .unsettled(NOW_MS, 10)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
 }
 
 async fn an_event_out_of_order_changes_nothing(ledger: Books) {
@@ -139,33 +172,179 @@ async fn a_declined_payment_may_be_approved_later(ledger: Books) {
     );
 }
 
-async fn late_money_is_let_go_in_the_same_transaction(ledger: Books) {
+async fn money_for_an_order_given_up_is_let_go_in_the_same_transaction(ledger: Books) {
     stocked(&ledger).await;
-    for (key, ends, state) in [
-        ("a", Happening::DeadlinePassed, Expired),
-        ("b", Happening::GivenUp, Cancelled),
-    ] {
-        let order = claimed(&ledger, key, ANA, &[0]).await;
-        let ended = ledger.happen(&order.id, ends, NOW_MS).await;
-        assert!(ended.expect("written").expect("known").changed);
-        authorised(&ledger, &order).await;
-        let last = history(&ledger, &order).await.pop();
-        assert_eq!(last, Some((state, "late_money_voided".to_owned())));
-        let effects = due(&ledger, NOW_MS + 1).await;
-        assert_eq!(effects.len(), 1);
-        assert_eq!(
-            (effects[0].kind, &effects[0].payment.order),
-            (EffectKind::Void, &order.id)
-        );
-        for _ in 0..2 {
-            let voided = ledger.voided(effects[0].id, NOW_MS + 2).await;
-            voided.expect("written");
-        }
-        assert_eq!(payment_state(&ledger, &order).await, PaymentState::Voided);
-        assert!(due(&ledger, i64::MAX).await.is_empty());
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    assert!(ended.expect("written").expect("known").changed);
+    authorised(&ledger, &order).await;
+    let last = history(&ledger, &order).await.pop();
+    assert_eq!(last, Some((Cancelled, "late_money_voided".to_owned())));
+    let effects = due(&ledger, NOW_MS + 1).await;
+    assert_eq!(effects.len(), 1);
+    assert_eq!(
+        (effects[0].kind, &effects[0].payment.order),
+        (EffectKind::Void, &order.id)
+    );
+    for _ in 0..2 {
+        let voided = ledger.voided(effects[0].id, NOW_MS + 2).await;
+        voided.expect("written");
     }
+    assert_eq!(payment_state(&ledger, &order).await, PaymentState::Voided);
+    assert!(due(&ledger, i64::MAX).await.is_empty());
     let kinds: Vec<SeatRowKind> = outbox(&ledger).await.iter().map(|row| row.0).collect();
-    assert_eq!(kinds, [Free, Free], "nothing was sold");
+    assert_eq!(kinds, [Free], "nothing was sold");
+}
+
+async fn an_event_put_off_waits_and_the_others_go_on(ledger: Books) {
+    for (event, at) in [("a", 1), ("b", 2)] {
+        let kept = ledger.keep_event(PROVIDER, event.to_owned(), vec![7], at);
+        assert!(kept.await.expect("stored"));
+    }
+    let put_off = ledger.put_off_event(PROVIDER.to_owned(), "a".to_owned(), NOW_MS + 1);
+    put_off.await.expect("written");
+    let waiting = async |now_ms| -> Vec<(String, u32)> {
+        let waiting = ledger.unsettled(now_ms, 10).await.expect("readable");
+        waiting
+            .into_iter()
+            .map(|kept| (kept.event, kept.attempts))
+            .collect()
+    };
+    assert_eq!(waiting(NOW_MS).await, [("b".to_owned(), 0)]);
+    assert_eq!(
+        waiting(NOW_MS + 1).await,
+        [("a".to_owned(), 1), ("b".to_owned(), 0)]
+    );
+}
+
+async fn a_payment_is_made_once_and_events_of_another_one_change_nothing(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let made = |n: u8| Made {
+        reference: format!("pi_{n}"),
+        client: format!("secret_{n}"),
+    };
+    for n in [1, 2] {
+        let kept = ledger.payment_made(&order.payment, made(n)).await;
+        assert_eq!(kept.expect("written"), made(1), "the first one stays");
+    }
+    let known = ledger.payment(&order.payment).await.expect("readable");
+    assert_eq!(
+        known.and_then(|known| known.client).as_deref(),
+        Some("secret_1")
+    );
+    let mut event = says(&order, ProviderEventKind::Authorised);
+    event.reference = Some("pi_2".to_owned());
+    assert_eq!(
+        settled(&ledger, event.clone(), NOW_MS).await,
+        "foreign_reference"
+    );
+    event.event = "right".to_owned();
+    event.reference = Some("pi_1".to_owned());
+    assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+}
+
+async fn a_capture_told_by_its_event_issues_the_tickets(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[4]).await;
+    authorised(&ledger, &order).await;
+    let captured = says(&order, ProviderEventKind::Captured);
+    assert_eq!(settled(&ledger, captured, NOW_MS + 2).await, "applied");
+    let after = record(&ledger, &order).await;
+    assert_eq!(
+        (after.order.state, after.payment),
+        (Ticketed, PaymentState::Captured)
+    );
+    assert_eq!(after.tickets.len(), 1);
+    assert!(
+        due(&ledger, i64::MAX).await.is_empty(),
+        "the capture is done"
+    );
+}
+
+async fn a_card_buys_no_more_than_the_show_allows(ledger: Books) {
+    stocked(&ledger).await;
+    let mut limited = stored(1);
+    limited.document.seats_per_card = Some(3);
+    ledger
+        .put_show(limited, None, NOW_MS)
+        .await
+        .expect("stored");
+    let pay = async |key: &str, visitor, seats: &[u32], card: &str| {
+        let order = claimed(&ledger, key, visitor, seats).await;
+        let mut event = says(&order, ProviderEventKind::Authorised);
+        event.card = Some(card.to_owned());
+        assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+        let after = record(&ledger, &order).await.order;
+        (after.state, after.reason)
+    };
+    let confirmed = (Confirmed, "payment_authorised".to_owned());
+    assert_eq!(pay("a", ANA, &[0, 1], "visa").await, confirmed);
+    assert_eq!(
+        pay("b", BEN, &[2, 3], "visa").await,
+        (Cancelled, "card_limit".to_owned()),
+        "another visitor, the same card"
+    );
+    assert_eq!(
+        pay("c", BEN, &[2, 3], "other").await,
+        confirmed,
+        "the seats are free again"
+    );
+    assert_eq!(pay("d", BEN, &[4], "visa").await, confirmed, "the third");
+    let voids = due(&ledger, i64::MAX).await;
+    let voids = voids.iter().filter(|due| due.kind == EffectKind::Void);
+    assert_eq!(voids.count(), 1);
+}
+
+async fn of_many_payments_by_one_card_at_once_only_so_many_are_confirmed(ledger: Books) {
+    stocked(&ledger).await;
+    let mut limited = stored(1);
+    limited.document.seats_per_card = Some(3);
+    ledger
+        .put_show(limited, None, NOW_MS)
+        .await
+        .expect("stored");
+    let mut running = tokio::task::JoinSet::new();
+    for seat in 0..8_u32 {
+        let visitor = Holder([u8::try_from(seat).expect("small") + 10; 32]);
+        let order = claimed(&ledger, "a", visitor, &[seat]).await;
+        let ledger = Arc::clone(&ledger);
+        running.spawn(async move {
+            let mut event = says(&order, ProviderEventKind::Authorised);
+            event.card = Some("visa".to_owned());
+            settled(&ledger, event, NOW_MS).await;
+            record(&ledger, &order).await.order.state
+        });
+    }
+    let states = running.join_all().await;
+    let confirmed = states.iter().filter(|state| **state == Confirmed).count();
+    assert_eq!(confirmed, 3, "{states:?}");
+}
+
+async fn what_was_taken_though_it_should_be_let_go_is_refunded(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    ended.expect("written");
+    authorised(&ledger, &order).await;
+    let void = due(&ledger, NOW_MS + 1).await.remove(0);
+    for _ in 0..2 {
+        ledger
+            .refund_instead(void.id, NOW_MS + 2)
+            .await
+            .expect("written");
+    }
+    assert_eq!(payment_state(&ledger, &order).await, PaymentState::Captured);
+    let refund = due(&ledger, NOW_MS + 2).await.remove(0);
+    assert_eq!(refund.kind, EffectKind::Refund);
+    for _ in 0..2 {
+        ledger
+            .refunded(refund.id, NOW_MS + 3)
+            .await
+            .expect("written");
+    }
+    assert_eq!(payment_state(&ledger, &order).await, PaymentState::Refunded);
+    assert!(due(&ledger, i64::MAX).await.is_empty());
 }
 
 async fn a_capture_issues_the_tickets_once(ledger: Books) {

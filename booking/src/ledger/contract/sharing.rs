@@ -169,7 +169,7 @@ async fn an_event_that_two_nodes_settle_at_once_is_applied_once(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, event.event.clone(), vec![1], NOW_MS);
     assert!(kept.await.expect("stored"));
     let settle = async || {
-        let (name, says) = (event.event.clone(), Some(event.clone()));
+        let (name, says) = (event.event.clone(), Said::Event(event.clone()));
         let settled = ledger.settle(PROVIDER.to_owned(), name, says, NOW_MS).await;
         settled.expect("settled")
     };

@@ -9,7 +9,9 @@ use super::MIGRATIONS;
 use super::rows::{
     self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, count, json, parsed, small, text,
 };
-use crate::dump::{Grids, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
+use crate::dump::{
+    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
+};
 use crate::ids::ShowId;
 
 /// Takes one record; an error ends the reading.
@@ -71,14 +73,16 @@ async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
 async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS}, (SELECT json_agg(json_build_object('at_ms', h.at, 'state', h.state, 'reason', h.reason) \
-         ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id) FROM orders o \
-         ORDER BY o.created_at, o.order_id COLLATE \"C\""
+         ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id), l.made_for, l.items FROM orders o \
+         LEFT JOIN late_money l ON l.order_id = o.order_id ORDER BY o.created_at, o.order_id COLLATE \"C\""
     );
     each(tx, &sql, |row| {
         let order = rows::order(row, 0)?;
         let history: Vec<StepRecord> = json(text(row, 16)?)?;
         let grid = grids.of(&order.show)?;
-        sink(&Record::Order(OrderRecord::of(&order, grid, history)))
+        let late = LateSeats::read(row.try_get(17)?, row.try_get(18)?)?;
+        let record = OrderRecord::of(&order, grid, history, late.as_ref());
+        sink(&Record::Order(Box::new(record)))
     })
     .await
 }
@@ -101,15 +105,16 @@ async fn claims(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
 
 async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, p.refunded FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.payment COLLATE \"C\""
     );
     each(tx, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let provider_state: Option<String> = row.try_get(7)?;
+        let provider_state: Option<String> = row.try_get(9)?;
         sink(&Record::Payment(PaymentRecord::of(
             payment,
-            row.try_get(6)?,
+            row.try_get(10)?,
+            row.try_get(8)?,
             provider_state,
         )))
     })

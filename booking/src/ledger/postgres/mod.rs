@@ -4,8 +4,10 @@
 //! Whoever changes an order or its payment locks the order's row first, so that two nodes never work on one order from
 //! different sides.
 
+mod audit;
 mod catalogue;
 pub mod dump;
+mod late;
 mod orders;
 mod outbox;
 mod payments;
@@ -18,7 +20,7 @@ use fairgate_writer::{Database, LedgerError};
 use super::CommonLedger;
 
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("money.sql")];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.
 mod lock {
@@ -30,6 +32,8 @@ mod lock {
     pub const SEAT_NUMBERS: i32 = 3;
     /// Giving numbers to those who have finished.
     pub const FINISHED_NUMBERS: i32 = 4;
+    /// One card's purchases of one show, so that their count holds until they are written.
+    pub const CARD: i32 = 5;
 }
 
 /// Booking's tables in a PostgreSQL database.

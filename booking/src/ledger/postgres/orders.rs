@@ -10,13 +10,13 @@ use super::rows::{
     self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, items_text, lock_order, seat_word,
     small, text,
 };
-use super::{PostgresLedger, lock, outbox, tickets};
+use super::{PostgresLedger, late, lock, outbox, tickets};
 use crate::clock::rfc3339;
 use crate::holds::{Held, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
-use crate::orders::transition::{Decision, EffectKind, Happening, decide};
+use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
 use crate::store::SeatRow;
@@ -80,7 +80,7 @@ impl OrderLedger for PostgresLedger {
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
         // Every node looks, several times a second, and nearly always in vain.
         let looked = self.database.read(async move |tx: Tx| {
-            let sql = "SELECT 1 FROM orders WHERE state = 'pending' AND claim_until <= $1 LIMIT 1";
+            let sql = "SELECT 1 FROM orders WHERE state IN ('pending', 'awaiting_consent') AND claim_until <= $1 LIMIT 1";
             tx.first(sql, &[&now_ms]).await
         });
         if looked.await?.is_none() {
@@ -151,7 +151,7 @@ async fn claim(
 
 /// From here on the show's plan stays as it is, and this visitor's other orders wait. Neither lock touches a row, so
 /// claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only wait.)
-async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
+pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
     let sql =
@@ -193,6 +193,30 @@ async fn check(
     Ok(None)
 }
 
+/// As [`check`], for an order that is there already.
+pub(super) async fn allowed(
+    tx: &Tx,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    let sql = "SELECT COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
+         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2)";
+    let with = order.visitor.0.as_slice();
+    let row = tx.one(sql, &[&order.show.as_str(), &with]).await?;
+    let column = |at: usize| {
+        row.try_get::<_, i64>(at)
+            .map_err(fairgate_writer::LedgerError::from)
+    };
+    if column(0)? != i64::from(order.plan_version) {
+        return Err(ClaimRefused::PlanChanged);
+    }
+    let have = u32::try_from(column(1)?).unwrap_or(u32::MAX);
+    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
+        return Err(ClaimRefused::Limit { have, limit });
+    }
+    Ok(())
+}
+
 async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
     tx.execute(
         "WITH made AS (INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, \
@@ -231,7 +255,7 @@ async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
 
 /// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback takes the rest back. Cells are
 /// inserted in one order by everybody, so two orders that want the same cells wait for one another, never in a circle.
-async fn insert_claims(
+pub(super) async fn insert_claims(
     tx: &Tx,
     order: &Order,
     held: &[Held],
@@ -263,7 +287,7 @@ async fn insert_claims(
 /// What another node is expiring or confirming at this moment is left to it, and looked at again the next time.
 async fn expire(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders o WHERE o.state = 'pending' AND o.claim_until <= $1 \
+        "SELECT {ORDER_COLUMNS} FROM orders o WHERE o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
          ORDER BY o.claim_until LIMIT $2 FOR UPDATE SKIP LOCKED"
     );
     let due = tx.query(&sql, &[&now_ms, &i64::from(batch_max)]).await?;
@@ -296,14 +320,25 @@ pub(super) async fn apply(
     let Decision {
         state,
         reason,
+        claims,
         seats,
-        effect,
+        owed,
+        late: searches,
     } = decision;
+    // Only orders that have expired once can have other seats than those they were made for.
+    let late = match order.state {
+        OrderState::Pending => None,
+        _ => late::given(tx, &order.id).await?,
+    };
+    let kept = late.as_ref();
+    let (hold, items) = kept.map_or((&order.hold, &order.items), |kept| {
+        (&kept.hold, &kept.items)
+    });
     let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3 WHERE order_id = $1 AND state = $4 \
              RETURNING order_id, show, visitor), \
          noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
              SELECT order_id, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = $1), $5, $2, $3 FROM moved), \
-         freed AS (DELETE FROM claims WHERE $6::text = 'free' AND order_id IN (SELECT order_id FROM moved)), \
+         freed AS (DELETE FROM claims WHERE $9 AND order_id IN (SELECT order_id FROM moved)), \
          told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) \
              SELECT show, $6::text, order_id, $7, visitor, $8 FROM moved WHERE $6::text IS NOT NULL) \
          SELECT COUNT(*) FROM moved";
@@ -317,16 +352,28 @@ pub(super) async fn apply(
                 &order.state.word(),
                 &now_ms,
                 &seats.map(seat_word),
-                &order.hold.as_str(),
-                &items_text(&order.items)?,
+                &hold.as_str(),
+                &items_text(items)?,
+                &(claims == Claims::Drop),
             ],
         )
         .await?;
     if row.try_get::<_, i64>(0)? != 1 {
         return Err(corrupt("an order that moved while its row was locked"));
     }
-    if let Some(kind) = effect {
-        owe(tx, &order.id, kind, now_ms).await?;
+    if happening == Happening::Consented
+        && let Some(kept) = late
+    {
+        order.items = kept.items;
+        let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
+        let with = items_text(&order.items)?;
+        tx.execute(sql, &[&order.id.as_str(), &with]).await?;
+    }
+    if let Some(owed) = owed {
+        owe(tx, &order.id, owed, now_ms).await?;
+    }
+    if searches {
+        late::search(tx, &order.id, now_ms).await?;
     }
     order.state = state;
     reason.clone_into(&mut order.reason);
@@ -336,8 +383,23 @@ pub(super) async fn apply(
     })
 }
 
-/// Writes what is owed to the provider; once for each kind.
-async fn owe(tx: &Tx, order: &OrderId, kind: EffectKind, now_ms: i64) -> Result<()> {
+/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed only where nothing else
+/// was, and whatever brings the money back takes its place for good.
+pub(super) async fn owe(tx: &Tx, order: &OrderId, owed: Owed, now_ms: i64) -> Result<()> {
+    let sql = "SELECT state FROM payments WHERE order_id = $1 FOR UPDATE";
+    let row = tx.one(sql, &[&order.as_str()]).await?;
+    let state = PaymentState::of_word(text(&row, 0)?);
+    let kind = owed.effect(state.ok_or_else(|| corrupt("a payment's state"))?);
+    let sql = match kind {
+        EffectKind::Capture => "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS NULL",
+        EffectKind::Void => {
+            "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS DISTINCT FROM 'refund'"
+        }
+        EffectKind::Refund => "UPDATE payments SET owes = $2 WHERE order_id = $1",
+    };
+    if tx.execute(sql, &[&order.as_str(), &kind.word()]).await? != 1 {
+        return Err(corrupt("a payment of which two things are asked at once"));
+    }
     let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) ON CONFLICT (order_id, kind) DO NOTHING";
     tx.execute(sql, &[&order.as_str(), &kind.word(), &now_ms])
         .await?;
@@ -363,7 +425,12 @@ async fn record(tx: &Tx, id: &OrderId) -> Result<Option<OrderRecord>> {
     let sql = "SELECT state FROM payments WHERE order_id = $1";
     let payment = tx.one(sql, &[&id.as_str()]).await?;
     let payment = PaymentState::of_word(text(&payment, 0)?);
+    let offer = match order.state {
+        OrderState::AwaitingConsent => late::given(tx, id).await?,
+        _ => None,
+    };
     Ok(Some(OrderRecord {
+        offer,
         order,
         history,
         tickets,

@@ -14,6 +14,7 @@ use super::lock;
 use super::rows::{
     self, ORDER_COLUMNS, Result, as_hold, count, holder, items, parsed, seat_kind, text,
 };
+use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::ledger::ShowPicture;
 use crate::orders::OrderState;
@@ -81,8 +82,10 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId) -> Result<ShowPicture> {
          life AS (UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 RETURNING incarnation) \
          SELECT COALESCE((SELECT incarnation FROM life), 1), \
              COALESCE((SELECT numbered FROM grown), (SELECT numbered FROM seat_marks WHERE show = $1), 0), \
-             {ORDER_COLUMNS} \
-         FROM (SELECT 1) AS once LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'confirmed', 'ticketed')"
+             {ORDER_COLUMNS}, l.hold, l.items \
+         FROM (SELECT 1) AS once \
+         LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed') \
+         LEFT JOIN late_money l ON l.order_id = o.order_id AND o.state = 'awaiting_consent'"
     );
     let found = tx.query(&sql, &[&show.as_str()]).await?;
     let mut picture = ShowPicture {
@@ -100,6 +103,14 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId) -> Result<ShowPicture> {
         let order = rows::order(row, 2)?;
         if order.state == OrderState::Pending {
             picture.ordered.push(as_hold(&order));
+        } else if order.state == OrderState::AwaitingConsent {
+            // The seats that are kept for its late money.
+            let kept = items(text(row, 19)?)?;
+            picture.ordered.push(Hold {
+                id: parsed(text(row, 18)?)?,
+                items: kept.into_iter().map(|item| item.held).collect(),
+                ..as_hold(&order)
+            });
         } else {
             sold.entry(order.visitor).or_default().extend(order.held());
         }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fairgate_writer::Tx;
 
-use super::PostgresLedger;
-use super::orders::apply;
+use super::orders::{apply, owe};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::tickets::issue;
+use super::{PostgresLedger, lock};
 use crate::ids::{OrderId, PaymentId};
-use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger};
+use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::Order;
-use crate::orders::transition::{EffectKind, Happening};
-use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+use crate::orders::transition::{EffectKind, Happening, Owed};
+use crate::payments::settling::{self, Settling};
+use crate::payments::{Made, Payment, PaymentState, ProviderEvent, Said};
 
 #[async_trait]
 impl PaymentLedger for PostgresLedger {
@@ -47,17 +48,55 @@ impl PaymentLedger for PostgresLedger {
             .await
     }
 
-    async fn unsettled(&self, batch_max: u32) -> Result<Vec<(String, String, Vec<u8>)>> {
+    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made> {
+        let given = Arc::new((payment.to_string(), made));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let (payment, made) = &*given;
+                    let sql = "UPDATE payments SET reference = $2, client = $3 WHERE payment = $1 AND reference IS NULL";
+                    tx.execute(sql, &[payment, &made.reference, &made.client]).await?;
+                    let kept = find_payment(&tx, payment).await?;
+                    let kept = kept.ok_or_else(|| corrupt("a payment that is not there"))?;
+                    Ok(match (kept.reference, kept.client) {
+                        (Some(reference), Some(client)) => Made { reference, client },
+                        _ => made.clone(),
+                    })
+                }
+            })
+            .await
+    }
+
+    async fn unsettled(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
         self.database
             .read(async move |tx: Tx| {
-                let sql = "SELECT provider, event, body FROM provider_events WHERE settled_at IS NULL \
-                     ORDER BY received_at, position LIMIT $1";
-                let rows = tx.query(sql, &[&i64::from(batch_max)]).await?;
+                let sql = "SELECT provider, event, body, attempts FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 \
+                     ORDER BY received_at, position LIMIT $2";
+                let rows = tx.query(sql, &[&now_ms, &i64::from(batch_max)]).await?;
                 let read = |row| {
-                    let (provider, event) = (text(row, 0)?, text(row, 1)?);
-                    Ok((provider.to_owned(), event.to_owned(), row.try_get(2)?))
+                    Ok(StoredEvent {
+                        provider: text(row, 0)?.to_owned(),
+                        event: text(row, 1)?.to_owned(),
+                        body: row.try_get(2)?,
+                        attempts: small(row, 3)?,
+                    })
                 };
                 rows.iter().map(read).collect()
+            })
+            .await
+    }
+
+    async fn put_off_event(&self, provider: String, event: String, due_at_ms: i64) -> Result<()> {
+        let given = Arc::new((provider, event));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let sql = "UPDATE provider_events SET attempts = attempts + 1, due_at = $3 WHERE provider = $1 AND event = $2";
+                    tx.execute(sql, &[&given.0, &given.1, &due_at_ms]).await?;
+                    Ok(())
+                }
             })
             .await
     }
@@ -66,7 +105,7 @@ impl PaymentLedger for PostgresLedger {
         &self,
         provider: String,
         event: String,
-        says: Option<ProviderEvent>,
+        says: Said,
         now_ms: i64,
     ) -> Result<&'static str> {
         let given = Arc::new((provider, event, says));
@@ -80,8 +119,9 @@ impl PaymentLedger for PostgresLedger {
                         return Ok("repeated");
                     }
                     let outcome = match says {
-                        Some(says) => outcome_of(&tx, provider, says, now_ms).await?,
-                        None => "unreadable",
+                        Said::Event(says) => outcome_of(&tx, provider, says, now_ms).await?,
+                        Said::Ignored => "ignored",
+                        Said::Unreadable => "unreadable",
                     };
                     let sql = "UPDATE provider_events SET settled_at = $3, outcome = $4 WHERE provider = $1 AND event = $2";
                     tx.execute(sql, &[provider, event, &now_ms, &outcome]).await?;
@@ -111,15 +151,7 @@ impl PaymentLedger for PostgresLedger {
                     return Ok(());
                 };
                 move_payment(&tx, &order.id, PaymentState::Captured, now_ms).await?;
-                let applied = apply(&tx, order, Happening::Captured, now_ms).await?;
-                if applied.changed {
-                    let order = &applied.order;
-                    issue(&tx, order, now_ms).await?;
-                    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
-                    let visitor = order.visitor.0.as_slice();
-                    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
-                }
-                Ok(())
+                ticket(&tx, order, now_ms).await
             })
             .await
     }
@@ -146,6 +178,31 @@ impl PaymentLedger for PostgresLedger {
                     Some(order) => move_payment(&tx, &order.id, PaymentState::Voided, now_ms).await,
                     None => Ok(()),
                 }
+            })
+            .await
+    }
+
+    async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.database
+            .write(move |tx| async move {
+                let Some(order) = finish(&tx, effect, None, now_ms).await? else {
+                    return Ok(());
+                };
+                move_payment(&tx, &order.id, PaymentState::Captured, now_ms).await?;
+                owe(&tx, &order.id, Owed::MoneyBack, now_ms).await
+            })
+            .await
+    }
+
+    async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.database
+            .write(move |tx| async move {
+                let Some(order) = finish(&tx, effect, None, now_ms).await? else {
+                    return Ok(());
+                };
+                let sql = "UPDATE payments SET refunded = amount WHERE order_id = $1";
+                tx.execute(sql, &[&order.id.as_str()]).await?;
+                move_payment(&tx, &order.id, PaymentState::Refunded, now_ms).await
             })
             .await
     }
@@ -213,8 +270,9 @@ async fn find_payment(tx: &Tx, payment: &str) -> Result<Option<Payment>> {
 /// Lends effects that are due and that no other worker is just being lent.
 async fn lend(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
     let sql = format!(
-        "WITH due AS (SELECT effect FROM effects WHERE done_at IS NULL AND due_at <= $1 \
-             ORDER BY due_at, effect LIMIT $2 FOR UPDATE SKIP LOCKED), \
+        "WITH due AS (SELECT x.effect FROM effects x JOIN payments q ON q.order_id = x.order_id \
+             WHERE x.done_at IS NULL AND x.due_at <= $1 AND x.kind = q.owes \
+             ORDER BY x.due_at, x.effect LIMIT $2 FOR UPDATE OF x SKIP LOCKED), \
          lent AS (UPDATE effects e SET due_at = $3 FROM due WHERE e.effect = due.effect \
              RETURNING e.effect, e.kind, e.attempts, e.order_id) \
          SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
@@ -251,26 +309,73 @@ async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    if payment.provider != provider {
-        return Ok("foreign_provider");
+    let over = over_card_limit(tx, &order, says.card.as_deref()).await?;
+    let Settling {
+        payment: state,
+        happening,
+        refunded,
+        outcome,
+    } = settling::settle(&payment, order.state, provider, says, over);
+    let id = order.id.as_str();
+    if let Some(state) = state {
+        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4), \
+             card = COALESCE(card, $5) WHERE order_id = $1";
+        let with: [&(dyn fairgate_writer::tokio_postgres::types::ToSql + Sync); 5] =
+            [&id, &state.word(), &now_ms, &says.reference, &says.card];
+        tx.execute(sql, &with).await?;
     }
-    if payment.amount != says.amount {
-        return Ok("wrong_amount");
+    if let Some(refunded) = refunded {
+        let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
+        tx.execute(sql, &[&id, &refunded]).await?;
     }
-    let (happening, state) = match says.kind {
-        ProviderEventKind::Authorised => (Happening::Authorised, PaymentState::Authorised),
-        ProviderEventKind::Declined => (Happening::Declined, PaymentState::Declined),
+    let changed = match happening {
+        Some(Happening::Captured) => {
+            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+            tx.execute(sql, &[&id, &now_ms]).await?;
+            ticket(tx, order, now_ms).await?;
+            true
+        }
+        Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
+        None => false,
     };
-    if payment.state >= state {
-        return Ok("out_of_order");
+    Ok(if changed { "applied" } else { outcome })
+}
+
+/// The captured order gets its tickets, once.
+async fn ticket(tx: &Tx, order: Order, now_ms: i64) -> Result<()> {
+    let applied = apply(tx, order, Happening::Captured, now_ms).await?;
+    if applied.changed {
+        let order = &applied.order;
+        issue(tx, order, now_ms).await?;
+        let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
+        let visitor = order.visitor.0.as_slice();
+        tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
     }
-    move_payment(tx, &payment.order, state, now_ms).await?;
-    let applied = apply(tx, order, happening, now_ms).await?;
-    Ok(if applied.changed {
-        "applied"
-    } else {
-        "without_effect"
-    })
+    Ok(())
+}
+
+/// Whether the order's seats and those bought with the same card are more than the show allows; from here on nobody else
+/// counts this card for this show. Without a fingerprint, the one that is known of the order's payment counts.
+pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) -> Result<bool> {
+    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, p.card FROM shows s, payments p \
+         WHERE s.show = $1 AND p.order_id = $2";
+    let with = (order.show.as_str(), order.id.as_str());
+    let Some(row) = tx.first(sql, &[&with.0, &with.1]).await? else {
+        return Ok(false);
+    };
+    let Some(limit) = row.try_get::<_, Option<i64>>(0)? else {
+        return Ok(false);
+    };
+    let Some(card) = card.or(row.try_get(1)?) else {
+        return Ok(false);
+    };
+    let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
+    tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
+    let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+         WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3";
+    let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
+    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
+    Ok(row.try_get::<_, i64>(0)?.saturating_add(own) > limit)
 }
 
 async fn move_payment(tx: &Tx, order: &OrderId, state: PaymentState, now_ms: i64) -> Result<()> {

@@ -17,7 +17,7 @@ pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o
      o.total, o.items, o.plan_version, o.payment, o.state, o.reason, o.created_at, o.pay_until, o.claim_until";
 
 pub(super) const PAYMENT_COLUMNS: &str =
-    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state";
+    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client";
 
 /// A text column.
 pub(super) fn text(row: &Row, at: usize) -> Result<&str> {
@@ -88,5 +88,7 @@ pub(super) fn payment(row: &Row, at: usize) -> Result<Payment> {
             currency,
         },
         state: PaymentState::of_word(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
+        reference: row.try_get(at + 6)?,
+        client: row.try_get(at + 7)?,
     })
 }

@@ -9,7 +9,9 @@ use fairgate_writer::rusqlite::{Connection, OpenFlags};
 
 use super::MIGRATIONS;
 use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
-use crate::dump::{Grids, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION};
+use crate::dump::{
+    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
+};
 use crate::ids::ShowId;
 
 /// Takes one record; an error ends the reading.
@@ -73,7 +75,14 @@ fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Grids> {
 }
 
 fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = format!("SELECT {ORDER_COLUMNS} FROM orders ORDER BY created_at, order_id");
+    let late = |column| {
+        format!("(SELECT l.{column} FROM late_money l WHERE l.order_id = orders.order_id)")
+    };
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS}, {}, {} FROM orders ORDER BY created_at, order_id",
+        late("made_for"),
+        late("items")
+    );
     each(connection, &sql, |row| {
         let order = rows::order(row)?;
         let mut history = Vec::new();
@@ -89,7 +98,9 @@ fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
             });
         }
         let grid = grids.of(&order.show)?;
-        sink(&Record::Order(OrderRecord::of(&order, grid, history)))
+        let late = LateSeats::read(row.get(16)?, row.get(17)?)?;
+        let record = OrderRecord::of(&order, grid, history, late.as_ref());
+        sink(&Record::Order(Box::new(record)))
     })
 }
 
@@ -111,12 +122,12 @@ fn claims(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
 
 fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, p.refunded FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
     );
     each(connection, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let record = PaymentRecord::of(payment, row.get(6)?, row.get(7)?);
+        let record = PaymentRecord::of(payment, row.get(10)?, row.get(8)?, row.get(9)?);
         sink(&Record::Payment(record))
     })
 }

@@ -1,7 +1,9 @@
 //! The ledger in one SQLite file: one writer groups what waits into one commit, readers see every commit.
 
+mod audit;
 mod catalogue;
 pub mod dump;
+mod late;
 mod orders;
 mod payments;
 mod rows;
@@ -13,7 +15,11 @@ use fairgate_writer::{LedgerError, Writer};
 use super::CommonLedger;
 
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("rows_by_show.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("rows_by_show.sql"),
+    include_str!("money.sql"),
+];
 
 /// Booking's tables in a ledger file.
 #[derive(Clone)]

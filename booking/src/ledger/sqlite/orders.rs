@@ -13,14 +13,14 @@ use super::rows::{
     seat_kind, seat_word,
 };
 use crate::clock::rfc3339;
-use crate::holds::cells_of;
+use crate::holds::{Held, Hold, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
-use crate::orders::transition::{Decision, Happening, decide};
-use crate::orders::{Order, OrderRecord, OrderState, Step};
+use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
+use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
-use crate::store::{SeatRow, SeatRowKind};
+use crate::store::SeatRow;
 
 #[async_trait]
 impl OrderLedger for SqliteLedger {
@@ -69,7 +69,7 @@ impl OrderLedger for SqliteLedger {
             .write(move |tx| {
                 let due: Vec<OrderId> = collect(
                     tx,
-                    "SELECT order_id FROM orders WHERE state = 'pending' AND claim_until <= ?1 ORDER BY claim_until LIMIT ?2",
+                    "SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') AND claim_until <= ?1 ORDER BY claim_until LIMIT ?2",
                     (now_ms, batch_max),
                     |row| parsed(&row.get::<_, String>(0)?),
                 )?;
@@ -102,21 +102,18 @@ impl OrderLedger for SqliteLedger {
         let show = show.clone();
         self.writer
             .read(move |connection| {
-                let columns = ORDER_COLUMNS.replace("order_id", "o.order_id");
-                let sql = format!(
-                    "SELECT {columns}, s.number, s.kind FROM seat_outbox s JOIN orders o ON o.order_id = s.order_id \
-                     WHERE s.show = ?1 AND s.number > ?2 ORDER BY s.number LIMIT ?3"
-                );
+                let sql = "SELECT s.number, s.kind, s.hold, s.items, o.visitor FROM seat_outbox s \
+                     JOIN orders o ON o.order_id = s.order_id WHERE s.show = ?1 AND s.number > ?2 ORDER BY s.number LIMIT ?3";
                 let with = (show.as_str(), as_i64(after), batch_max);
-                collect(connection, &sql, with, |row| {
-                    let order = rows::order(row)?;
-                    let kind: String = row.get(17)?;
+                collect(connection, sql, with, |row| {
+                    let kind: String = row.get(1)?;
+                    let items = rows::items(&row.get::<_, String>(3)?)?;
                     Ok(SeatRow {
-                        seq: row.get::<_, i64>(16)?.unsigned_abs(),
+                        seq: row.get::<_, i64>(0)?.unsigned_abs(),
                         kind: seat_kind(&kind)?,
-                        items: order.held(),
-                        hold: order.hold,
-                        visitor: order.visitor,
+                        items: items.into_iter().map(|item| item.held).collect(),
+                        hold: parsed(&row.get::<_, String>(2)?)?,
+                        visitor: rows::holder(&row.get::<_, Vec<u8>>(4)?)?,
                     })
                 })
             })
@@ -177,13 +174,20 @@ fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
         [show.as_str()],
     )?;
     let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'confirmed', 'ticketed')"
+        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed')"
     );
     let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
     let mut ordered = Vec::new();
     for order in collect(tx, &sql, [show.as_str()], rows::order)? {
         if order.state == OrderState::Pending {
             ordered.push(as_hold(&order));
+        } else if order.state == OrderState::AwaitingConsent {
+            let kept = kept(tx, &order)?;
+            ordered.push(Hold {
+                id: kept.hold,
+                items: kept.items.iter().map(|item| item.held.clone()).collect(),
+                ..as_hold(&order)
+            });
         } else {
             sold.entry(order.visitor).or_default().extend(order.held());
         }
@@ -206,25 +210,9 @@ fn claim(
     if let Some(present) = find_order(tx, &order.id)? {
         return Ok(present);
     }
-    let pinned: Option<u32> = first(
-        tx,
-        "SELECT plan_version FROM shows WHERE show = ?1",
-        [order.show.as_str()],
-    )?;
-    if pinned != Some(order.plan_version) {
-        return Err(ClaimRefused::PlanChanged);
-    }
-    let have: Option<u32> = first(
-        tx,
-        "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
-        (order.show.as_str(), order.visitor.0),
-    )?;
-    let have = have.unwrap_or(0);
-    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
-        return Err(ClaimRefused::Limit { have, limit });
-    }
+    check_plan_and_limit(tx, &order, limit)?;
     insert_order(tx, &order)?;
-    insert_claims(tx, &order, grid)?;
+    insert_claims(tx, &order, &order.held(), grid)?;
     tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {
             statement.execute((
@@ -246,6 +234,32 @@ fn claim(
         order.created_at_ms,
     )?;
     Ok(order)
+}
+
+/// Refuses what may not be claimed whatever cells are free.
+pub(super) fn check_plan_and_limit(
+    tx: &Connection,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    let pinned: Option<u32> = first(
+        tx,
+        "SELECT plan_version FROM shows WHERE show = ?1",
+        [order.show.as_str()],
+    )?;
+    if pinned != Some(order.plan_version) {
+        return Err(ClaimRefused::PlanChanged);
+    }
+    let have: Option<u32> = first(
+        tx,
+        "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
+        (order.show.as_str(), order.visitor.0),
+    )?;
+    let have = have.unwrap_or(0);
+    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
+        return Err(ClaimRefused::Limit { have, limit });
+    }
+    Ok(())
 }
 
 fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
@@ -277,16 +291,17 @@ fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
 }
 
 /// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the savepoint takes the rest back.
-fn insert_claims(
+pub(super) fn insert_claims(
     tx: &Connection,
     order: &Order,
+    items: &[Held],
     grid: Grid,
 ) -> std::result::Result<(), ClaimRefused> {
     let mut insert = tx
         .prepare_cached("INSERT OR IGNORE INTO claims (show, seat, leg, order_id, visitor) VALUES (?1, ?2, ?3, ?4, ?5)")
         .map_err(LedgerError::from)?;
     let mut taken = Vec::new();
-    for cell in cells_of(&order.held(), grid) {
+    for cell in cells_of(items, grid) {
         let inserted = insert
             .execute((
                 order.show.as_str(),
@@ -341,26 +356,37 @@ pub(super) fn apply(
     let Decision {
         state,
         reason,
+        claims,
         seats,
-        effect,
+        owed,
+        late,
     } = decision;
-    tx.prepare_cached(
-        "UPDATE orders SET state = ?2, reason = ?3 WHERE order_id = ?1 AND state = ?4",
-    )?
-    .execute((id.as_str(), state.word(), reason, order.state.word()))?;
+    let moved = tx
+        .prepare_cached(
+            "UPDATE orders SET state = ?2, reason = ?3 WHERE order_id = ?1 AND state = ?4",
+        )?
+        .execute((id.as_str(), state.word(), reason, order.state.word()))?;
+    if moved != 1 {
+        return Err(corrupt("an order that moved within its own transaction"));
+    }
     note(tx, id, state, reason, now_ms)?;
+    if claims == Claims::Drop {
+        tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
+            .execute([id.as_str()])?;
+    }
     if let Some(kind) = seats {
-        if kind == SeatRowKind::Free {
-            tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
-                .execute([id.as_str()])?;
-        }
         tell_store(tx, &order, seat_word(kind))?;
     }
-    if let Some(kind) = effect {
-        tx.prepare_cached(
-            "INSERT OR IGNORE INTO effects (order_id, kind, due_at) VALUES (?1, ?2, ?3)",
-        )?
-        .execute((id.as_str(), kind.word(), now_ms))?;
+    if happening == Happening::Consented {
+        order.items = kept(tx, &order)?.items;
+        tx.prepare_cached("UPDATE orders SET items = ?2 WHERE order_id = ?1")?
+            .execute((id.as_str(), rows::items_text(&order.items)?))?;
+    }
+    if let Some(owed) = owed {
+        owe(tx, id, owed, now_ms)?;
+    }
+    if late {
+        super::late::search(tx, id, now_ms)?;
     }
     order.state = state;
     reason.clone_into(&mut order.reason);
@@ -370,8 +396,9 @@ pub(super) fn apply(
     }))
 }
 
-/// A row in the show's seat outbox.
+/// A row in the show's seat outbox. It has its own hold and seats: those of the order may be others when it is delivered.
 fn tell_store(tx: &Connection, order: &Order, kind: &str) -> Result<()> {
+    let kept = kept(tx, order)?;
     let number: i64 = tx
         .prepare_cached(
             "INSERT INTO seat_marks (show, numbered) VALUES (?1, 1) \
@@ -379,9 +406,60 @@ fn tell_store(tx: &Connection, order: &Order, kind: &str) -> Result<()> {
         )?
         .query_row([order.show.as_str()], |row| row.get(0))?;
     tx.prepare_cached(
-        "INSERT INTO seat_outbox (show, number, kind, order_id) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO seat_outbox (show, number, kind, order_id, hold, items) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute((order.show.as_str(), number, kind, order.id.as_str()))?;
+    .execute((
+        order.show.as_str(),
+        number,
+        kind,
+        order.id.as_str(),
+        kept.hold.as_str(),
+        rows::items_text(&kept.items)?,
+    ))?;
+    Ok(())
+}
+
+/// The hold and the seats that are kept for an order: its own, or those that late money was given.
+pub(super) fn kept(connection: &Connection, order: &Order) -> Result<Offer> {
+    let own = || Offer {
+        hold: order.hold.clone(),
+        items: order.items.clone(),
+        until_ms: order.claim_until_ms,
+    };
+    Ok(super::late::given(connection, &order.id)?.unwrap_or_else(own))
+}
+
+/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed only where nothing else
+/// was, and whatever brings the money back takes its place for good.
+pub(super) fn owe(tx: &Connection, order: &OrderId, owed: Owed, now_ms: i64) -> Result<()> {
+    let state: Option<String> = first(
+        tx,
+        "SELECT state FROM payments WHERE order_id = ?1",
+        [order.as_str()],
+    )?;
+    let state = state
+        .as_deref()
+        .and_then(PaymentState::of_word)
+        .ok_or_else(|| corrupt("an order without a payment"))?;
+    let kind = owed.effect(state);
+    let set = tx
+        .prepare_cached(match kind {
+            EffectKind::Capture => {
+                "UPDATE payments SET owes = ?2 WHERE order_id = ?1 AND owes IS NULL"
+            }
+            EffectKind::Void => {
+                "UPDATE payments SET owes = ?2 WHERE order_id = ?1 AND (owes IS NULL OR owes <> 'refund')"
+            }
+            EffectKind::Refund => "UPDATE payments SET owes = ?2 WHERE order_id = ?1",
+        })?
+        .execute((order.as_str(), kind.word()))?;
+    if set != 1 {
+        return Err(corrupt("a payment of which two things are asked at once"));
+    }
+    tx.prepare_cached(
+        "INSERT OR IGNORE INTO effects (order_id, kind, due_at) VALUES (?1, ?2, ?3)",
+    )?
+    .execute((order.as_str(), kind.word(), now_ms))?;
     Ok(())
 }
 
@@ -412,10 +490,15 @@ fn record(connection: &Connection, id: &OrderId) -> Result<Option<OrderRecord>> 
         .as_deref()
         .and_then(PaymentState::of_word)
         .ok_or_else(|| corrupt("an order without a payment"))?;
+    let offer = match order.state {
+        OrderState::AwaitingConsent => super::late::given(connection, id)?,
+        _ => None,
+    };
     Ok(Some(OrderRecord {
         order,
         history,
         tickets,
         payment,
+        offer,
     }))
 }

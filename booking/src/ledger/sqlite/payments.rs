@@ -4,13 +4,15 @@ use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
-use super::orders::apply;
+use super::orders::{apply, owe};
 use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
 use super::tickets::issue;
 use crate::ids::{OrderId, PaymentId};
-use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger};
-use crate::orders::transition::{EffectKind, Happening};
-use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+use crate::ledger::{Applied, EFFECT_LENT_MS, Effect, PaymentLedger, StoredEvent};
+use crate::orders::Order;
+use crate::orders::transition::{EffectKind, Happening, Owed};
+use crate::payments::settling::{self, Settling};
+use crate::payments::{Made, Payment, PaymentState, ProviderEvent, Said};
 
 #[async_trait]
 impl PaymentLedger for SqliteLedger {
@@ -38,15 +40,48 @@ impl PaymentLedger for SqliteLedger {
             .await
     }
 
-    async fn unsettled(&self, batch_max: u32) -> Result<Vec<(String, String, Vec<u8>)>> {
+    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made> {
+        let payment = payment.to_string();
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE payments SET reference = ?2, client = ?3 WHERE payment = ?1 AND reference IS NULL")?
+                    .execute((&payment, &made.reference, &made.client))?;
+                let kept = find_payment(tx, &payment)?.ok_or_else(|| corrupt(&payment))?;
+                Ok(match (kept.reference, kept.client) {
+                    (Some(reference), Some(client)) => Made { reference, client },
+                    _ => made,
+                })
+            })
+            .await
+    }
+
+    async fn unsettled(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
         self.writer
             .read(move |connection| {
                 collect(
                     connection,
-                    "SELECT provider, event, body FROM provider_events WHERE settled_at IS NULL ORDER BY received_at, rowid LIMIT ?1",
-                    [batch_max],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                    "SELECT provider, event, body, attempts FROM provider_events WHERE settled_at IS NULL AND due_at <= ?1 \
+                     ORDER BY received_at, rowid LIMIT ?2",
+                    (now_ms, batch_max),
+                    |row| {
+                        Ok(StoredEvent {
+                            provider: row.get(0)?,
+                            event: row.get(1)?,
+                            body: row.get(2)?,
+                            attempts: row.get(3)?,
+                        })
+                    },
                 )
+            })
+            .await
+    }
+
+    async fn put_off_event(&self, provider: String, event: String, due_at_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE provider_events SET attempts = attempts + 1, due_at = ?3 WHERE provider = ?1 AND event = ?2")?
+                    .execute((&provider, &event, due_at_ms))?;
+                Ok(())
             })
             .await
     }
@@ -55,7 +90,7 @@ impl PaymentLedger for SqliteLedger {
         &self,
         provider: String,
         event: String,
-        says: Option<ProviderEvent>,
+        says: Said,
         now_ms: i64,
     ) -> Result<&'static str> {
         self.writer
@@ -69,8 +104,9 @@ impl PaymentLedger for SqliteLedger {
                     return Ok("repeated");
                 }
                 let outcome = match says {
-                    Some(says) => outcome_of(tx, &provider, &says, now_ms)?,
-                    None => "unreadable",
+                    Said::Event(says) => outcome_of(tx, &provider, &says, now_ms)?,
+                    Said::Ignored => "ignored",
+                    Said::Unreadable => "unreadable",
                 };
                 tx.prepare_cached("UPDATE provider_events SET settled_at = ?3, outcome = ?4 WHERE provider = ?1 AND event = ?2")?
                     .execute((&provider, &event, now_ms, outcome))?;
@@ -84,7 +120,7 @@ impl PaymentLedger for SqliteLedger {
             .write(move |tx| {
                 let sql = format!(
                     "SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} FROM effects e JOIN payments p ON p.order_id = e.order_id \
-                     WHERE e.done_at IS NULL AND e.due_at <= ?1 ORDER BY e.due_at, e.effect LIMIT ?2"
+                     WHERE e.done_at IS NULL AND e.due_at <= ?1 AND e.kind = p.owes ORDER BY e.due_at, e.effect LIMIT ?2"
                 );
                 let due = collect(tx, &sql, (now_ms, batch_max), |row| {
                     let kind: String = row.get(1)?;
@@ -111,15 +147,7 @@ impl PaymentLedger for SqliteLedger {
                     return Ok(());
                 };
                 move_payment(tx, &order, PaymentState::Captured, now_ms)?;
-                let applied = apply(tx, &order, Happening::Captured, now_ms)?;
-                let order =
-                    find_order(tx, &order)?.ok_or_else(|| corrupt("an effect without an order"))?;
-                if applied.is_some_and(|applied| applied.changed) {
-                    issue(tx, &order, now_ms)?;
-                    tx.prepare_cached("INSERT INTO finished (show, visitor) VALUES (?1, ?2)")?
-                        .execute((order.show.as_str(), order.visitor.0))?;
-                }
-                Ok(())
+                ticket(tx, &order, now_ms)
             })
             .await
     }
@@ -145,6 +173,31 @@ impl PaymentLedger for SqliteLedger {
             .write(move |tx| match finish(tx, effect, now_ms)? {
                 Some(order) => move_payment(tx, &order, PaymentState::Voided, now_ms),
                 None => Ok(()),
+            })
+            .await
+    }
+
+    async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                let Some(order) = finish(tx, effect, now_ms)? else {
+                    return Ok(());
+                };
+                move_payment(tx, &order, PaymentState::Captured, now_ms)?;
+                owe(tx, &order, Owed::MoneyBack, now_ms)
+            })
+            .await
+    }
+
+    async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                let Some(order) = finish(tx, effect, now_ms)? else {
+                    return Ok(());
+                };
+                tx.prepare_cached("UPDATE payments SET refunded = amount WHERE order_id = ?1")?
+                    .execute([order.as_str()])?;
+                move_payment(tx, &order, PaymentState::Refunded, now_ms)
             })
             .await
     }
@@ -225,26 +278,83 @@ fn outcome_of(
     let Some(payment) = find_payment(tx, says.payment.as_str())? else {
         return Ok("unknown_payment");
     };
-    if payment.provider != provider {
-        return Ok("foreign_provider");
+    let order =
+        find_order(tx, &payment.order)?.ok_or_else(|| corrupt("a payment without an order"))?;
+    let over = over_card_limit(tx, &order, says.card.as_deref())?;
+    let Settling {
+        payment: state,
+        happening,
+        refunded,
+        outcome,
+    } = settling::settle(&payment, order.state, provider, says, over);
+    if let Some(state) = state {
+        move_payment(tx, &order.id, state, now_ms)?;
+        tx.prepare_cached(
+            "UPDATE payments SET reference = COALESCE(reference, ?2), card = COALESCE(card, ?3) WHERE order_id = ?1",
+        )?
+        .execute((order.id.as_str(), &says.reference, &says.card))?;
     }
-    if payment.amount != says.amount {
-        return Ok("wrong_amount");
+    if let Some(refunded) = refunded {
+        tx.prepare_cached("UPDATE payments SET refunded = MAX(refunded, ?2) WHERE order_id = ?1")?
+            .execute((order.id.as_str(), refunded))?;
     }
-    let (happening, state) = match says.kind {
-        ProviderEventKind::Authorised => (Happening::Authorised, PaymentState::Authorised),
-        ProviderEventKind::Declined => (Happening::Declined, PaymentState::Declined),
+    let changed = match happening {
+        Some(Happening::Captured) => {
+            tx.prepare_cached("UPDATE effects SET done_at = ?2 WHERE order_id = ?1 AND kind = 'capture' AND done_at IS NULL")?
+                .execute((order.id.as_str(), now_ms))?;
+            ticket(tx, &order.id, now_ms)?;
+            true
+        }
+        Some(happening) => {
+            apply(tx, &order.id, happening, now_ms)?.is_some_and(|applied| applied.changed)
+        }
+        None => false,
     };
-    if payment.state >= state {
-        return Ok("out_of_order");
+    Ok(if changed { "applied" } else { outcome })
+}
+
+/// The captured order gets its tickets, once.
+fn ticket(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<()> {
+    let applied = apply(tx, order, Happening::Captured, now_ms)?;
+    if let Some(Applied {
+        order,
+        changed: true,
+    }) = applied
+    {
+        issue(tx, &order, now_ms)?;
+        tx.prepare_cached("INSERT INTO finished (show, visitor) VALUES (?1, ?2)")?
+            .execute((order.show.as_str(), order.visitor.0))?;
     }
-    move_payment(tx, &payment.order, state, now_ms)?;
-    let applied = apply(tx, &payment.order, happening, now_ms)?;
-    Ok(if applied.is_some_and(|applied| applied.changed) {
-        "applied"
-    } else {
-        "without_effect"
-    })
+    Ok(())
+}
+
+/// Whether the order's seats and those bought with the same card are more than the show allows. Without a fingerprint, the
+/// one that is known of the order's payment counts.
+pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>) -> Result<bool> {
+    let limit: Option<Option<i64>> = first(
+        tx,
+        "SELECT json_extract(document, '$.seats_per_card') FROM shows WHERE show = ?1",
+        [order.show.as_str()],
+    )?;
+    let Some(limit) = limit.flatten() else {
+        return Ok(false);
+    };
+    let known: Option<Option<String>> = first(
+        tx,
+        "SELECT card FROM payments WHERE order_id = ?1",
+        [order.id.as_str()],
+    )?;
+    let Some(card) = card.map(str::to_owned).or(known.flatten()) else {
+        return Ok(false);
+    };
+    let others: Option<i64> = first(
+        tx,
+        "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+         WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3",
+        (&card, order.show.as_str(), order.id.as_str()),
+    )?;
+    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
+    Ok(others.unwrap_or(0).saturating_add(own) > limit)
 }
 
 fn move_payment(tx: &Connection, order: &OrderId, state: PaymentState, now_ms: i64) -> Result<()> {

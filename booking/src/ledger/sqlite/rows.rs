@@ -51,7 +51,7 @@ pub(super) fn find_order(connection: &Connection, id: &OrderId) -> Result<Option
 }
 
 pub(super) const PAYMENT_COLUMNS: &str =
-    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state";
+    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client";
 
 /// Reads a row whose columns from `at` on are [`PAYMENT_COLUMNS`].
 pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
@@ -67,6 +67,8 @@ pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
             currency,
         },
         state: PaymentState::of_word(&state).ok_or_else(|| corrupt(&state))?,
+        reference: row.get(at + 6)?,
+        client: row.get(at + 7)?,
     })
 }
 

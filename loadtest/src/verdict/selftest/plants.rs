@@ -25,6 +25,35 @@ macro_rules! plants {
     (@ $invariant:ident) => { Some(Invariant::$invariant) };
 }
 
+/// Visitor 9 orders seat A-10 and pays too late; the ledger's side goes as the steps say.
+fn late(run: &mut Run, steps: &[(f64, &str)]) {
+    run.hold(9, 95.0, &[9], "hold_9b");
+    run.call(9, "order", 96.0, None, json!({ "hold": "hold_9b" }));
+    run.call(
+        9,
+        "pay",
+        119.5,
+        200,
+        json!({ "order": "order_9", "payment": "payment_9", "outcome": "approve" }),
+    );
+    let end = run.dump.pop();
+    run.ledger_order((9, "order_9", "hold_9b"), 96.0, &[9], steps);
+    run.dump.extend(end);
+}
+
+/// What follows the capture of visitor 9's late money.
+fn ticketed(run: &mut Run, cell: u32) {
+    let end = run.dump.pop();
+    run.dump.push(json!({
+        "kind": "ticket", "ticket": "ticket_9", "order": "order_9", "show": "night", "label": format!("A-{}", cell + 1),
+        "legs": [0], "issued_ms": at(123.2),
+    }));
+    run.dump.push(json!({
+        "kind": "effect", "order": "order_9", "what": "capture", "due_ms": at(120.1), "done_ms": at(123.2),
+    }));
+    run.dump.extend(end);
+}
+
 plants! {
     OneOwner "a cell is claimed twice" |run| {
         let again = run.row("claim", "order", "order_1").clone();
@@ -92,6 +121,14 @@ plants! {
         }
         run.dump.insert(3, json!({ "kind": "claim", "show": "night", "cell": 8, "seat": 8, "leg": 0, "order": "order_3" }));
         run.ends_as(8, 1);
+    };
+    AllOrNone "an order that awaits consent claims the seats that are gone" |run| {
+        late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "awaiting_consent")]);
+        run.row("payment", "order", "order_9")["state"] = json!("authorised");
+        let order = run.row("order", "order", "order_9");
+        order["offered"] = json!({ "cells": [10], "labels": ["A-11"] });
+        order["claim_until_ms"] = json!(at(1_000.0));
+        run.ends_as(9, 1);
     };
     AllOrNone "one of two tickets is missing" |run| {
         run.forget_rows(|row| row["ticket"] == "ticket_0_2");
@@ -281,6 +318,46 @@ plants! {
         run.ledger_order((9, "order_9", "hold_9b"), 110.0, &[9], &[(110.02, "pending")]);
         run.dump.extend(end);
         run.ends_as(9, 1);
+    };
+    Nothing "odd, but right: late money buys the same seats" |run| {
+        late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "confirmed"), (120.2, "ticketed")]);
+        ticketed(run, 9);
+        run.ends_as(9, 2);
+    };
+    Nothing "odd, but right: late money buys other seats, with consent" |run| {
+        let steps = [
+            (96.02, "pending"), (119.1, "expired"), (120.1, "awaiting_consent"), (123.0, "confirmed"), (123.2, "ticketed"),
+        ];
+        late(run, &steps);
+        let (made, now) = (json!({ "cells": [9], "labels": ["A-10"] }), json!({ "cells": [10], "labels": ["A-11"] }));
+        let order = run.row("order", "order", "order_9");
+        (order["cells"], order["labels"]) = (json!([10]), json!(["A-11"]));
+        (order["made_for"], order["offered"]) = (made, now);
+        let claim = run.row("claim", "order", "order_9");
+        (claim["cell"], claim["seat"]) = (json!(10), json!(10));
+        ticketed(run, 10);
+        run.call(9, "order_read", 121.0, 200, json!({
+            "order": "order_9", "state": "awaiting_consent", "tickets": [], "seats": ["A-10"], "total": 1_000,
+        }));
+        run.ends_as(10, 2);
+    };
+    Nothing "odd, but right: an order awaits consent" |run| {
+        late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "awaiting_consent")]);
+        let order = run.row("order", "order", "order_9");
+        order["offered"] = json!({ "cells": [10], "labels": ["A-11"] });
+        order["claim_until_ms"] = json!(at(1_000.0));
+        let claim = run.row("claim", "order", "order_9");
+        (claim["cell"], claim["seat"]) = (json!(10), json!(10));
+        run.row("payment", "order", "order_9")["state"] = json!("authorised");
+        run.ends_as(10, 1);
+    };
+    Nothing "odd, but right: money that was taken too late went back" |run| {
+        late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "expired")]);
+        let payment = run.row("payment", "order", "order_9");
+        for member in ["state", "provider_state"] {
+            payment[member] = json!("refunded");
+        }
+        (payment["captured"], payment["refunded"]) = (json!(1_000), json!(1_000));
     };
     Nothing "odd, but right: who left joins again under another number" |run| {
         run.call(5, "join", 14.0, 201, json!({ "number": 11, "holder": holder(5) }));

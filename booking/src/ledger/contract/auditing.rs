@@ -1,0 +1,135 @@
+//! What the reconciler is shown, and what its repairs do.
+
+use super::*;
+use crate::orders::transition::{EffectKind, Happening};
+use crate::reconciler::finding::OrderFacts;
+use OrderState::{Cancelled, Confirmed, Pending};
+
+pub(super) const CASES: &[Case] = cases![
+    what_waits_is_shown_and_what_is_done_is_not,
+    money_on_an_ended_order_is_shown,
+    quiet_payments_are_given_out_seldom_and_to_one_at_a_time,
+    claimed_cells_are_told_with_whether_they_are_sold,
+    what_stands_needs_no_mending,
+    what_goes_back_or_went_back_is_not_owed_again,
+];
+
+async fn facts(ledger: &Books) -> Vec<OrderFacts> {
+    ledger.order_facts(0, 100).await.expect("readable")
+}
+
+async fn what_waits_is_shown_and_what_is_done_is_not(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    let shown = facts(&ledger).await;
+    assert_eq!(shown.len(), 1);
+    assert_eq!(
+        (shown[0].state, shown[0].seats, shown[0].claim_until_ms),
+        (Pending, 2, CLAIM_UNTIL_MS)
+    );
+    authorised(&ledger, &order).await;
+    let shown = facts(&ledger).await;
+    assert_eq!(
+        (shown[0].state, shown[0].money, shown[0].owed.as_slice()),
+        (
+            Confirmed,
+            PaymentState::Authorised,
+            [EffectKind::Capture].as_slice()
+        )
+    );
+    assert_eq!(shown[0].changed_ms, NOW_MS + 1);
+    let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    assert!(facts(&ledger).await.is_empty());
+}
+
+async fn money_on_an_ended_order_is_shown(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    ended.expect("written");
+    assert!(facts(&ledger).await.is_empty(), "no money, no concern");
+    authorised(&ledger, &order).await;
+    let shown = facts(&ledger).await;
+    assert_eq!(
+        (shown[0].state, shown[0].owed.as_slice(), shown[0].late),
+        (Cancelled, [EffectKind::Void].as_slice(), false)
+    );
+    let later = ledger.order_facts(NOW_MS + 2, 100).await;
+    assert!(later.expect("readable").is_empty(), "it moved before that");
+}
+
+async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let quiet = async |now_ms| {
+        let quiet = ledger.quiet_payments(now_ms, 1_000, 10).await;
+        quiet.expect("written")
+    };
+    assert!(quiet(NOW_MS + 999).await.is_empty());
+    let first = quiet(NOW_MS + 1_000).await;
+    assert_eq!((&first[0].0.id, first[0].1), (&order.payment, NOW_MS));
+    assert!(quiet(NOW_MS + 1_999).await.is_empty());
+    assert_eq!(quiet(NOW_MS + 2_000).await.len(), 1);
+    assert!(
+        quiet(NOW_MS + 3_999).await.is_empty(),
+        "the older, the more seldom"
+    );
+    authorised(&ledger, &order).await;
+    let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    assert!(
+        quiet(NOW_MS + 9_000_000).await.is_empty(),
+        "it moves no more"
+    );
+}
+
+async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {
+    stocked(&ledger).await;
+    let sold = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &sold).await;
+    claimed(&ledger, "b", BEN, &[3]).await;
+    let mut claims = ledger.claimed(&show()).await.expect("readable");
+    claims.sort_unstable();
+    assert_eq!(
+        claims,
+        [(0, 0, true), (0, 1, true), (3, 0, false), (3, 1, false)]
+    );
+}
+
+async fn what_stands_needs_no_mending(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let mend = async || ledger.mend(&order.id, NOW_MS + 9).await.expect("written");
+    assert!(!mend().await, "it waits for its money");
+    authorised(&ledger, &order).await;
+    assert!(!mend().await, "its capture is owed");
+    let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    assert!(!mend().await, "it has its tickets");
+    let never = super::order("never", BEN, &[1]);
+    assert!(!ledger.mend(&never.id, NOW_MS).await.expect("written"));
+}
+
+async fn what_goes_back_or_went_back_is_not_owed_again(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let capture = ledger
+        .due_effects(NOW_MS + 1, 10)
+        .await
+        .expect("readable")
+        .remove(0);
+    let refused = ledger.capture_refused(capture.id, "no".into(), NOW_MS + 2);
+    refused.await.expect("written");
+    let mend = async || ledger.mend(&order.id, NOW_MS + 9).await.expect("written");
+    assert!(!mend().await, "its void is owed");
+    let void = ledger
+        .due_effects(NOW_MS + 2, 10)
+        .await
+        .expect("readable")
+        .remove(0);
+    assert_eq!(void.kind, EffectKind::Void);
+    ledger.voided(void.id, NOW_MS + 3).await.expect("written");
+    assert!(!mend().await, "the money went back");
+}

@@ -1,0 +1,160 @@
+//! Late money: the search for what it still buys, and the transaction that ends it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fairgate_writer::Tx;
+
+use super::PostgresLedger;
+use super::orders::{allowed, apply, insert_claims, keep_out};
+use super::payments::over_card_limit;
+use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
+use crate::holds::Held;
+use crate::ids::{HoldId, OrderId};
+use crate::inventory::Grid;
+use crate::ledger::{Applied, ClaimRefused, LateLedger, LateOutcome};
+use crate::orders::transition::{Happening, LateReason, decide};
+use crate::orders::{Offer, Order, OrderItem};
+
+#[async_trait]
+impl LateLedger for PostgresLedger {
+    async fn late_due(
+        &self,
+        now_ms: i64,
+        again_at_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<OrderId>> {
+        let due = self.database.read(async move |tx: Tx| {
+            let sql = "SELECT 1 FROM late_money WHERE outcome IS NULL AND due_at <= $1 LIMIT 1";
+            tx.first(sql, &[&now_ms]).await
+        });
+        if due.await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.database
+            .write(move |tx| async move {
+                let sql = "WITH due AS (SELECT order_id FROM late_money WHERE outcome IS NULL AND due_at <= $1 \
+                         ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) \
+                     UPDATE late_money l SET due_at = $2 FROM due WHERE l.order_id = due.order_id RETURNING l.order_id";
+                let with = i64::from(batch_max);
+                let lent = tx.query(sql, &[&now_ms, &again_at_ms, &with]).await?;
+                lent.iter().map(|row| parsed(text(row, 0)?)).collect()
+            })
+            .await
+    }
+
+    async fn late_settle(
+        &self,
+        order: &OrderId,
+        outcome: LateOutcome,
+        grid: Option<Grid>,
+        limit: u32,
+        now_ms: i64,
+    ) -> std::result::Result<Option<Applied>, ClaimRefused> {
+        let given = Arc::new((order.clone(), outcome));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move { settle(&tx, &given.0, &given.1, grid, limit, now_ms).await }
+            })
+            .await
+    }
+}
+
+/// Begins the search, in the transaction that records the money.
+pub(super) async fn search(tx: &Tx, order: &OrderId, now_ms: i64) -> Result<()> {
+    let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(())
+}
+
+/// The seats that late money was given or offered; `None` where the order had only its own.
+pub(super) async fn given(tx: &Tx, order: &OrderId) -> Result<Option<Offer>> {
+    let sql = "SELECT hold, items, until FROM late_money WHERE order_id = $1 AND hold IS NOT NULL";
+    let Some(row) = tx.first(sql, &[&order.as_str()]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Offer {
+        hold: parsed(text(&row, 0)?)?,
+        items: items(text(&row, 1)?)?,
+        until_ms: row.try_get(2)?,
+    }))
+}
+
+async fn settle(
+    tx: &Tx,
+    id: &OrderId,
+    outcome: &LateOutcome,
+    grid: Option<Grid>,
+    limit: u32,
+    now_ms: i64,
+) -> std::result::Result<Option<Applied>, ClaimRefused> {
+    let Some(order) = lock_order(tx, id.as_str()).await? else {
+        return Ok(None);
+    };
+    let sql = "SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL";
+    let searched = tx.first(sql, &[&id.as_str()]).await?.is_some();
+    if !searched || decide(order.state, outcome.happening()).is_none() {
+        return Ok(Some(Applied {
+            order,
+            changed: false,
+        }));
+    }
+    let happening = match outcome {
+        LateOutcome::Back(_) => outcome.happening(),
+        _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
+        LateOutcome::SameSeats(hold) => {
+            let until_ms = order.claim_until_ms;
+            give(tx, &order, (hold, &order.items, until_ms), grid, limit).await?;
+            outcome.happening()
+        }
+        LateOutcome::OtherSeats(offer) => {
+            let until_ms = offer.until_ms;
+            give(
+                tx,
+                &order,
+                (&offer.hold, &offer.items, until_ms),
+                grid,
+                limit,
+            )
+            .await?;
+            let sql = "UPDATE orders SET claim_until = $2 WHERE order_id = $1";
+            tx.execute(sql, &[&id.as_str(), &until_ms]).await?;
+            outcome.happening()
+        }
+    };
+    let applied = apply(tx, order, happening, now_ms).await?;
+    let sql = "UPDATE late_money SET outcome = $2, decided_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&id.as_str(), &applied.order.reason, &now_ms])
+        .await?;
+    Ok(Some(applied))
+}
+
+/// Claims seats for an order that has none any more, and remembers which hold keeps them.
+async fn give(
+    tx: &Tx,
+    order: &Order,
+    (hold, items, until_ms): (&HoldId, &[OrderItem], i64),
+    grid: Option<Grid>,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    let grid = grid.ok_or_else(|| corrupt("seats are given without the shape of their show"))?;
+    keep_out(tx, order).await?;
+    allowed(tx, order, limit).await?;
+    let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+    insert_claims(tx, order, &held, grid).await?;
+    let sql = "UPDATE late_money SET hold = $2, items = $3, made_for = $4, until = $5 WHERE order_id = $1";
+    let (items, made_for) = (items_text(items)?, items_text(&order.items)?);
+    tx.execute(
+        sql,
+        &[
+            &order.id.as_str(),
+            &hold.as_str(),
+            &items,
+            &made_for,
+            &until_ms,
+        ],
+    )
+    .await?;
+    Ok(())
+}

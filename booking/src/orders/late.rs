@@ -1,0 +1,393 @@
+//! Money that came after its order had expired: what it still buys is found out here. Seats are taken before anything
+//! is written, and never out of somebody's basket: the order's own seats if they are free, else seats like them, kept
+//! until the buyer says yes or no, else none, and the money goes back.
+//!
+//! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds its own locks, and the
+//! ledger's transaction is a compare-and-set of the order.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::checkout::lock_until_ms;
+use super::transition::LateReason;
+use super::{Offer, Order, OrderItem, OrderRecord, OrderState};
+use crate::catalogue::Catalogue;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::holds::{Held, Hold, Stage};
+use crate::ids::{HoldId, OrderId};
+use crate::inventory::CellState;
+use crate::inventory::choose;
+use crate::inventory::seats::Seats;
+use crate::ledger::{Applied, ClaimRefused, LateOutcome, Ledger, LedgerError};
+use crate::payments::PaymentState;
+use crate::store::{Refused, View};
+use crate::wake::Wake;
+
+/// How long a buyer has to say yes or no to other seats.
+pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
+
+/// How long seats stay locked while the ledger's transaction is on its way.
+const LOCK_MS: i64 = 60_000;
+
+/// Another node, or a later run, looks at the same money again after this.
+const AGAIN_MS: i64 = 10_000;
+
+/// Orders looked at in one run.
+const BATCH_MAX: u32 = 100;
+
+/// How often other seats are chosen anew when somebody was quicker.
+const CHOICES_MAX: usize = 12;
+
+/// The store hears of an expiry within this, or the money waits for a later run.
+const HEARS_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long the worker sleeps when nobody calls it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Finds out what late money still buys.
+#[derive(Clone)]
+pub struct LateMoney {
+    /// The final arbiter.
+    pub ledger: Arc<dyn Ledger>,
+    /// Shows.
+    pub catalogue: Catalogue,
+    /// Their seats.
+    pub seats: Seats,
+    /// The time.
+    pub clock: Clock,
+    /// Calls this worker.
+    pub bell: Wake,
+    /// Calls the seat outbox.
+    pub outbox: Wake,
+    /// Calls the effects worker.
+    pub effects: Wake,
+}
+
+/// How a try to keep seats for an order ended.
+enum Tried {
+    /// The order has been decided, by this try or by somebody else.
+    Decided,
+    /// The seats were not to be had.
+    Taken,
+    /// The money goes back.
+    Back(LateReason),
+    /// The store is not ready; a later run tries again.
+    NotNow,
+}
+
+/// What forbids the sale whatever seats are free; `None` where nothing does.
+#[must_use]
+pub fn out_of_bounds(
+    order: &Order,
+    payment: PaymentState,
+    show: Option<&Show>,
+    now_ms: i64,
+) -> Option<LateReason> {
+    if !payment.has_money() {
+        return Some(LateReason::Withdrawn);
+    }
+    let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
+        return Some(LateReason::PlanChanged);
+    };
+    (show.document.starts_at.as_millisecond() <= now_ms).then_some(LateReason::ShowBegun)
+}
+
+/// Seats like the order's own among those that are free: as many of each category, at today's same price, near the old
+/// ones. Pure but for the dice between equals.
+#[must_use]
+pub fn seats_like(
+    show: &Show,
+    order: &Order,
+    view: &View,
+    rng: &mut impl rand::Rng,
+) -> Option<Vec<OrderItem>> {
+    let map = &show.plan.map;
+    let category = |item: &OrderItem| {
+        map.seats
+            .get(item.held.seat as usize)
+            .map(|seat| seat.category)
+    };
+    let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
+    for item in &order.items {
+        let category = category(item)?;
+        if show.price(item.held.seat) != Some(item.held.amount) {
+            return None;
+        }
+        match groups.iter_mut().find(|(known, _)| *known == category) {
+            Some((_, items)) => items.push(item),
+            None => groups.push((category, vec![item])),
+        }
+    }
+    let mut chosen = Vec::with_capacity(order.items.len());
+    for (_, items) in groups {
+        let asked: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
+        let free = |seat: u32| view.states.get(seat as usize) == Some(&CellState::Free);
+        let choice = choose::suggest(map, &free, &asked, false, rng)?;
+        for (seat, item) in choice.cells.iter().zip(&items) {
+            chosen.push(item_of(show, *seat, &item.held));
+        }
+    }
+    (chosen.len() == order.items.len()).then_some(chosen)
+}
+
+/// A seat in the place of another: same legs, same price.
+fn item_of(show: &Show, seat: u32, like: &Held) -> OrderItem {
+    OrderItem {
+        held: Held {
+            seat,
+            ..like.clone()
+        },
+        label: show.label(seat).to_owned(),
+        category: show.category(seat).to_owned(),
+    }
+}
+
+impl LateMoney {
+    /// Decides what is due; returns how many orders were looked at.
+    ///
+    /// # Errors
+    /// Where the ledger does not answer; the next run goes on.
+    pub async fn settle_due(&self) -> Result<usize, LedgerError> {
+        let mut seen = 0;
+        loop {
+            let now_ms = self.clock.now_ms();
+            let due = self
+                .ledger
+                .late_due(now_ms, now_ms + AGAIN_MS, BATCH_MAX)
+                .await?;
+            if due.is_empty() {
+                return Ok(seen);
+            }
+            seen += due.len();
+            // One after the other: each chooses among what the one before it left.
+            for order in due {
+                self.settle(&order).await?;
+            }
+            self.outbox.call();
+            self.effects.call();
+        }
+    }
+
+    async fn settle(&self, id: &OrderId) -> Result<(), LedgerError> {
+        let Some(record) = self.ledger.order(id).await? else {
+            return Ok(());
+        };
+        if record.order.state != OrderState::Expired {
+            return Ok(());
+        }
+        let order = &record.order;
+        let now_ms = self.clock.now_ms();
+        let show = self.catalogue.show(&order.show);
+        let bound = out_of_bounds(order, record.payment, show.as_deref(), now_ms);
+        let tried = match (bound, show) {
+            (Some(why), _) => Tried::Back(why),
+            (None, None) => Tried::Back(LateReason::PlanChanged),
+            (None, Some(show)) => match self.same_seats(&show, order, now_ms).await? {
+                Tried::Taken => self.other_seats(&show, &record, now_ms).await?,
+                tried => tried,
+            },
+        };
+        let why = match tried {
+            Tried::Decided | Tried::NotNow => return Ok(()),
+            Tried::Taken => LateReason::SeatsGone,
+            Tried::Back(why) => why,
+        };
+        self.decide(order, LateOutcome::Back(why), None, now_ms)
+            .await?;
+        Ok(())
+    }
+
+    async fn same_seats(
+        &self,
+        show: &Show,
+        order: &Order,
+        now_ms: i64,
+    ) -> Result<Tried, LedgerError> {
+        self.seats.ensure_open(show).await?;
+        if !self.own_lock_fell(order).await {
+            return Ok(Tried::NotNow);
+        }
+        let id = HoldId::of_late_money(&order.id, "same");
+        let hold = keeping(order, id.clone(), order.held(), now_ms + LOCK_MS);
+        let kept = match self.keep(show, hold).await {
+            Ok(kept) => kept,
+            Err(refused) => return Ok(tried(&refused)),
+        };
+        let outcome = LateOutcome::SameSeats(id);
+        self.decide(order, outcome, Some((show, &kept)), now_ms)
+            .await
+    }
+
+    async fn other_seats(
+        &self,
+        show: &Show,
+        record: &OrderRecord,
+        now_ms: i64,
+    ) -> Result<Tried, LedgerError> {
+        let order = &record.order;
+        let until_ms = now_ms + CONSENT_MS;
+        for _ in 0..CHOICES_MAX {
+            let Some(view) = self.seats.store.view(&show.id).await else {
+                return Ok(Tried::NotNow);
+            };
+            let Some(items) = seats_like(show, order, &view, &mut rand::rng()) else {
+                return Ok(Tried::Taken);
+            };
+            let id = HoldId::of_late_money(&order.id, "other");
+            let held = items.iter().map(|item| item.held.clone()).collect();
+            let hold = keeping(order, id.clone(), held, lock_until_ms(until_ms));
+            let kept = match self.keep(show, hold).await {
+                Ok(kept) => kept,
+                Err(Refused::Taken(_)) => continue,
+                Err(refused) => return Ok(tried(&refused)),
+            };
+            // An interrupted run may have kept others than were chosen now.
+            let items = kept.items.iter().map(|held| item_of(show, held.seat, held));
+            let offer = Offer {
+                hold: id,
+                items: items.collect(),
+                until_ms,
+            };
+            let outcome = LateOutcome::OtherSeats(offer);
+            match self
+                .decide(order, outcome, Some((show, &kept)), now_ms)
+                .await?
+            {
+                Tried::Taken => {}
+                tried => return Ok(tried),
+            }
+        }
+        Ok(Tried::Taken)
+    }
+
+    /// Waits, for a moment, until the store has heard that the order's first hold is over: its own lock is not somebody
+    /// else's seat.
+    async fn own_lock_fell(&self, order: &Order) -> bool {
+        let hears_until = Instant::now() + HEARS_WITHIN;
+        while self
+            .seats
+            .store
+            .hold(&order.hold, order.visitor)
+            .await
+            .is_ok()
+        {
+            if Instant::now() > hears_until {
+                return false;
+            }
+            self.outbox.call();
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        true
+    }
+
+    /// Takes and secures; the lock stands until the hold's deadline, whatever becomes of this process.
+    async fn keep(&self, show: &Show, hold: Hold) -> Result<Hold, Refused> {
+        let store = &self.seats.store;
+        let (visitor, lock_until_ms) = (hold.visitor, hold.lock_until_ms);
+        let taken = store.take(hold, show.document.seats_per_visitor).await?;
+        store.secure(&taken.id, visitor, lock_until_ms).await
+    }
+
+    /// Writes the outcome; where the ledger refuses it, or somebody else decided, what was kept for it is given back.
+    async fn decide(
+        &self,
+        order: &Order,
+        outcome: LateOutcome,
+        kept: Option<(&Show, &Hold)>,
+        now_ms: i64,
+    ) -> Result<Tried, LedgerError> {
+        let (grid, limit) = kept.map_or((None, 0), |(show, _)| {
+            (Some(show.grid()), show.document.seats_per_visitor)
+        });
+        let written = self
+            .ledger
+            .late_settle(&order.id, outcome, grid, limit, now_ms)
+            .await;
+        let tried = match written {
+            Ok(applied) => {
+                let changed = applied.filter(|applied| applied.changed);
+                if let Some(Applied { order, .. }) = &changed {
+                    let outcome = order.reason.clone();
+                    metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
+                        .increment(1);
+                }
+                // Over the card's limit the ledger decides for the way back; somebody else's decision may rest on the
+                // very locks that were found here.
+                if self.in_use(&order.id, kept).await? {
+                    return Ok(Tried::Decided);
+                }
+                Tried::Decided
+            }
+            Err(ClaimRefused::Taken(_)) => Tried::Taken,
+            Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
+            Err(ClaimRefused::PlanChanged) => Tried::Back(LateReason::PlanChanged),
+            // Unknown whether it was written: the lock stands, and the next run finds out.
+            Err(ClaimRefused::Ledger(error)) => return Err(error),
+        };
+        if let Some((_, hold)) = kept {
+            self.give_back(hold, now_ms).await;
+        }
+        Ok(tried)
+    }
+
+    /// Whether another worker's decision rests on these very locks.
+    async fn in_use(
+        &self,
+        order: &OrderId,
+        kept: Option<(&Show, &Hold)>,
+    ) -> Result<bool, LedgerError> {
+        let (Some(record), Some((_, hold))) = (self.ledger.order(order).await?, kept) else {
+            return Ok(false);
+        };
+        Ok(match record.order.state {
+            OrderState::AwaitingConsent => record.offer.is_some_and(|offer| offer.hold == hold.id),
+            OrderState::Confirmed | OrderState::Ticketed => record.order.held() == hold.items,
+            _ => false,
+        })
+    }
+
+    async fn give_back(&self, hold: &Hold, now_ms: i64) {
+        let store = &self.seats.store;
+        store.unsecure(&hold.id, now_ms + LOCK_MS).await;
+        if let Err(error) = store.release(&hold.id, hold.visitor).await {
+            tracing::warn!(%error, hold = %hold.id, "seats kept for late money were not given back; they lapse by themselves");
+        }
+    }
+
+    /// Settles late money for as long as the process runs.
+    pub async fn settle_forever(self) {
+        loop {
+            if let Err(error) = self.settle_due().await {
+                tracing::warn!(%error, "late money could not be settled; trying again");
+            }
+            self.bell.wait(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn tried(refused: &Refused) -> Tried {
+    match refused {
+        Refused::Taken(_) => Tried::Taken,
+        Refused::Limit { .. } => Tried::Back(LateReason::Limit),
+        Refused::PlanChanged => Tried::Back(LateReason::PlanChanged),
+        _ => Tried::NotNow,
+    }
+}
+
+/// A hold for the order's visitor that is nobody's basket.
+fn keeping(order: &Order, id: HoldId, items: Vec<Held>, lock_until_ms: i64) -> Hold {
+    Hold {
+        id,
+        visitor: order.visitor,
+        room: order.room.clone(),
+        items,
+        plan_version: order.plan_version,
+        next_to_each_other: false,
+        expires_at_ms: lock_until_ms,
+        lock_until_ms,
+        extensions_left: 0,
+        stage: Stage::Basket,
+    }
+}

@@ -1,0 +1,243 @@
+//! Stripe's events: the signature over the raw body, and what the few kinds that matter here say.
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use super::amount::from_stripe;
+use crate::money::Money;
+use crate::payments::{ProviderEvent, ProviderEventKind, Said};
+
+/// Seconds an event may be old or ahead; beyond that somebody replays it.
+pub const TOLERANCE_S: u64 = 300;
+
+/// Signatures looked at in one header: more than a secret's rotation needs.
+const SIGNATURES_MAX: usize = 16;
+
+/// The header's value for a body: `t=UNIX_SECONDS,v1=HEX` over `t.body`. For those who play Stripe in tests.
+#[must_use]
+pub fn sign(secret: &str, body: &[u8], at_s: i64) -> String {
+    format!("t={at_s},v1={}", hex::encode(mac(secret, body, at_s)))
+}
+
+fn mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
+    let mut mac =
+        <Hmac<Sha256>>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    mac.update(at_s.to_string().as_bytes());
+    mac.update(b".");
+    mac.update(body);
+    mac.finalize().into_bytes().into()
+}
+
+/// Whether one of the header's `v1` signatures holds and its time is near. Other schemes in the header are passed over,
+/// so that nobody can downgrade to them.
+#[must_use]
+pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
+    let parts = || {
+        header
+            .split(',')
+            .filter_map(|part| part.trim().split_once('='))
+    };
+    let Some(at_s) = parts()
+        .find(|(scheme, _)| *scheme == "t")
+        .and_then(|(_, at)| at.parse::<i64>().ok())
+    else {
+        return false;
+    };
+    if now_s.abs_diff(at_s) > TOLERANCE_S {
+        return false;
+    }
+    let right = mac(secret, body, at_s);
+    let mut holds = false;
+    let signatures = parts().filter(|(scheme, _)| *scheme == "v1");
+    for (_, signature) in signatures.take(SIGNATURES_MAX) {
+        let given = hex::decode(signature).unwrap_or_default();
+        // Every one is compared, whatever the ones before it gave.
+        holds |= bool::from(right.as_slice().ct_eq(&given));
+    }
+    holds
+}
+
+/// The id of an event.
+#[must_use]
+pub fn id(body: &[u8]) -> Option<String> {
+    let event: Value = serde_json::from_slice(body).ok()?;
+    let id = event["id"].as_str()?;
+    (!id.is_empty() && id.len() <= 255).then(|| id.to_owned())
+}
+
+/// What an event says: unknown kinds, and money that is none of ours, are ignored.
+#[must_use]
+pub fn read(body: &[u8]) -> Said {
+    let Ok(event) = serde_json::from_slice::<Value>(body) else {
+        return Said::Unreadable;
+    };
+    let (Some(id), Some(kind)) = (event["id"].as_str(), event["type"].as_str()) else {
+        return Said::Unreadable;
+    };
+    let object = &event["data"]["object"];
+    use ProviderEventKind as K;
+    let (kind, amount, reference) = match kind {
+        "payment_intent.amount_capturable_updated" => {
+            // It also tells that nothing is left to capture; what became of the money has an event of its own.
+            if object["status"] != "requires_capture" {
+                return Said::Ignored;
+            }
+            (K::Authorised, "amount_capturable", "id")
+        }
+        "payment_intent.succeeded" => (K::Captured, "amount_received", "id"),
+        "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
+        "payment_intent.canceled" => (K::Voided, "amount", "id"),
+        "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
+        _ => return Said::Ignored,
+    };
+    let Some(payment) = object["metadata"]["payment"].as_str() else {
+        // Another till may share the account.
+        return Said::Ignored;
+    };
+    let (Ok(payment), Some(amount)) = (payment.parse(), money(object, amount)) else {
+        return Said::Unreadable;
+    };
+    Said::Event(ProviderEvent {
+        event: id.to_owned(),
+        kind,
+        payment,
+        amount,
+        reference: object[reference].as_str().map(str::to_owned),
+        card: fingerprint(object),
+    })
+}
+
+/// An amount in an object of Stripe's, with its currency.
+pub(super) fn money(object: &Value, field: &str) -> Option<Money> {
+    from_stripe(object[field].as_i64()?, object["currency"].as_str()?)
+}
+
+/// The card's fingerprint, where the object carries its charge, or is one.
+pub(super) fn fingerprint(object: &Value) -> Option<String> {
+    let details = [&object["latest_charge"], object]
+        .map(|charge| &charge["payment_method_details"]["card"]["fingerprint"]);
+    details
+        .into_iter()
+        .find_map(Value::as_str)
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECRET: &str = "whsec_test";
+    const NOW_S: i64 = 1_800_000_000;
+
+    #[test]
+    fn a_signature_holds_over_the_raw_body_for_five_minutes() {
+        let body = b"{\"id\": \"evt_1\"}";
+        let header = sign(SECRET, body, NOW_S);
+        for (now_s, holds) in [
+            (0, true),
+            (300, true),
+            (-300, true),
+            (301, false),
+            (-301, false),
+        ] {
+            assert_eq!(
+                genuine(SECRET, &header, body, NOW_S + now_s),
+                holds,
+                "{now_s}"
+            );
+        }
+        assert!(!genuine("whsec_other", &header, body, NOW_S));
+        assert!(
+            !genuine(SECRET, &header, b"{\"id\":\"evt_1\"}", NOW_S),
+            "the same JSON is another body"
+        );
+    }
+
+    #[test]
+    fn one_of_several_signatures_suffices_and_other_schemes_never_do() {
+        let body = b"x";
+        let good = sign(SECRET, body, NOW_S);
+        let v1 = good.split_once(",v1=").expect("both parts").1;
+        let rotated = format!("t={NOW_S},v1={},v1={v1}", "00".repeat(32));
+        assert!(genuine(SECRET, &rotated, body, NOW_S));
+        for bad in [
+            format!("t={NOW_S},v0={v1}"),
+            format!("v1={v1}"),
+            format!("t={NOW_S}"),
+            format!("t={},v1={v1}", NOW_S + 1),
+            String::new(),
+            "t=,v1=".to_owned(),
+        ] {
+            assert!(!genuine(SECRET, &bad, body, NOW_S), "{bad}");
+        }
+    }
+
+    fn said(kind: &str, object: &Value) -> Said {
+        let event = json!({ "id": "evt_1", "type": kind, "data": { "object": object } });
+        read(event.to_string().as_bytes())
+    }
+
+    fn payment() -> String {
+        format!("payment_night-1_{}", "0".repeat(32))
+    }
+
+    #[test]
+    fn what_is_of_no_concern_is_ignored_and_rubbish_is_unreadable() {
+        assert_eq!(said("customer.created", &json!({})), Said::Ignored);
+        assert_eq!(
+            said("payment_intent.succeeded", &json!({ "metadata": {} })),
+            Said::Ignored
+        );
+        let nothing_left = json!({ "status": "succeeded", "metadata": { "payment": payment() } });
+        assert_eq!(
+            said("payment_intent.amount_capturable_updated", &nothing_left),
+            Said::Ignored
+        );
+        let foreign = json!({ "metadata": { "payment": "order_x" }, "amount_received": 1, "currency": "eur" });
+        assert_eq!(said("payment_intent.succeeded", &foreign), Said::Unreadable);
+        assert_eq!(read(b"[]"), Said::Unreadable);
+        assert_eq!(read(b"\xff"), Said::Unreadable);
+    }
+
+    #[test]
+    fn each_kind_is_read_with_its_own_amount() {
+        let intent = json!({
+            "id": "pi_1", "status": "requires_capture", "metadata": { "payment": payment() }, "currency": "eur",
+            "amount": 1, "amount_capturable": 2, "amount_received": 3,
+        });
+        let charge = json!({
+            "id": "ch_1", "payment_intent": "pi_1", "metadata": { "payment": payment() }, "currency": "eur",
+            "amount_refunded": 4, "payment_method_details": { "card": { "fingerprint": "f" } },
+        });
+        use ProviderEventKind as K;
+        for (name, object, kind, amount, card) in [
+            (
+                "payment_intent.payment_failed",
+                &intent,
+                K::Declined,
+                1,
+                None,
+            ),
+            ("payment_intent.canceled", &intent, K::Voided, 1, None),
+            (
+                "payment_intent.amount_capturable_updated",
+                &intent,
+                K::Authorised,
+                2,
+                None,
+            ),
+            ("payment_intent.succeeded", &intent, K::Captured, 3, None),
+            ("charge.refunded", &charge, K::Refunded, 4, Some("f")),
+        ] {
+            let Said::Event(event) = said(name, object) else {
+                panic!("{name} says nothing");
+            };
+            assert_eq!((event.kind, event.amount.amount), (kind, amount), "{name}");
+            assert_eq!(event.reference.as_deref(), Some("pi_1"), "{name}");
+            assert_eq!(event.card.as_deref(), card, "{name}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Stripe: PaymentIntents with manual capture. What was done at Stripe is never guessed: after an unknown outcome the
+//! same call goes out again under the same key, or the intent is read.
+
+mod amount;
+mod api;
+pub mod event;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
+use api::{Api, Fault};
+
+/// Where the public interface lives.
+pub const PUBLIC_URL: &str = "https://api.stripe.com";
+
+/// Tries under one idempotency key. Stripe keeps an answer, even a 500, for as long as it keeps the key; after so many
+/// tries, each with a reading that found the call not done, another key asks anew.
+const TRIES_PER_KEY: u32 = 8;
+
+/// The same for making an intent, which cannot be read while its id is not known.
+const MAKES_PER_KEY: u32 = 2;
+
+/// How an account is reached. `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StripeSettings {
+    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write PaymentIntents and refunds and read charges.
+    pub secret_key: String,
+    /// What events are signed with, `whsec_…`.
+    pub webhook_secret: String,
+    /// What the page needs, `pk_…`; public.
+    pub publishable_key: String,
+    /// The base address.
+    pub url: String,
+}
+
+impl fmt::Debug for StripeSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StripeSettings({}, …)", self.url)
+    }
+}
+
+impl StripeSettings {
+    /// Whether the keys are test keys.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        self.secret_key.contains("_test_")
+    }
+}
+
+/// The provider.
+#[derive(Clone)]
+pub struct Stripe {
+    api: Api,
+    settings: StripeSettings,
+}
+
+impl Stripe {
+    /// A client of the account.
+    ///
+    /// # Errors
+    /// Where the system gives no TLS.
+    pub fn new(settings: StripeSettings) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            api: Api::new(&settings.url, &settings.secret_key)?,
+            settings,
+        })
+    }
+
+    async fn intent(&self, payment: &Payment) -> Result<Value, Fault> {
+        let path = path_of(payment)?;
+        self.api
+            .get(&format!("{path}?expand%5B%5D=latest_charge"))
+            .await
+    }
+
+    /// Makes a call whose success is the intent's being in the state `wanted`.
+    async fn bring(
+        &self,
+        payment: &Payment,
+        attempt: u32,
+        verb: &str,
+        wanted: PaymentState,
+    ) -> Result<(), ProviderError> {
+        // The try before may have been done though nobody heard of it.
+        if attempt > 0 && state_of(&self.intent(payment).await?) == wanted {
+            return Ok(());
+        }
+        let path = format!("{}/{verb}", path_of(payment)?);
+        match self
+            .api
+            .post(&path, &[], &key(payment, verb, attempt))
+            .await
+        {
+            Ok(intent) if state_of(&intent) == wanted => Ok(()),
+            Ok(intent) => Err(ProviderError::Later(format!(
+                "the intent is {}",
+                intent["status"]
+            ))),
+            Err(Fault::State(why)) => {
+                let state = state_of(&self.intent(payment).await?);
+                if state == wanted {
+                    Ok(())
+                } else if state.may_become(wanted) && state == PaymentState::Authorised {
+                    Err(ProviderError::Later(why))
+                } else {
+                    Err(ProviderError::Refused(why))
+                }
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+/// The idempotency key: the payment, what is asked, and how many keys were used up.
+fn key(payment: &Payment, what: &str, attempt: u32) -> String {
+    match attempt / TRIES_PER_KEY {
+        0 => format!("{}:{what}", payment.id),
+        round => format!("{}:{what}:{round}", payment.id),
+    }
+}
+
+/// The intent's path. Without a reference nothing was ever made that somebody could have paid.
+fn path_of(payment: &Payment) -> Result<String, Fault> {
+    let reference = payment.reference.as_deref().unwrap_or("");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if reference.is_empty() || !reference.bytes().all(plain) {
+        return Err(Fault::State(
+            "the payment was never made at Stripe".to_owned(),
+        ));
+    }
+    Ok(format!("/v1/payment_intents/{reference}"))
+}
+
+fn state_of(intent: &Value) -> PaymentState {
+    match intent["status"].as_str().unwrap_or("") {
+        "requires_capture" => PaymentState::Authorised,
+        "canceled" => PaymentState::Voided,
+        "succeeded" => PaymentState::Captured,
+        _ if intent["last_payment_error"].is_object() => PaymentState::Declined,
+        _ => PaymentState::Created,
+    }
+}
+
+#[async_trait]
+impl Provider for Stripe {
+    fn name(&self) -> &'static str {
+        "stripe"
+    }
+
+    fn is_test(&self) -> bool {
+        self.settings.is_test()
+    }
+
+    fn names_cards(&self) -> bool {
+        true
+    }
+
+    fn signature_header(&self) -> &'static str {
+        "stripe-signature"
+    }
+
+    async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError> {
+        let amount = amount::to_stripe(payment.amount)
+            .map_err(|error| ProviderError::Refused(error.to_string()))?;
+        let fields = [
+            ("amount", amount.to_string()),
+            (
+                "currency",
+                payment.amount.currency.as_str().to_ascii_lowercase(),
+            ),
+            ("capture_method", "manual".to_owned()),
+            ("payment_method_types[]", "card".to_owned()),
+            ("metadata[payment]", payment.id.to_string()),
+            ("metadata[order]", payment.order.to_string()),
+        ];
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        // An intent whose answer was lost is open and nobody has its secret: another key may make another sooner.
+        let tries = (attempt / MAKES_PER_KEY).saturating_mul(TRIES_PER_KEY);
+        let intent = self
+            .api
+            .post(
+                "/v1/payment_intents",
+                &fields,
+                &key(payment, "create", tries),
+            )
+            .await?;
+        match (intent["id"].as_str(), intent["client_secret"].as_str()) {
+            (Some(reference), Some(client)) => Ok(Some(Made {
+                reference: reference.to_owned(),
+                client: client.to_owned(),
+            })),
+            _ => Err(ProviderError::Later("an intent without an id".to_owned())),
+        }
+    }
+
+    fn client(&self, payment: &Payment) -> Value {
+        match &payment.client {
+            Some(secret) => json!({
+                "publishable_key": self.settings.publishable_key,
+                "client_secret": secret,
+            }),
+            None => Value::Null,
+        }
+    }
+
+    async fn capture(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
+        self.bring(payment, attempt, "capture", PaymentState::Captured)
+            .await
+    }
+
+    async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
+        self.bring(payment, attempt, "cancel", PaymentState::Voided)
+            .await
+    }
+
+    async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
+        let reference = payment.reference.as_deref().unwrap_or("");
+        if attempt > 0 && self.read_back(payment).await?.state == PaymentState::Refunded {
+            return Ok(());
+        }
+        let fields = [("payment_intent", reference)];
+        match self
+            .api
+            .post("/v1/refunds", &fields, &key(payment, "refund", attempt))
+            .await
+        {
+            Ok(refund) if matches!(refund["status"].as_str(), Some("succeeded" | "pending")) => {
+                Ok(())
+            }
+            Ok(refund) => Err(ProviderError::Later(format!(
+                "the refund is {}",
+                refund["status"]
+            ))),
+            Err(Fault::State(_))
+                if self.read_back(payment).await?.state == PaymentState::Refunded =>
+            {
+                Ok(())
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
+        if payment.reference.is_none() {
+            // Its secret was never given to anybody, so nobody can have paid it.
+            return Ok(ReadBack {
+                state: PaymentState::Created,
+                amount: payment.amount,
+                refunded: 0,
+                card: None,
+            });
+        }
+        let intent = self.intent(payment).await?;
+        let unreadable = || ProviderError::Later("an intent without an amount".to_owned());
+        let state = state_of(&intent);
+        let field = match state {
+            PaymentState::Captured => "amount_received",
+            PaymentState::Authorised => "amount_capturable",
+            _ => "amount",
+        };
+        let amount = event::money(&intent, field).ok_or_else(unreadable)?;
+        let charge = &intent["latest_charge"];
+        let refunded = event::money(charge, "amount_refunded").map_or(0, |money| money.amount);
+        let whole = state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
+        Ok(ReadBack {
+            state: if whole { PaymentState::Refunded } else { state },
+            amount,
+            refunded,
+            card: event::fingerprint(&intent),
+        })
+    }
+
+    fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String> {
+        event::genuine(&self.settings.webhook_secret, signature?, body, now_s)
+            .then(|| event::id(body))
+            .flatten()
+    }
+
+    fn read(&self, body: &[u8]) -> Said {
+        event::read(body)
+    }
+}

@@ -1,0 +1,430 @@
+//! What does not agree: pure, over one snapshot of provider, ledger and store. Each kind of drift is one finding, and
+//! each finding has one repair.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::clock::rfc3339;
+use crate::ids::{OrderId, PaymentId, ShowId};
+use crate::inventory::CellState;
+use crate::orders::OrderState;
+use crate::orders::transition::EffectKind;
+use crate::payments::{Payment, PaymentState, ReadBack};
+
+/// What is younger than this is on its way, and no drift.
+pub const ON_ITS_WAY_MS: i64 = 5_000;
+
+/// Cells named in one finding.
+const CELLS_TOLD_MAX: usize = 8;
+
+/// The kinds of drift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An order stands beyond its deadline.
+    OrderOverdue,
+    /// An order is confirmed, and nobody owes its capture.
+    CaptureNotOwed,
+    /// An order has ended, its payment has the buyer's money, and nobody owes it back.
+    MoneyNotReturned,
+    /// An order is ticketed without its tickets.
+    TicketsMissing,
+    /// The provider has news that never reached the ledger: a lost event.
+    NewsMissed,
+    /// Cells are sold in the ledger and not in the store.
+    SoldOnlyInLedger,
+    /// Cells are sold in the store and not in the ledger.
+    SoldOnlyInStore,
+    /// Cells of an order are free in the store.
+    ClaimNotHeld,
+}
+
+impl Kind {
+    /// All, so that every count exists from the start.
+    pub const ALL: [Self; 8] = [
+        Self::OrderOverdue,
+        Self::CaptureNotOwed,
+        Self::MoneyNotReturned,
+        Self::TicketsMissing,
+        Self::NewsMissed,
+        Self::SoldOnlyInLedger,
+        Self::SoldOnlyInStore,
+        Self::ClaimNotHeld,
+    ];
+
+    /// The word in metrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OrderOverdue => "order_overdue",
+            Self::CaptureNotOwed => "capture_not_owed",
+            Self::MoneyNotReturned => "money_not_returned",
+            Self::TicketsMissing => "tickets_missing",
+            Self::NewsMissed => "news_missed",
+            Self::SoldOnlyInLedger => "sold_only_in_ledger",
+            Self::SoldOnlyInStore => "sold_only_in_store",
+            Self::ClaimNotHeld => "claim_not_held",
+        }
+    }
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// An order in the ledger.
+    Order(OrderId),
+    /// A payment, and how the provider has it.
+    Payment(Box<Payment>, ReadBack),
+    /// A show's cells.
+    Show(ShowId),
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order(order) => order.fmt(f),
+            Self::Payment(payment, _) => payment.id.fmt(f),
+            Self::Show(show) => show.fmt(f),
+        }
+    }
+}
+
+/// One thing that does not agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Of which kind.
+    pub kind: Kind,
+    /// About what.
+    pub about: About,
+    /// Since when, as far as can be told.
+    pub since_ms: i64,
+    /// In words.
+    pub told: String,
+}
+
+/// An order as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderFacts {
+    /// The order.
+    pub order: OrderId,
+    /// Where it stands.
+    pub state: OrderState,
+    /// When it came there.
+    pub changed_ms: i64,
+    /// Until when it may stand there, for states with a deadline.
+    pub claim_until_ms: i64,
+    /// How many seats it is for.
+    pub seats: u32,
+    /// How many tickets it has.
+    pub tickets: u32,
+    /// Its payment.
+    pub payment: PaymentId,
+    /// Where that stands.
+    pub money: PaymentState,
+    /// What is owed for it and not done.
+    pub owed: Vec<EffectKind>,
+    /// Whether the worker of late money still has it.
+    pub late: bool,
+}
+
+/// A show's cells, in the ledger and in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShowFacts {
+    /// The show.
+    pub show: ShowId,
+    /// Claimed cells, and whether they are sold.
+    pub claims: Vec<(u32, bool)>,
+    /// The store's picture.
+    pub states: Vec<CellState>,
+    /// When they were read.
+    pub read_ms: i64,
+}
+
+/// All that is compared at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Orders that are not plainly in order.
+    pub orders: Vec<OrderFacts>,
+    /// Payments that were read back.
+    pub payments: Vec<(Payment, i64, ReadBack)>,
+    /// Shows that the store has open.
+    pub shows: Vec<ShowFacts>,
+}
+
+/// Everything in the snapshot that does not agree.
+#[must_use]
+pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
+    let mut found: Vec<Finding> = snapshot
+        .orders
+        .iter()
+        .filter_map(|facts| of_order(facts, now_ms))
+        .collect();
+    for (payment, changed_ms, read) in &snapshot.payments {
+        found.extend(of_payment(payment, *changed_ms, read));
+    }
+    for facts in &snapshot.shows {
+        of_show(facts, &mut found);
+    }
+    found
+}
+
+fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
+    let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
+    let (kind, since_ms, told) = match facts.state {
+        OrderState::Pending | OrderState::AwaitingConsent => {
+            let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
+            let told = format!(
+                "{} beyond its deadline of {}",
+                facts.state.word(),
+                rfc3339(facts.claim_until_ms)
+            );
+            overdue.then_some((Kind::OrderOverdue, facts.claim_until_ms, told))?
+        }
+        OrderState::Confirmed => {
+            let owed = facts.owed.contains(&EffectKind::Capture);
+            let told = "confirmed, and its capture is owed by nobody".to_owned();
+            (settled && !owed).then_some((Kind::CaptureNotOwed, facts.changed_ms, told))?
+        }
+        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
+            let on_its_way = facts.late || !facts.owed.is_empty();
+            let told = format!(
+                "{}, and the money of {} ({}) goes back by nobody's doing",
+                facts.state.word(),
+                facts.payment,
+                facts.money.word()
+            );
+            (settled && facts.money.has_money() && !on_its_way).then_some((
+                Kind::MoneyNotReturned,
+                facts.changed_ms,
+                told,
+            ))?
+        }
+        OrderState::Ticketed => {
+            let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
+            (facts.tickets < facts.seats).then_some((
+                Kind::TicketsMissing,
+                facts.changed_ms,
+                told,
+            ))?
+        }
+    };
+    Some(Finding {
+        kind,
+        about: About::Order(facts.order.clone()),
+        since_ms,
+        told,
+    })
+}
+
+fn of_payment(payment: &Payment, changed_ms: i64, read: &ReadBack) -> Option<Finding> {
+    let last = read.events(payment).pop()?;
+    let news = payment.state.may_become(read.state)
+        || (read.state == PaymentState::Refunded
+            && payment.state.may_become(PaymentState::Captured));
+    news.then(|| Finding {
+        kind: Kind::NewsMissed,
+        since_ms: changed_ms,
+        told: format!(
+            "{} here and {} at the provider, over {}",
+            payment.state.word(),
+            read.state.word(),
+            last.amount.amount
+        ),
+        about: About::Payment(Box::new(payment.clone()), read.clone()),
+    })
+}
+
+fn of_show(facts: &ShowFacts, found: &mut Vec<Finding>) {
+    let state = |cell: u32| facts.states.get(cell as usize).copied();
+    let mut claimed = vec![false; facts.states.len()];
+    let (mut unsold, mut unheld, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, sold) in &facts.claims {
+        if let Some(slot) = claimed.get_mut(*cell as usize) {
+            *slot = true;
+        }
+        match (sold, state(*cell)) {
+            (true, Some(CellState::Sold)) => {}
+            (true, _) => unsold.push(*cell),
+            (false, Some(CellState::Free)) => unheld.push(*cell),
+            (false, _) => {}
+        }
+    }
+    for (cell, (seen, claimed)) in (0_u32..).zip(facts.states.iter().zip(&claimed)) {
+        if *seen == CellState::Sold && !claimed {
+            unknown.push(cell);
+        }
+    }
+    for (kind, cells, what) in [
+        (
+            Kind::SoldOnlyInLedger,
+            unsold,
+            "sold in the ledger and not in the store",
+        ),
+        (
+            Kind::SoldOnlyInStore,
+            unknown,
+            "sold in the store and not in the ledger",
+        ),
+        (
+            Kind::ClaimNotHeld,
+            unheld,
+            "an order's in the ledger and free in the store",
+        ),
+    ] {
+        if cells.is_empty() {
+            continue;
+        }
+        let shown = &cells[..cells.len().min(CELLS_TOLD_MAX)];
+        found.push(Finding {
+            kind,
+            about: About::Show(facts.show.clone()),
+            since_ms: facts.read_ms,
+            told: format!("{} cells are {what}, such as {shown:?}", cells.len()),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::HoldId;
+    use crate::money::Currency;
+
+    const NOW_MS: i64 = 1_000_000;
+
+    fn facts(state: OrderState, money: PaymentState) -> OrderFacts {
+        let show = "night-1".parse().expect("a slug");
+        let order = OrderId::of_hold(&HoldId::of_key(&show, fairgate_pass::Holder([1; 32]), "k"));
+        OrderFacts {
+            payment: PaymentId::of_order(&order),
+            order,
+            state,
+            changed_ms: NOW_MS - ON_ITS_WAY_MS - 1,
+            claim_until_ms: NOW_MS,
+            seats: 2,
+            tickets: 2,
+            money,
+            owed: Vec::new(),
+            late: false,
+        }
+    }
+
+    fn check(facts: &OrderFacts, expected: Option<Kind>) {
+        let snapshot = Snapshot {
+            orders: vec![facts.clone()],
+            ..Snapshot::default()
+        };
+        let found = findings(&snapshot, NOW_MS);
+        assert_eq!(
+            found.first().map(|finding| finding.kind),
+            expected,
+            "{facts:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_in_order_or_on_its_way_is_no_finding() {
+        use OrderState as S;
+        use PaymentState as P;
+        check(&facts(S::Pending, P::Created), None);
+        check(&facts(S::Expired, P::Created), None);
+        check(&facts(S::Expired, P::Voided), None);
+        check(&facts(S::Ticketed, P::Captured), None);
+        let mut late = facts(S::Expired, P::Authorised);
+        late.late = true;
+        check(&late, None);
+        let mut owed = facts(S::Cancelled, P::Authorised);
+        owed.owed = vec![EffectKind::Void];
+        check(&owed, None);
+        let mut young = facts(S::Confirmed, P::Authorised);
+        young.changed_ms = NOW_MS - ON_ITS_WAY_MS;
+        check(&young, None);
+    }
+
+    #[test]
+    fn each_kind_of_drift_of_an_order_is_found() {
+        use OrderState as S;
+        use PaymentState as P;
+        for state in [S::Pending, S::AwaitingConsent] {
+            let mut overdue = facts(state, P::Created);
+            overdue.claim_until_ms = NOW_MS - ON_ITS_WAY_MS - 1;
+            check(&overdue, Some(Kind::OrderOverdue));
+        }
+        check(
+            &facts(S::Confirmed, P::Authorised),
+            Some(Kind::CaptureNotOwed),
+        );
+        for money in [P::Authorised, P::Captured] {
+            for state in [S::Expired, S::Cancelled, S::CaptureFailed] {
+                check(&facts(state, money), Some(Kind::MoneyNotReturned));
+            }
+        }
+        let mut bare = facts(S::Ticketed, P::Captured);
+        bare.tickets = 1;
+        check(&bare, Some(Kind::TicketsMissing));
+    }
+
+    #[test]
+    fn news_of_the_provider_is_found_and_old_news_is_not() {
+        use PaymentState as P;
+        let facts = facts(OrderState::Pending, P::Created);
+        let payment = |state| Payment {
+            id: facts.payment.clone(),
+            order: facts.order.clone(),
+            provider: "stripe".to_owned(),
+            amount: Currency::EUR.of(100),
+            state,
+            reference: None,
+            client: None,
+        };
+        for (here, there, news) in [
+            (P::Created, P::Created, false),
+            (P::Created, P::Authorised, true),
+            (P::Declined, P::Authorised, true),
+            (P::Authorised, P::Refunded, true),
+            (P::Captured, P::Authorised, false),
+            (P::Voided, P::Voided, false),
+        ] {
+            let read = ReadBack {
+                state: there,
+                amount: Currency::EUR.of(100),
+                refunded: 0,
+                card: None,
+            };
+            let found = of_payment(&payment(here), 0, &read);
+            assert_eq!(found.is_some(), news, "{here:?} {there:?}");
+        }
+    }
+
+    #[test]
+    fn cells_are_compared_both_ways_and_baskets_are_no_drift() {
+        use CellState as C;
+        let facts = |claims: &[(u32, bool)], states: &[CellState]| ShowFacts {
+            show: "night-1".parse().expect("a slug"),
+            claims: claims.to_vec(),
+            states: states.to_vec(),
+            read_ms: NOW_MS,
+        };
+        let kinds = |facts: ShowFacts| -> Vec<Kind> {
+            let mut found = Vec::new();
+            of_show(&facts, &mut found);
+            found.iter().map(|finding| finding.kind).collect()
+        };
+        let right = [C::Sold, C::Held, C::Held, C::Free, C::Blocked];
+        assert!(kinds(facts(&[(0, true), (1, false)], &right)).is_empty());
+        assert_eq!(
+            kinds(facts(&[(0, true), (2, true)], &right)),
+            [Kind::SoldOnlyInLedger]
+        );
+        assert_eq!(kinds(facts(&[], &right)), [Kind::SoldOnlyInStore]);
+        assert_eq!(
+            kinds(facts(&[(0, true), (3, false)], &right)),
+            [Kind::ClaimNotHeld]
+        );
+        assert_eq!(
+            kinds(facts(&[(0, true), (9, true)], &right)),
+            [Kind::SoldOnlyInLedger]
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! Booking against a server in the shape of Stripe: both over real HTTP, in one process, by the system's clock.
+
+mod server;
+mod shop;
+mod whole_way;

@@ -1,0 +1,276 @@
+//! Money that came after its order had expired: the same seats, seats like them with consent, or the money back, and in
+//! every case the reason in the order's history.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::ends::{reasons, seats_are_free};
+use crate::harness::*;
+
+/// Time to pay, the claim's grace, and a moment.
+const PAST_THE_CLAIM_MS: i64 = 300_000 + 30_000 + 1;
+
+/// An order that ran out without a payment.
+async fn expired(app: &App, who: &Visitor, seats: &[&str]) -> Value {
+    let order = app.order(who, seats).await;
+    app.clock.advance_ms(PAST_THE_CLAIM_MS);
+    app.order_in(&order, "expired").await;
+    seats_are_free(app).await;
+    order
+}
+
+async fn consent(app: &App, order: &Value, accept: bool) -> Answer {
+    let path = format!("/v1/orders/{}/consent", text(order, "order"));
+    let call = post(&path, &json!({ "accept": accept }));
+    app.ask(call.by(&text(order, "order_key"))).await
+}
+
+fn labels(seats: &Value) -> Vec<String> {
+    let seats = seats.as_array().expect("a list");
+    seats.iter().map(|seat| text(seat, "label")).collect()
+}
+
+fn voided(order: &Value) -> bool {
+    order["payment"]["state"] == "voided"
+}
+
+/// Late money while Ben has the seats in his basket: others are offered.
+async fn offered() -> (App, Value, Value) {
+    let (app, ana, _) = opened().await;
+    let order = expired(&app, &ana, &["A-1", "A-2"]).await;
+    let ben = app.visitor(2);
+    app.hold(&ben, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let waiting = app.order_in(&order, "awaiting_consent").await;
+    (app, order, waiting)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_buys_the_same_seats_while_they_are_free() {
+    let (app, ana, _) = opened().await;
+    let order = expired(&app, &ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let done = app.order_in(&order, "ticketed").await;
+    assert_eq!(
+        reasons(&done),
+        [
+            "ordered",
+            "payment_deadline",
+            "late_money",
+            "late_same_seats",
+            "payment_captured"
+        ]
+    );
+    assert_eq!(labels(&done["seats"]), ["A-1", "A-2"]);
+    assert_eq!(done["tickets"].as_array().map(Vec::len), Some(2));
+    let seats = app.seats("night-1").await["unavailable"].clone();
+    assert_eq!(seats, json!({"A-1": "sold", "A-2": "sold"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_never_takes_seats_out_of_a_basket_and_offers_others() {
+    let (app, order, waiting) = offered().await;
+    assert_eq!(labels(&waiting["seats"]), ["A-1", "A-2"]);
+    let offer = labels(&waiting["offer"]["seats"]);
+    assert_eq!(offer.len(), 2);
+    assert!(!offer.contains(&"A-1".to_owned()) && !offer.contains(&"A-2".to_owned()));
+    let until = waiting["offer"]["consent_until"].as_str().expect("a time");
+    assert_eq!(until, "2027-01-10T09:20:30.001Z");
+    let seats = app.seats("night-1").await["unavailable"].clone();
+    for label in ["A-1", "A-2", &offer[0], &offer[1]] {
+        assert_eq!(seats[label], "held", "{label}");
+    }
+    let accepted = consent(&app, &order, true).await.is(200);
+    assert_eq!(labels(&accepted["seats"]), offer);
+    let done = app.order_in(&order, "ticketed").await;
+    assert_eq!(
+        reasons(&done)[2..],
+        [
+            "late_money",
+            "late_other_seats",
+            "consent_given",
+            "payment_captured"
+        ]
+    );
+    assert_eq!(
+        (labels(&done["seats"]), &done["offer"]),
+        (offer.clone(), &Value::Null)
+    );
+    assert_eq!(done["tickets"].as_array().map(Vec::len), Some(2));
+    let again = consent(&app, &order, true).await.is(200);
+    assert_eq!(again["history"], done["history"], "yes twice is yes once");
+    consent(&app, &order, false)
+        .await
+        .problem(409, "no_consent_awaited");
+    until_seats(&app, &offer, "sold").await;
+}
+
+async fn until_seats(app: &App, labels: &[String], state: &str) {
+    until("the seats' states", async || {
+        let seats = app.seats("night-1").await["unavailable"].clone();
+        labels
+            .iter()
+            .all(|label| seats[label] == state)
+            .then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_seats_declined_are_free_and_the_money_goes_back() {
+    let (app, order, waiting) = offered().await;
+    consent(&app, &order, false).await.is(200);
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(
+        (&after["state"], &after["reason"]),
+        (&json!("cancelled"), &json!("consent_declined"))
+    );
+    assert_eq!(after["tickets"], json!([]));
+    until("only Ben's basket", async || {
+        let seats = app.seats("night-1").await["unavailable"].clone();
+        (seats == json!({"A-1": "held", "A-2": "held"})).then_some(())
+    })
+    .await;
+    assert_eq!(waiting["payment"]["state"], "authorised");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_answer_the_money_goes_back_after_a_quarter_of_an_hour() {
+    let (app, order, _) = offered().await;
+    app.clock.advance_ms(15 * 60 * 1_000 - 1);
+    assert_eq!(app.read(&order).await["state"], "awaiting_consent");
+    app.clock.advance_ms(1);
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(
+        (&after["state"], &after["reason"]),
+        (&json!("expired"), &json!("consent_deadline"))
+    );
+    consent(&app, &order, true)
+        .await
+        .problem(409, "no_consent_awaited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_outlives_a_restart() {
+    let (app, order, waiting) = offered().await;
+    let app = app.restarted().await;
+    assert_eq!(app.read(&order).await["offer"], waiting["offer"]);
+    until_seats(&app, &labels(&waiting["offer"]["seats"]), "held").await;
+    consent(&app, &order, true).await.is(200);
+    app.order_in(&order, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_that_buys_nothing_goes_back_with_the_reason() {
+    // Nothing free: the rest of the hall is in baskets.
+    let app = App::new().await;
+    app.put_venue("hall", "grid:1x4").await;
+    app.put_show("night-1", json!({})).await;
+    let order = expired(&app, &app.visitor(1), &["A-1", "A-2"]).await;
+    app.hold(&app.visitor(2), &["A-1", "A-2", "A-3", "A-4"])
+        .await;
+    app.pay(&order, "approve").await.is(200);
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(
+        (&after["state"], &after["reason"]),
+        (&json!("expired"), &json!("late_seats_gone"))
+    );
+    // The visitor has as many as it may have by now.
+    let (app, ana, _) = opened_with(json!({"seats_per_visitor": 2})).await;
+    let order = expired(&app, &ana, &["A-1", "A-2"]).await;
+    app.order(&app.visitor(1), &["B-1", "B-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(after["reason"], "late_limit");
+    // The show has begun.
+    let (app, ana, _) = opened_with(json!({"starts_at": "2027-01-10T09:05:00Z"})).await;
+    let order = expired(&app, &ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let after = app.order_once(&order, voided).await;
+    assert_eq!(after["reason"], "late_show_begun");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_hundred_late_payments_each_end_with_seats_or_money_back_and_the_reason() {
+    const ORDERS: u16 = 300;
+    const TAKEN: u16 = 120;
+    let app = App::new().await;
+    app.put_venue("hall", "grid:10x30").await;
+    app.put_show("night-1", json!({"orphans": "allow"})).await;
+    let label = |n: u16| {
+        let row = char::from(b'A' + u8::try_from(n / 30).expect("ten rows"));
+        format!("{row}-{}", n % 30 + 1)
+    };
+    let mut orders = Vec::new();
+    for n in 0..ORDERS {
+        orders.push(app.order(&app.visitor(n + 1), &[&label(n)]).await);
+    }
+    app.clock.advance_ms(PAST_THE_CLAIM_MS);
+    for order in &orders {
+        app.order_in(order, "expired").await;
+    }
+    seats_are_free(&app).await;
+    // Others were quicker with 120 of the 300 seats: sold, so that they never come back.
+    for n in 0..TAKEN {
+        let bought = app.order(&app.visitor(1_000 + n), &[&label(n * 2)]).await;
+        app.pay(&bought, "approve").await.is(200);
+    }
+    let approvals = orders.iter().map(|order| app.pay(order, "approve"));
+    for approved in join_all(approvals).await {
+        approved.is(200);
+    }
+    let decided = |order: &Value| {
+        order["state"] == "awaiting_consent" || order["state"] == "ticketed" || voided(order)
+    };
+    let mut ends: HashMap<String, u32> = HashMap::new();
+    let mut owners: HashMap<String, String> = HashMap::new();
+    for (n, order) in orders.iter().enumerate() {
+        let first = app.order_once(order, decided).await;
+        if first["state"] == "awaiting_consent" {
+            consent(&app, order, n % 4 != 0).await.is(200);
+        }
+        let last = app
+            .order_once(order, |order| order["state"] == "ticketed" || voided(order))
+            .await;
+        let told = reasons(&last);
+        assert_eq!(told[..3], ["ordered", "payment_deadline", "late_money"]);
+        let how = told
+            .iter()
+            .rfind(|reason| *reason != "payment_captured")
+            .expect("a reason")
+            .clone();
+        let has_seats = matches!(how.as_str(), "late_same_seats" | "consent_given");
+        let back = matches!(how.as_str(), "late_seats_gone" | "consent_declined");
+        assert!(has_seats != back, "{how}");
+        assert_eq!(last["state"] == "ticketed", has_seats, "{how}");
+        let money = if has_seats { "captured" } else { "voided" };
+        assert_eq!(last["payment"]["state"], money);
+        assert_eq!(
+            last["tickets"].as_array().map(Vec::len),
+            Some(usize::from(has_seats))
+        );
+        if has_seats {
+            let seat = labels(&last["seats"]).remove(0);
+            assert_eq!(
+                seat == label(u16::try_from(n).expect("small")),
+                how == "late_same_seats"
+            );
+            let other = owners.insert(seat.clone(), text(order, "order"));
+            assert!(other.is_none(), "{seat} twice");
+        }
+        *ends.entry(how).or_default() += 1;
+    }
+    for n in 0..TAKEN {
+        assert!(
+            !owners.contains_key(&label(n * 2)),
+            "a seat that had been sold"
+        );
+    }
+    assert_eq!(ends.values().sum::<u32>(), u32::from(ORDERS));
+    for how in ["late_same_seats", "late_seats_gone"] {
+        assert!(ends.get(how).is_some_and(|count| *count > 0), "{ends:?}");
+    }
+    let (events, effects) = app.ledger().await.backlog().await.expect("readable");
+    assert_eq!((events, effects), (0, 0));
+}

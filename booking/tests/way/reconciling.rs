@@ -1,0 +1,144 @@
+//! Drift of every kind is made by hand, found, and mended by one pass; a second pass finds nothing.
+
+use booking::reconciler::Line;
+use booking::reconciler::finding::Kind;
+use serde_json::json;
+
+use crate::harness::*;
+
+/// Long enough for nothing to count as on its way.
+const SETTLED_MS: i64 = 20_000;
+
+async fn pass(app: &App) -> Vec<Line> {
+    app.booking.reconciler().pass(0).await.expect("readable")
+}
+
+fn kinds(lines: &[Line]) -> Vec<(Kind, &'static str)> {
+    lines.iter().map(|line| (line.kind, line.repair)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_in_order_has_no_finding() {
+    let (app, ana, ben) = opened().await;
+    let done = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&done, "approve").await.is(200);
+    app.order_in(&done, "ticketed").await;
+    app.order(&ben, &["B-1", "B-2"]).await;
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_was_lost_costs_delay_only() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    // The provider has the money, and nobody told the ledger.
+    let payment: booking::ids::PaymentId =
+        text(&order["payment"], "payment").parse().expect("an id");
+    let ledger = app.ledger().await;
+    let moved = ledger.sandbox_move(&payment, &["open"], "authorised");
+    assert_eq!(moved.await.expect("written"), "authorised");
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(kinds(&pass(&app).await), [(Kind::NewsMissed, "repaired")]);
+    app.order_in(&order, "ticketed").await;
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capture_that_nobody_owes_is_owed_again() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    app.tamper("UPDATE orders SET state = 'confirmed'; UPDATE payments SET state = 'authorised', owes = NULL; \
+         DELETE FROM tickets; DELETE FROM effects;").await;
+    app.clock.advance_ms(SETTLED_MS);
+    let found = pass(&app).await;
+    assert!(
+        kinds(&found).contains(&(Kind::CaptureNotOwed, "repaired")),
+        "{found:?}"
+    );
+    let done = app.order_in(&order, "ticketed").await;
+    assert_eq!(done["tickets"].as_array().map(Vec::len), Some(2));
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_on_an_ended_order_that_nobody_owes_goes_back() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    let cancel = format!("/v1/orders/{}/cancel", text(&order, "order"));
+    app.ask(post(&cancel, &json!({})).by(&ana)).await.is(200);
+    app.tamper("UPDATE payments SET state = 'authorised';")
+        .await;
+    app.clock.advance_ms(SETTLED_MS);
+    let found = pass(&app).await;
+    assert_eq!(
+        kinds(&found),
+        [(Kind::MoneyNotReturned, "repaired")],
+        "{found:?}"
+    );
+    app.order_once(&order, |order| order["payment"]["state"] == "voided")
+        .await;
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tickets_that_are_missing_are_issued() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    let before = app.order_in(&order, "ticketed").await;
+    app.tamper("DELETE FROM tickets;").await;
+    assert_eq!(
+        kinds(&pass(&app).await),
+        [(Kind::TicketsMissing, "repaired")]
+    );
+    assert_eq!(
+        app.read(&order).await["tickets"],
+        before["tickets"],
+        "the same ones"
+    );
+    assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
+    let (app, ana, ben) = opened().await;
+    let sold = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&sold, "approve").await.is(200);
+    app.order_in(&sold, "ticketed").await;
+    app.order(&ben, &["B-1", "B-2"]).await;
+    until("sold seats", async || {
+        (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
+    })
+    .await;
+    // Ana's claim moves to C, Ben's to D, behind the store's back.
+    app.tamper("UPDATE claims SET seat = seat + 20; \
+         UPDATE orders SET items = replace(replace(items, '\"seat\":0,', '\"seat\":20,'), '\"seat\":1,', '\"seat\":21,') WHERE state = 'ticketed'; \
+         UPDATE orders SET items = replace(replace(items, '\"seat\":10,', '\"seat\":30,'), '\"seat\":11,', '\"seat\":31,') WHERE state = 'pending';").await;
+    let mut found = kinds(&pass(&app).await);
+    found.sort_unstable();
+    let expected = [
+        Kind::SoldOnlyInLedger,
+        Kind::SoldOnlyInStore,
+        Kind::ClaimNotHeld,
+    ];
+    assert_eq!(
+        found.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+        expected
+    );
+    assert!(
+        found.iter().all(|(_, repair)| *repair == "repaired"),
+        "{found:?}"
+    );
+    let seats = app.seats("night-1").await["unavailable"].clone();
+    assert_eq!(
+        seats,
+        json!({"C-1": "sold", "C-2": "sold", "D-1": "held", "D-2": "held"})
+    );
+    assert_eq!(kinds(&pass(&app).await), []);
+}

@@ -64,7 +64,7 @@ impl Rig {
     /// Where it does not.
     pub async fn revive(&self, part: Part) -> anyhow::Result<()> {
         match part {
-            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.start().await,
+            Part::Gateway(_) | Part::Booking(_) => self.process(part)?.revive().await,
             Part::Redis(index) => self.redis()?.start(index).await,
             Part::Ledger => {
                 let postgres = self.postgres.as_ref().context("no PostgreSQL")?;

@@ -21,6 +21,8 @@ pub const STOP: Signal = Signal::STOP;
 pub const CONTINUE: Signal = Signal::CONT;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
+/// A supervisor waits so long before it starts what ended by itself.
+const SUPERVISED_EVERY: Duration = Duration::from_millis(500);
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Lines of the log that are shown where something went wrong.
 const LOG_SHOWN: usize = 40;
@@ -152,6 +154,23 @@ impl Process {
         self.set_pid(child.id());
         *self.child.lock().await = Some(child);
         Ok(())
+    }
+
+    /// Starts it as its supervisor does: again, where it ended because something that it needs was not there yet.
+    ///
+    /// # Errors
+    /// Where it does not become ready; the log is shown.
+    pub async fn revive(&self) -> anyhow::Result<()> {
+        let begun = std::time::Instant::now();
+        loop {
+            self.launch().await?;
+            match self.until_ready().await {
+                Err(_) if begun.elapsed() < READY_WITHIN => {
+                    tokio::time::sleep(SUPERVISED_EVERY).await;
+                }
+                ended => return ended,
+            }
+        }
     }
 
     /// Waits until it is ready.

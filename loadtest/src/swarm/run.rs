@@ -27,6 +27,8 @@ use crate::verdict::oracle;
 const SETTLE_MAX_S: f64 = 120.0;
 /// Seats that are still held after that, for at most this long.
 const HELD_MAX_S: f64 = 30.0;
+/// Every node knows of a show within this time.
+const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 /// Observers hear of the last changes within this time.
 const LAST_FRAMES: Duration = Duration::from_millis(2_000);
 
@@ -194,9 +196,16 @@ async fn apply(http: &Http, key: &str, steps: &[Step]) -> anyhow::Result<()> {
 
 async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
     let call = Call::get(format!("/v1/shows/{show}/seatmap"));
-    let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
-    let map = answer.json();
-    let seats = map["seats"].as_array().filter(|_| answer.is_ok());
+    let asked = std::time::Instant::now();
+    let map = loop {
+        let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
+        // What one node was told, the others know within a second.
+        if answer.is_ok() || asked.elapsed() > KNOWN_WITHIN {
+            break answer.json();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let seats = map["seats"].as_array();
     let seats = seats.with_context(|| format!("the seat map of {show} could not be read"))?;
     let label = |seat: &Value| seat["label"].as_str().unwrap_or_default().to_owned();
     Ok(Show {

@@ -142,3 +142,32 @@ async fn a_store_that_differs_from_the_ledger_is_drawn_again() {
     );
     assert_eq!(kinds(&pass(&app).await), []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
+    let (app, ana, _) = opened().await;
+    let sold = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&sold, "approve").await.is(200);
+    app.order_in(&sold, "ticketed").await;
+    until("sold seats", async || {
+        (app.seats("night-1").await["unavailable"]["A-1"] == "sold").then_some(())
+    })
+    .await;
+    // As restored from a copy of before the sale.
+    app.tamper(
+        "DELETE FROM claims; UPDATE orders SET state = 'expired'; UPDATE payments SET state = 'voided'; \
+         DELETE FROM seat_outbox; UPDATE seat_marks SET numbered = 0, delivered = 0;",
+    )
+    .await;
+    app.clock.advance_ms(SETTLED_MS);
+    let found = kinds(&pass(&app).await);
+    assert!(
+        found.contains(&(Kind::SoldOnlyInStore, "failed")),
+        "{found:?}"
+    );
+    assert_eq!(
+        app.seats("night-1").await["unavailable"]["A-1"],
+        "sold",
+        "only its restored ledger may say otherwise"
+    );
+}

@@ -177,6 +177,14 @@ impl Seats {
             }
         }
         let began = Instant::now();
+        // Read before the picture, so that no row may come in between. Where the store knows decisions that the ledger
+        // lacks, the ledger was set back: its picture would offer sold seats again.
+        let seen = self.store.deliver(&show.id, &[]).await.unwrap_or(0);
+        if seen > self.ledger.seat_cursor(&show.id).await? {
+            return Err(unavailable(
+                "the ledger is older than what the seats have seen of it",
+            ));
+        }
         let picture = self.ledger.open_show(&show.id).await?;
         let cursor = picture.cursor;
         let opening = Opening {

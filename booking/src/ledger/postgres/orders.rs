@@ -334,10 +334,12 @@ pub(super) async fn apply(
     let (hold, items) = kept.map_or((&order.hold, &order.items), |kept| {
         (&kept.hold, &kept.items)
     });
+    // Whoever asks may have read its clock before another's step was committed; a step never lies before the last one.
     let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3 WHERE order_id = $1 AND state = $4 \
              RETURNING order_id, show, visitor), \
          noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
-             SELECT order_id, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = $1), $5, $2, $3 FROM moved), \
+             SELECT order_id, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = $1), \
+             GREATEST($5, (SELECT MAX(at) FROM order_history WHERE order_id = $1)), $2, $3 FROM moved), \
          freed AS (DELETE FROM claims WHERE $9 AND order_id IN (SELECT order_id FROM moved)), \
          told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) \
              SELECT show, $6::text, order_id, $7, visitor, $8 FROM moved WHERE $6::text IS NOT NULL) \

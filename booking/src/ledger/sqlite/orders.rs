@@ -329,9 +329,10 @@ fn note(
     reason: &str,
     now_ms: i64,
 ) -> Result<()> {
+    // Whoever asks may have read its clock before another's step was committed; a step never lies before the last one.
     tx.prepare_cached(
         "INSERT INTO order_history (order_id, step, at, state, reason) \
-         VALUES (?1, (SELECT COALESCE(MAX(step), 0) + 1 FROM order_history WHERE order_id = ?1), ?2, ?3, ?4)",
+         SELECT ?1, COALESCE(MAX(step), 0) + 1, MAX(?2, COALESCE(MAX(at), ?2)), ?3, ?4 FROM order_history WHERE order_id = ?1",
     )?
     .execute((order.as_str(), now_ms, state.word(), reason))?;
     Ok(())

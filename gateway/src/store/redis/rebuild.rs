@@ -39,9 +39,14 @@ impl RedisStore {
     /// Begins the life after `from` where `from` still stands, and fills the room in.
     pub(super) async fn begin(&self, room: &str, from: u64) -> Result<Begun, StoreFailure> {
         let now = self.now_ms();
+        let key = keys::life(room);
+        let builds = SCRIPTS.builds.call().key(&key).arg(from);
+        let builds = builds.arg(self.node()).arg(now).arg(SILENT_MS);
+        if self.run(&builds).await?.int()? == 1 {
+            return Ok(Begun::ByOther);
+        }
         let life = self.ledger().begin_life(room, from, now).await?;
         self.lease().learn(room, life);
-        let key = keys::life(room);
         self.salvage(room, &life).await?;
         let begin = SCRIPTS.begin.call().key(&key).arg(life.incarnation);
         let begin = begin.arg(self.node()).arg(now).arg(SILENT_MS);

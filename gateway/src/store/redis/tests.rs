@@ -245,6 +245,37 @@ async fn an_emptied_redis_gives_no_number_twice_and_takes_back_what_it_lost() {
 }
 
 #[tokio::test]
+async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() {
+    if servers::or_skip("a slow builder") {
+        return;
+    }
+    let house = House::of(1).await;
+    house.join(0, 1).await;
+    let incarnation = async || {
+        let line = house.ledger.bare_line("r").await.expect("it reads");
+        line.life.expect("a life").incarnation
+    };
+    // Another node fills the emptied room in; this one's keeper may have been quicker, then it is emptied again.
+    let begun = loop {
+        house.redis.flush_all().await.expect("it is emptied");
+        let life = incarnation().await;
+        let (key, now) = (keys::life("r"), Clock::system().now_ms());
+        let begin = SCRIPTS.begin.call().key(key).arg(life);
+        let begin = begin.arg("another").arg(now).arg(5000_u32);
+        let told = house.nodes[0].run(&begin).await.expect("it answers");
+        if told.text() == Ok("begun") && incarnation().await == life {
+            break life;
+        }
+    };
+    for _ in 0..3 {
+        house.nodes[0].tend("r").await.expect("nothing to do");
+    }
+    assert_eq!(incarnation().await, begun, "its work would be void");
+    house.join(0, 2).await;
+    assert_eq!(incarnation().await, begun + 1, "it never ended");
+}
+
+#[tokio::test]
 async fn of_two_numbers_of_one_holder_the_lower_stands() {
     if servers::or_skip("two numbers of one holder") {
         return;

@@ -10,5 +10,5 @@ for at = 0, math.floor(math.max(num(life[5]), num(life[6])) / CHUNK) do call('UN
 call('UNLINK', LIFE, K('holders'), K('codes'), K('code_of'), K('passes'), K('done'), K('inside'), K('absent'),
   K('left_with_pass'), K('entering'), K('entering_calls'), K('calls'), K('came'), K('answered'), K('called_away'),
   K('feed'), K('vitals'), K('copier'))
-call('HSET', LIFE, 'building', ARGV[2], 'built_at', ARGV[3], 'run_id', server())
+call('HSET', LIFE, 'building', ARGV[2], 'builds', ARGV[1], 'built_at', ARGV[3], 'run_id', server())
 return 'begun'

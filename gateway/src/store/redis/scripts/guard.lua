@@ -8,8 +8,10 @@ local CHUNK, LEAF, VISITOR = 16384, 40, 1000000
 local NOBODY = string.rep('\0', 32)
 local UNWRITTEN = string.rep('\0', LEAF)
 
+-- Which server this is and which history of data it goes on from: a restart changes the first, a promotion the second.
 local function server()
-  return string.match(call('INFO', 'server'), 'run_id:(%w+)') or ''
+  local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
+  return run .. string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
 end
 
 -- How many there are of each: what counts() answers in Rust.

@@ -40,6 +40,7 @@ use crate::payments::http::PaymentRoutes;
 use crate::payments::sandbox::Sandbox;
 use crate::payments::stripe::Stripe;
 use crate::payments::webhook::Inbox;
+use crate::reconciler::watch::Watch;
 use crate::reconciler::{Bells, Reconciler};
 use crate::router::{Handles, router};
 use crate::store::memory::MemoryStore;
@@ -95,6 +96,7 @@ pub struct Booking {
     effects: Option<Effects>,
     late: LateMoney,
     bells: Bells,
+    watch: Watch,
     ledger_id: [u8; 32],
 }
 
@@ -239,6 +241,7 @@ impl Booking {
                 seats: seat_bell,
                 effects: effect_bell,
             },
+            watch: Watch::default(),
             ledger_id,
         })
     }
@@ -259,6 +262,7 @@ impl Booking {
             inbox: self.inbox.clone(),
             clock: self.setup.clock.clone(),
             bells: self.bells.clone(),
+            watch: self.watch.clone(),
         }
     }
 
@@ -345,6 +349,7 @@ impl Booking {
         }
         let owner = hex::encode(rand::rng().random::<[u8; 16]>());
         workers.spawn(self.reconciler().reconcile_forever(owner));
+        workers.spawn(self.reconciler().watch_forever());
         workers
     }
 

@@ -220,7 +220,8 @@ pub type SeatsKept = Box<dyn Fn(u32) -> bool + Send>;
 pub trait OrderLedger: Send + Sync {
     /// The show's picture in a new incarnation.
     async fn open_show(&self, show: &ShowId) -> Result<ShowPicture, LedgerError>;
-    /// Transaction 1: claims, order, payment. The same order again answers with the order as it is.
+    /// Transaction 1: claims, order, payment. The same order again answers with the order as it is. A try that was given
+    /// up ([`AuditLedger::give_up`]) is refused: whether it was is told by when the order was made.
     async fn claim(
         &self,
         order: Order,
@@ -367,6 +368,11 @@ pub trait AuditLedger: Send + Sync {
         quiet_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<(Payment, i64)>, LedgerError>;
+    /// Those of some holds that no order has, and that no search of late money may still use.
+    async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>, LedgerError>;
+    /// Gives up whatever try to make an order of a hold began by `now_ms`: its claim is refused from here on, as
+    /// [`LedgerError::Unavailable`]. False, and nothing is given up, where the order is there.
+    async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool, LedgerError>;
     /// All claimed cells of a show.
     async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>, LedgerError>;
     /// Owes again what the order's state asks for, or issues its tickets; false where nothing was missing.

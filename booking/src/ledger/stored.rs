@@ -1,10 +1,14 @@
 //! The forms in which values are stored, the same in every database.
 
+use std::collections::HashSet;
+
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use super::LedgerError;
 use crate::holds::{Held, Hold, Stage};
+use crate::ids::{HoldId, OrderId};
+use crate::orders::late::holds_of;
 use crate::orders::{Order, OrderItem};
 use crate::store::SeatRowKind;
 
@@ -95,6 +99,21 @@ pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
         SeatRowKind::Sell => "sell",
         SeatRowKind::Free => "free",
     }
+}
+
+/// A try to order that took so long that its lock was given back.
+pub(super) fn given_up() -> LedgerError {
+    LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
+}
+
+/// How long a try that was given up is remembered: longer than any may last.
+pub(super) const GIVEN_UP_FOR_MS: i64 = 24 * 3_600 * 1_000;
+
+/// The holds that no running search of late money may use.
+pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
+    let used: HashSet<HoldId> = searches.iter().flat_map(holds_of).collect();
+    holds.retain(|hold| !used.contains(hold));
+    holds
 }
 
 /// A pending order as the hold whose locks it keeps.

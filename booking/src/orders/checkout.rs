@@ -158,9 +158,14 @@ impl OrderDesk {
         let store = &self.holds.seats.store;
         let grace_ms = i64::from(show.document.grace_s) * 1_000;
         let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
+        let give_back = async || {
+            store
+                .unsecure(&hold.id, hold.lock_until_ms, basket_until_ms)
+                .await;
+        };
         match refused {
             ClaimRefused::Taken(cells) => {
-                store.unsecure(&hold.id, basket_until_ms).await;
+                give_back().await;
                 if let Err(error) = store.release(&hold.id, hold.visitor).await {
                     tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
                 }
@@ -170,14 +175,15 @@ impl OrderDesk {
                     .await
             }
             ClaimRefused::Limit { have, limit } => {
-                store.unsecure(&hold.id, basket_until_ms).await;
+                give_back().await;
                 limit_exceeded(have, hold.items.len() as u64, limit)
             }
             ClaimRefused::PlanChanged => {
-                store.unsecure(&hold.id, basket_until_ms).await;
+                give_back().await;
                 self.holds.explain(show, Refused::PlanChanged, &[]).await
             }
-            // Unknown whether it was written: the lock stays beyond the claim, and a retry finds its own order.
+            // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
+            // own order, and where there is none the reconciler gives the basket its deadline back.
             ClaimRefused::Ledger(error) => error.into(),
         }
     }

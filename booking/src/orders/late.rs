@@ -77,6 +77,12 @@ enum Tried {
     NotNow,
 }
 
+/// The holds that may keep seats for an order's late money: its own seats, and seats like them.
+#[must_use]
+pub fn holds_of(order: &OrderId) -> [HoldId; 2] {
+    ["same", "other"].map(|what| HoldId::of_late_money(order, what))
+}
+
 /// What forbids the sale whatever seats are free; `None` where nothing does.
 #[must_use]
 pub fn out_of_bounds(
@@ -350,7 +356,9 @@ impl LateMoney {
 
     async fn give_back(&self, hold: &Hold, now_ms: i64) {
         let store = &self.seats.store;
-        store.unsecure(&hold.id, now_ms + LOCK_MS).await;
+        store
+            .unsecure(&hold.id, hold.lock_until_ms, now_ms + LOCK_MS)
+            .await;
         if let Err(error) = store.release(&hold.id, hold.visitor).await {
             tracing::warn!(%error, hold = %hold.id, "seats kept for late money were not given back; they lapse by themselves");
         }

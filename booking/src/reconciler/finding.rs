@@ -11,9 +11,13 @@ use crate::inventory::CellState;
 use crate::orders::OrderState;
 use crate::orders::transition::EffectKind;
 use crate::payments::{Payment, PaymentState, ReadBack};
+use crate::store::Secured;
 
 /// What is younger than this is on its way, and no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
+
+/// An order follows the lock that was made for it within this, or its try is given up.
+pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
 
 /// Cells named in one finding.
 const CELLS_TOLD_MAX: usize = 8;
@@ -38,11 +42,13 @@ pub enum Kind {
     SoldOnlyInStore,
     /// Cells of an order are free in the store.
     ClaimNotHeld,
+    /// Cells are locked for an order that was not made.
+    HoldWithoutOrder,
 }
 
 impl Kind {
     /// All, so that every count exists from the start.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OrderOverdue,
         Self::CaptureNotOwed,
         Self::MoneyNotReturned,
@@ -51,6 +57,7 @@ impl Kind {
         Self::SoldOnlyInLedger,
         Self::SoldOnlyInStore,
         Self::ClaimNotHeld,
+        Self::HoldWithoutOrder,
     ];
 
     /// The word in metrics.
@@ -65,6 +72,7 @@ impl Kind {
             Self::SoldOnlyInLedger => "sold_only_in_ledger",
             Self::SoldOnlyInStore => "sold_only_in_store",
             Self::ClaimNotHeld => "claim_not_held",
+            Self::HoldWithoutOrder => "hold_without_order",
         }
     }
 }
@@ -78,6 +86,8 @@ pub enum About {
     Payment(Box<Payment>, ReadBack),
     /// A show's cells.
     Show(ShowId),
+    /// A hold in the store.
+    Hold(Secured),
 }
 
 impl fmt::Display for About {
@@ -86,6 +96,7 @@ impl fmt::Display for About {
             Self::Order(order) => order.fmt(f),
             Self::Payment(payment, _) => payment.id.fmt(f),
             Self::Show(show) => show.fmt(f),
+            Self::Hold(secured) => secured.hold.fmt(f),
         }
     }
 }
@@ -141,6 +152,15 @@ pub struct ShowFacts {
     pub read_ms: i64,
 }
 
+/// A hold that is locked for an order which the ledger does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldFacts {
+    /// The hold.
+    pub secured: Secured,
+    /// Since when the ledger has answered so.
+    pub since_ms: i64,
+}
+
 /// All that is compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -150,6 +170,8 @@ pub struct Snapshot {
     pub payments: Vec<(Payment, i64, ReadBack)>,
     /// Shows that the store has open.
     pub shows: Vec<ShowFacts>,
+    /// Holds without the orders that they are locked for.
+    pub holds: Vec<HoldFacts>,
 }
 
 /// Everything in the snapshot that does not agree.
@@ -166,7 +188,25 @@ pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
     for facts in &snapshot.shows {
         of_show(facts, &mut found);
     }
+    found.extend(
+        snapshot
+            .holds
+            .iter()
+            .filter_map(|facts| of_hold(facts, now_ms)),
+    );
     found
+}
+
+fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
+    (facts.since_ms + ORDER_COMES_WITHIN_MS <= now_ms).then(|| Finding {
+        kind: Kind::HoldWithoutOrder,
+        about: About::Hold(facts.secured.clone()),
+        since_ms: facts.since_ms,
+        told: format!(
+            "locked until {} for an order that was not made",
+            rfc3339(facts.secured.lock_until_ms)
+        ),
+    })
 }
 
 fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {

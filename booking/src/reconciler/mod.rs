@@ -4,6 +4,7 @@
 pub mod finding;
 pub mod once;
 pub mod repair;
+pub mod watch;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::store::SeatRow;
 use crate::wake::Wake;
 use finding::{Finding, Kind, ShowFacts, Snapshot, findings};
 use repair::Repaired;
+use watch::Watch;
 
 /// How often everything is compared.
 const EVERY: Duration = Duration::from_secs(10);
@@ -81,6 +83,8 @@ pub struct Reconciler {
     pub clock: Clock,
     /// Who carries repairs out.
     pub bells: Bells,
+    /// What was seen of holds that are locked for orders.
+    pub watch: Watch,
 }
 
 /// A finding and what became of it, as it is printed.
@@ -145,6 +149,7 @@ impl Reconciler {
             orders: self.ledger.order_facts(since_ms, BATCH_MAX).await?,
             payments: self.read_back(now_ms).await?,
             shows: self.shows().await?,
+            holds: self.holds().await?,
         })
     }
 

@@ -58,6 +58,7 @@ impl Reconciler {
                 Some(inbox) => Ok(Repaired::of(inbox.take_read_back(payment, read).await?)),
                 None => Ok(Repaired::Later),
             },
+            (About::Hold(secured), _) => Ok(Repaired::of(self.give_back(secured).await?)),
             (About::Show(id), _) => {
                 let (Some(show), Some(seats)) = (self.catalogue.show(id), &self.seats) else {
                     return Ok(Repaired::NotNeeded);

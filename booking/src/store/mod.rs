@@ -126,6 +126,17 @@ pub struct Baskets {
     pub lapsing_cells: u64,
 }
 
+/// A hold whose cells are locked for an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secured {
+    /// The hold.
+    pub hold: HoldId,
+    /// The deadline the buyer sees.
+    pub expires_at_ms: i64,
+    /// When its locks fall: another one after each `secure`.
+    pub lock_until_ms: i64,
+}
+
 /// What one sweep freed.
 #[derive(Debug, Default)]
 pub struct Swept {
@@ -186,7 +197,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     ) -> Result<Hold, Refused>;
 
     /// Locks a basket beyond the deadline of the claim that is about to be made, so that no sweep frees it
-    /// while an order has it. Asked again for an order that was made, it answers with the hold.
+    /// while an order has it. Each call moves the lock's deadline, and be it by a millisecond: a later try may need it
+    /// longer, and whoever undoes one try does not undo the next.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -194,8 +206,12 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Hold, Refused>;
 
-    /// Undoes `secure` after the ledger refused the claim: a basket again, or free.
-    async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64);
+    /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the ledger did not take the
+    /// claim: a basket again until `lock_until_ms`.
+    async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
+
+    /// The holds that are locked for orders, in all shows that are open here, as far as this process has heard.
+    async fn ordered(&self) -> Vec<Secured>;
 
     /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and nothing behind a gap is
     /// carried out. Answers with the number of the newest row that is.

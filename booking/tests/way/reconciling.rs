@@ -171,3 +171,43 @@ async fn a_ledger_that_was_set_back_frees_no_sold_seat() {
         "only its restored ledger may say otherwise"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_the_ledger_did_not_take_leaves_the_basket_its_own_deadline() {
+    let (app, ana, ben) = opened().await;
+    app.tamper(
+        "CREATE TRIGGER away BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'away'); END;",
+    )
+    .await;
+    let mut orders = Vec::new();
+    for (who, seat) in [(&ana, "A-1"), (&ben, "B-1")] {
+        let hold = text(&app.hold(who, &[seat]).await, "hold");
+        let path = format!("/v1/holds/{hold}/order");
+        let refused = app.ask(post(&path, &buyer()).by(who)).await;
+        refused.problem(503, "ledger_unavailable");
+        app.ask(delete(&format!("/v1/holds/{hold}")).by(who))
+            .await
+            .problem(409, "hold_ordered");
+        orders.push((hold, path));
+    }
+    app.tamper("DROP TRIGGER away;").await;
+    // A moment after the ledger is back they are baskets again: one is ordered, the other lapses when it always would have.
+    until("a second look at the holds", async || {
+        app.clock.advance_ms(100);
+        let path = format!("/v1/holds/{}/extend", orders[0].0);
+        let refused = app.ask(post(&path, &json!({})).by(&ana)).await;
+        let document: serde_json::Value = serde_json::from_slice(&refused.body).expect("JSON");
+        (document["code"] != "hold_ordered").then_some(())
+    })
+    .await;
+    let call = post(&orders[0].1, &buyer()).by(&ana);
+    let order = app.ask(call).await.is(201);
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    app.clock.advance_ms(305_000);
+    until("the other seat to be free", async || {
+        let seats = app.seats("night-1").await["unavailable"].clone();
+        (seats == json!({"A-1": "sold"})).then_some(())
+    })
+    .await;
+}

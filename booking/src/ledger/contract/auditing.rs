@@ -1,6 +1,8 @@
 //! What the reconciler is shown, and what its repairs do.
 
 use super::*;
+use crate::ledger::{LateOutcome, LedgerError};
+use crate::orders::late::holds_of;
 use crate::orders::transition::{EffectKind, Happening};
 use crate::reconciler::finding::OrderFacts;
 use OrderState::{Cancelled, Confirmed, Pending};
@@ -9,6 +11,10 @@ pub(super) const CASES: &[Case] = cases![
     what_waits_is_shown_and_what_is_done_is_not,
     money_on_an_ended_order_is_shown,
     quiet_payments_are_given_out_seldom_and_to_one_at_a_time,
+    a_hold_with_an_order_is_never_told_as_one_without,
+    a_hold_that_late_money_keeps_has_an_order,
+    a_try_that_was_given_up_is_refused_and_a_later_one_is_not,
+    of_an_order_and_its_giving_up_at_once_exactly_one_stands,
     claimed_cells_are_told_with_whether_they_are_sold,
     what_stands_needs_no_mending,
     what_goes_back_or_went_back_is_not_owed_again,
@@ -82,6 +88,79 @@ async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books)
         quiet(NOW_MS + 9_000_000).await.is_empty(),
         "it moves no more"
     );
+}
+
+async fn alone(ledger: &Books, holds: &[&HoldId]) -> Vec<HoldId> {
+    let holds = holds.iter().map(|hold| (*hold).clone()).collect();
+    ledger.without_order(holds).await.expect("readable")
+}
+
+async fn a_hold_with_an_order_is_never_told_as_one_without(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let never = super::order("never", BEN, &[1]);
+    let told = async || alone(&ledger, &[&order.hold, &never.hold]).await;
+    assert_eq!(told().await, std::slice::from_ref(&never.hold));
+    authorised(&ledger, &order).await;
+    assert_eq!(told().await, std::slice::from_ref(&never.hold));
+    assert!(alone(&ledger, &[]).await.is_empty());
+}
+
+async fn a_hold_that_late_money_keeps_has_an_order(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let [same, other] = holds_of(&order.id);
+    let told = async || alone(&ledger, &[&same, &other]).await.len();
+    assert_eq!(told().await, 2, "nobody searches");
+    let ended = ledger
+        .happen(&order.id, Happening::DeadlinePassed, CLAIM_UNTIL_MS)
+        .await;
+    ended.expect("written");
+    authorised(&ledger, &order).await;
+    assert_eq!(told().await, 0, "either may be the one");
+    let outcome = LateOutcome::SameSeats(same.clone());
+    let decided = ledger.late_settle(&order.id, outcome, Some(GRID), NO_LIMIT, CLAIM_UNTIL_MS);
+    assert!(decided.await.expect("written").expect("known").changed);
+    assert_eq!(alone(&ledger, &[&same, &other]).await, [other]);
+}
+
+async fn a_try_that_was_given_up_is_refused_and_a_later_one_is_not(ledger: Books) {
+    stocked(&ledger).await;
+    let early = super::order("a", ANA, &[0]);
+    let give_up = async |now_ms| ledger.give_up(&early.hold, now_ms).await.expect("written");
+    assert!(give_up(NOW_MS).await);
+    assert!(give_up(NOW_MS - 1).await, "a moment never goes back");
+    let refused = claim(&ledger, &early).await;
+    assert!(matches!(
+        refused,
+        Err(ClaimRefused::Ledger(LedgerError::Unavailable(_)))
+    ));
+    assert!(ledger.order(&early.id).await.expect("readable").is_none());
+    let later = Order {
+        created_at_ms: NOW_MS + 1,
+        ..early.clone()
+    };
+    claim(&ledger, &later).await.expect("the next try");
+    assert!(!give_up(NOW_MS + 9).await, "it is there");
+    let again = claim(&ledger, &early).await.expect("the order as it is");
+    assert_eq!(again.created_at_ms, NOW_MS + 1);
+}
+
+async fn of_an_order_and_its_giving_up_at_once_exactly_one_stands(ledger: Books) {
+    stocked(&ledger).await;
+    for round in 0..20 {
+        let order = super::order(&round.to_string(), ANA, &[0]);
+        let (made, given_up) =
+            tokio::join!(claim(&ledger, &order), ledger.give_up(&order.hold, NOW_MS));
+        let made = made.is_ok();
+        assert_ne!(made, given_up.expect("written"));
+        let found = ledger.order(&order.id).await.expect("readable");
+        assert_eq!(found.is_some(), made);
+        if made {
+            let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+            ended.expect("written");
+        }
+    }
 }
 
 async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fairgate_writer::Tx;
 
-use super::PostgresLedger;
 use super::orders::owe;
 use super::rows::{
-    self, PAYMENT_COLUMNS, Result, corrupt, count, items, lock_order, parsed, small, text,
+    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, Result, corrupt, count, items, lock_order, parsed,
+    small, text, unsearched,
 };
 use super::tickets::issue;
-use crate::ids::{OrderId, ShowId};
+use super::{PostgresLedger, lock};
+use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{AuditLedger, Claimed};
 use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, Owed};
@@ -52,6 +53,22 @@ impl AuditLedger for PostgresLedger {
                     .await?;
                 let read = |row| Ok((rows::payment(row, 0)?, row.try_get(8)?));
                 quiet.iter().map(read).collect()
+            })
+            .await
+    }
+
+    async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
+        self.database
+            .read(async move |tx: Tx| without_order(&tx, &holds).await)
+            .await
+    }
+
+    async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool> {
+        let hold = Arc::new(hold.clone());
+        self.database
+            .write(move |tx| {
+                let hold = Arc::clone(&hold);
+                async move { give_up(&tx, &hold, now_ms).await }
             })
             .await
     }
@@ -116,6 +133,44 @@ async fn facts(tx: &Tx, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>
         })
     };
     found.iter().map(read).collect()
+}
+
+/// The searches are read first: one that is decided in between has written its hold by the second statement.
+async fn without_order(tx: &Tx, holds: &[HoldId]) -> Result<Vec<HoldId>> {
+    let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
+    let searches = tx.query(sql, &[]).await?;
+    let searches: Vec<OrderId> = searches
+        .iter()
+        .map(|row| parsed(text(row, 0)?))
+        .collect::<Result<_>>()?;
+    let orders: Vec<String> = holds
+        .iter()
+        .map(|hold| OrderId::of_hold(hold).to_string())
+        .collect();
+    let names: Vec<String> = holds.iter().map(ToString::to_string).collect();
+    let sql = "SELECT w.hold FROM unnest($1::text[], $2::text[]) AS w (hold, order_id) \
+         WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.order_id = w.order_id) \
+         AND NOT EXISTS (SELECT 1 FROM late_money l WHERE l.hold = w.hold)";
+    let alone = tx.query(sql, &[&names, &orders]).await?;
+    let alone = alone.iter().map(|row| parsed(text(row, 0)?));
+    Ok(unsearched(alone.collect::<Result<_>>()?, &searches))
+}
+
+/// Under the lock of the order's making: a claim that has begun is waited for, and one that begins later sees this.
+async fn give_up(tx: &Tx, hold: &HoldId, now_ms: i64) -> Result<bool> {
+    let order = OrderId::of_hold(hold);
+    let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+    tx.one(sql, &[&lock::ORDER, &order.as_str()]).await?;
+    let sql = "SELECT 1 FROM orders WHERE order_id = $1";
+    if tx.first(sql, &[&order.as_str()]).await?.is_some() {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO given_up AS g (hold, at) VALUES ($1, $2) \
+         ON CONFLICT (hold) DO UPDATE SET at = GREATEST(g.at, excluded.at)";
+    tx.execute(sql, &[&hold.as_str(), &now_ms]).await?;
+    let sql = "DELETE FROM given_up WHERE at < $1";
+    tx.execute(sql, &[&(now_ms - GIVEN_UP_FOR_MS)]).await?;
+    Ok(true)
 }
 
 async fn mend(tx: &Tx, id: &OrderId, now_ms: i64) -> Result<bool> {

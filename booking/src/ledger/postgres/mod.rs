@@ -20,7 +20,11 @@ use fairgate_writer::{Database, LedgerError};
 use super::CommonLedger;
 
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("money.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("money.sql"),
+    include_str!("given_up.sql"),
+];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.
 mod lock {
@@ -34,6 +38,8 @@ mod lock {
     pub const FINISHED_NUMBERS: i32 = 4;
     /// One card's purchases of one show, so that their count holds until they are written.
     pub const CARD: i32 = 5;
+    /// The making of one order, so that whoever gives it up finds it there or keeps it away.
+    pub const ORDER: i32 = 6;
 }
 
 /// Booking's tables in a PostgreSQL database.

@@ -7,8 +7,8 @@ use fairgate_pass::Holder;
 use fairgate_writer::Tx;
 
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, items_text, lock_order, seat_word,
-    small, text,
+    self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, given_up, items_text, lock_order,
+    seat_word, small, text,
 };
 use super::{PostgresLedger, late, lock, outbox, tickets};
 use crate::clock::rfc3339;
@@ -149,16 +149,24 @@ async fn claim(
     Ok(order.clone())
 }
 
-/// From here on the show's plan stays as it is, and this visitor's other orders wait. Neither lock touches a row, so
-/// claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only wait.)
+/// From here on the show's plan stays as it is, this visitor's other orders wait, and nobody gives this one up. No lock
+/// touches a row, so claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only
+/// wait.)
 pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
-    let sql =
-        "SELECT pg_advisory_xact_lock_shared($1, hashtext($2)), pg_advisory_xact_lock($3, $4)";
-    let show = order.show.as_str();
-    tx.one(sql, &[&lock::PLAN, &show, &lock::VISITOR, &visitor])
-        .await?;
+    let sql = "SELECT pg_advisory_xact_lock_shared($1, hashtext($2)), pg_advisory_xact_lock($3, $4), \
+         pg_advisory_xact_lock($5, hashtext($6))";
+    let (show, id) = (order.show.as_str(), order.id.as_str());
+    let with: [&(dyn fairgate_writer::tokio_postgres::types::ToSql + Sync); 6] = [
+        &lock::PLAN,
+        &show,
+        &lock::VISITOR,
+        &visitor,
+        &lock::ORDER,
+        &id,
+    ];
+    tx.one(sql, &with).await?;
     Ok(())
 }
 
@@ -171,10 +179,11 @@ async fn check(
 ) -> std::result::Result<Option<Order>, ClaimRefused> {
     let sql = "SELECT EXISTS (SELECT 1 FROM orders WHERE order_id = $1), \
          COALESCE((SELECT plan_version FROM shows WHERE show = $2), -1), \
-         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $2 AND visitor = $3)";
-    let (id, show) = (order.id.as_str(), order.show.as_str());
+         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $2 AND visitor = $3), \
+         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1)";
+    let (id, show, hold) = (order.id.as_str(), order.show.as_str(), order.hold.as_str());
     let row = tx
-        .one(sql, &[&id, &show, &order.visitor.0.as_slice()])
+        .one(sql, &[&id, &show, &order.visitor.0.as_slice(), &hold])
         .await?;
     let column = |at: usize| {
         row.try_get::<_, i64>(at)
@@ -182,6 +191,9 @@ async fn check(
     };
     if row.try_get(0).map_err(fairgate_writer::LedgerError::from)? {
         return Ok(find_order(tx, &order.id).await?);
+    }
+    if column(3)? >= order.created_at_ms {
+        return Err(given_up().into());
     }
     if column(1)? != i64::from(order.plan_version) {
         return Err(ClaimRefused::PlanChanged);

@@ -5,9 +5,12 @@ use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::orders::owe;
-use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
+use super::rows::{
+    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed,
+    unsearched,
+};
 use super::tickets::issue;
-use crate::ids::{OrderId, ShowId};
+use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{AuditLedger, Claimed};
 use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, Owed};
@@ -54,6 +57,22 @@ impl AuditLedger for SqliteLedger {
                 }
                 Ok(quiet)
             })
+            .await
+    }
+
+    async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
+        self.writer
+            .read(move |connection| {
+                let snapshot = connection.unchecked_transaction()?;
+                without_order(&snapshot, holds)
+            })
+            .await
+    }
+
+    async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool> {
+        let hold = hold.clone();
+        self.writer
+            .write(move |tx| give_up(tx, &hold, now_ms))
             .await
     }
 
@@ -114,6 +133,41 @@ fn facts(connection: &Connection, since_ms: i64, batch_max: u32) -> Result<Vec<O
             late: row.get(9)?,
         })
     })
+}
+
+fn without_order(snapshot: &Connection, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
+    let searches: Vec<OrderId> = collect(
+        snapshot,
+        "SELECT order_id FROM late_money WHERE outcome IS NULL",
+        [],
+        |row| parsed(&row.get::<_, String>(0)?),
+    )?;
+    let sql = "SELECT 1 WHERE EXISTS (SELECT 1 FROM orders WHERE order_id = ?2) \
+         OR EXISTS (SELECT 1 FROM late_money WHERE hold = ?1)";
+    let mut alone = Vec::new();
+    for hold in holds {
+        let order = OrderId::of_hold(&hold);
+        let used: Option<i64> = first(snapshot, sql, (hold.as_str(), order.as_str()))?;
+        if used.is_none() {
+            alone.push(hold);
+        }
+    }
+    Ok(unsearched(alone, &searches))
+}
+
+fn give_up(tx: &Connection, hold: &HoldId, now_ms: i64) -> Result<bool> {
+    if find_order(tx, &OrderId::of_hold(hold))?.is_some() {
+        return Ok(false);
+    }
+    tx.execute(
+        "INSERT INTO given_up (hold, at) VALUES (?1, ?2) ON CONFLICT (hold) DO UPDATE SET at = MAX(at, excluded.at)",
+        (hold.as_str(), now_ms),
+    )?;
+    tx.execute(
+        "DELETE FROM given_up WHERE at < ?1",
+        [now_ms - GIVEN_UP_FOR_MS],
+    )?;
+    Ok(true)
 }
 
 fn mend(tx: &Connection, id: &OrderId, now_ms: i64) -> Result<bool> {

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("rows_by_show.sql"),
     include_str!("money.sql"),
+    include_str!("given_up.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -9,8 +9,8 @@ use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_hold, as_i64, collect, corrupt, find_order, first, parsed,
-    seat_kind, seat_word,
+    self, ORDER_COLUMNS, Result, as_hold, as_i64, collect, corrupt, find_order, first, given_up,
+    parsed, seat_kind, seat_word,
 };
 use crate::clock::rfc3339;
 use crate::holds::{Held, Hold, cells_of};
@@ -209,6 +209,14 @@ fn claim(
 ) -> std::result::Result<Order, ClaimRefused> {
     if let Some(present) = find_order(tx, &order.id)? {
         return Ok(present);
+    }
+    let barred: Option<i64> = first(
+        tx,
+        "SELECT 1 FROM given_up WHERE hold = ?1 AND at >= ?2",
+        (order.hold.as_str(), order.created_at_ms),
+    )?;
+    if barred.is_some() {
+        return Err(given_up().into());
     }
     check_plan_and_limit(tx, &order, limit)?;
     insert_order(tx, &order)?;

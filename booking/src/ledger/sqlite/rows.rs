@@ -4,8 +4,8 @@ use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::ids::OrderId;
 pub(super) use crate::ledger::stored::{
-    Result, as_hold, as_i64, bytes32, corrupt, coverage, holder, items, items_text, parsed,
-    seat_kind, seat_word,
+    GIVEN_UP_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up, holder, items,
+    items_text, parsed, seat_kind, seat_word, unsearched,
 };
 use crate::money::{Currency, Money};
 use crate::orders::{Buyer, Order, OrderState};

@@ -125,7 +125,7 @@ async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
     );
     assert_eq!(store.secure(&none, ANA, LOCK_MS).await, gone);
     assert_eq!(store.release(&none, ANA).await, Err(Refused::Gone));
-    store.unsecure(&none, LOCK_MS).await;
+    store.unsecure(&none, LOCK_MS, LOCK_MS).await;
     assert!(
         states(&store)
             .await

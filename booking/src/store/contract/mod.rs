@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{InventoryStore, Opening, SeatRow, SeatRowKind};
+use super::{InventoryStore, Opening, SeatRow, SeatRowKind, Secured};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::{CellState, Grid};

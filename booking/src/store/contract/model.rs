@@ -135,6 +135,11 @@ impl Model {
     fn secure(&mut self, key: u8, visitor: Holder, until_ms: i64) -> Result<Hold, Refused> {
         let hold = self.own(key, visitor)?;
         if hold.stage == Stage::Ordered {
+            let hold = Hold {
+                lock_until_ms: until_ms.max(hold.lock_until_ms + 1),
+                ..hold
+            };
+            self.holds.insert(key, hold.clone());
             return Ok(hold);
         }
         let lost: Vec<u32> = hold

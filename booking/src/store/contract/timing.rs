@@ -9,9 +9,11 @@ pub(super) const CASES: &[Case] = cases![
     a_sweep_is_a_bounded_batch_and_says_that_more_is_due,
     lapsing_frees_no_cell_that_was_sold_meanwhile,
     securing_keeps_the_lock_beyond_the_baskets_deadline,
-    securing_again_is_the_same_and_an_ordered_hold_is_no_basket,
+    securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket,
     securing_lost_cells_names_them,
     a_basket_that_was_secured_in_vain_lapses_again,
+    undoing_one_try_leaves_the_lock_of_the_next,
+    who_looks_for_holds_of_orders_sees_those_and_no_baskets,
     the_owner_is_told_of_short_lapsed_and_ordered,
 ];
 
@@ -90,12 +92,20 @@ async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
     assert_eq!(lapsed(&store, until).await, [hold.id], "the safety net");
 }
 
-async fn securing_again_is_the_same_and_an_ordered_hold_is_no_basket(store: Store) {
+async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let first = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
-    let again = store.secure(&hold.id, ANA, LOCK_MS + 9_000).await;
-    assert_eq!(first, again);
+    let first = first.expect("its own");
+    for (asked_ms, until_ms) in [(9_000, 9_000), (9_000, 9_001), (0, 9_002)] {
+        let again = store.secure(&hold.id, ANA, LOCK_MS + asked_ms).await;
+        let expected = Hold {
+            lock_until_ms: LOCK_MS + until_ms,
+            ..first.clone()
+        };
+        assert_eq!(again, Ok(expected), "later each time");
+    }
+    let last = store.hold(&hold.id, ANA).await;
     let ordered = Err(Refused::Ordered);
     let changed = store
         .change(&hold.id, ANA, seats(&[1]), vec![], false, NO_LIMIT)
@@ -108,7 +118,7 @@ async fn securing_again_is_the_same_and_an_ordered_hold_is_no_basket(store: Stor
     assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Ordered));
     assert_eq!(
         store.take(basket("a", ANA, &[0]), NO_LIMIT).await,
-        first,
+        last,
         "a retry of the hold finds the order's"
     );
     assert_eq!(seat(&store, 0).await, CellState::Held);
@@ -131,7 +141,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     assert!(store.secure(&hold.id, ANA, LOCK_MS + 90_000).await.is_ok());
-    store.unsecure(&hold.id, LOCK_MS).await;
+    store.unsecure(&hold.id, LOCK_MS + 90_000, LOCK_MS).await;
     assert_eq!(
         store.hold(&hold.id, ANA).await.map(|hold| hold.stage),
         Ok(Stage::Basket)
@@ -139,9 +149,44 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
     let hold = taken(&store, "b", ANA, &[0]).await;
     assert!(store.secure(&hold.id, ANA, i64::MAX - 1).await.is_ok());
-    store.unsecure(&hold.id, LOCK_MS).await;
+    store.unsecure(&hold.id, i64::MAX - 1, LOCK_MS).await;
     assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
+}
+
+async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let secure = async || store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    let first = secure().await.expect("its own");
+    let second = secure().await.expect("its own");
+    store.unsecure(&hold.id, first.lock_until_ms, LOCK_MS).await;
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(second.clone()));
+    assert!(lapsed(&store, LOCK_MS).await.is_empty());
+    store
+        .unsecure(&hold.id, second.lock_until_ms, LOCK_MS)
+        .await;
+    assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
+}
+
+async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
+    opened(&store).await;
+    taken(&store, "basket", BEN, &[1]).await;
+    assert!(store.ordered().await.is_empty());
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let until_ms = LOCK_MS + 1_000;
+    assert!(store.secure(&hold.id, ANA, until_ms).await.is_ok());
+    // What a process has heard: it looks at the show first.
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let secured = Secured {
+        hold: hold.id.clone(),
+        expires_at_ms: EXPIRES_MS,
+        lock_until_ms: until_ms,
+    };
+    assert_eq!(store.ordered().await, [secured]);
+    store.unsecure(&hold.id, until_ms, LOCK_MS).await;
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    assert!(store.ordered().await.is_empty());
 }
 
 async fn the_owner_is_told_of_short_lapsed_and_ordered(store: Store) {

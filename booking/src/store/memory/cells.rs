@@ -9,7 +9,7 @@ use crate::holds::{Held, Hold, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{Baskets, HoldSignal, Opening, Refused, SeatRow, SeatRowKind};
+use crate::store::{Baskets, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
@@ -198,7 +198,8 @@ impl ShowCells {
     ) -> Result<Hold, Refused> {
         let hold = self.own(id, visitor)?;
         if hold.stage == Stage::Ordered {
-            return Ok(hold.clone());
+            let later_ms = lock_until_ms.max(hold.lock_until_ms.saturating_add(1));
+            return self.lock_until(id, Stage::Ordered, later_ms);
         }
         if hold.plan_version != self.plan_version {
             return Err(Refused::PlanChanged);
@@ -211,26 +212,46 @@ impl ShowCells {
         if !lost.is_empty() {
             return Err(Refused::Taken(lost));
         }
-        let Some(hold) = self.remove(id) else {
-            return Err(Refused::Gone);
-        };
-        let secured = Hold {
-            stage: Stage::Ordered,
-            lock_until_ms: lock_until_ms.max(hold.lock_until_ms),
-            ..hold
-        };
-        self.insert(secured.clone());
-        Ok(secured)
+        let until_ms = lock_until_ms.max(hold.lock_until_ms);
+        self.lock_until(id, Stage::Ordered, until_ms)
     }
 
-    pub(super) fn unsecure(&mut self, id: &HoldId, lock_until_ms: i64) {
-        if let Some(hold) = self.remove(id) {
-            self.insert(Hold {
-                stage: Stage::Basket,
-                lock_until_ms,
-                ..hold
-            });
+    pub(super) fn unsecure(&mut self, id: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
+        let is_meant =
+            |hold: &Hold| hold.stage == Stage::Ordered && hold.lock_until_ms == secured_until_ms;
+        if self.holds.get(id).is_some_and(is_meant) {
+            // It was there a line above.
+            let _ = self.lock_until(id, Stage::Basket, lock_until_ms);
         }
+    }
+
+    fn lock_until(
+        &mut self,
+        id: &HoldId,
+        stage: Stage,
+        lock_until_ms: i64,
+    ) -> Result<Hold, Refused> {
+        let hold = self.remove(id).ok_or(Refused::Gone)?;
+        let hold = Hold {
+            stage,
+            lock_until_ms,
+            ..hold
+        };
+        self.insert(hold.clone());
+        Ok(hold)
+    }
+
+    pub(super) fn ordered(&self) -> Vec<Secured> {
+        let ordered = self
+            .holds
+            .values()
+            .filter(|hold| hold.stage == Stage::Ordered);
+        let secured = |hold: &Hold| Secured {
+            hold: hold.id.clone(),
+            expires_at_ms: hold.expires_at_ms,
+            lock_until_ms: hold.lock_until_ms,
+        };
+        ordered.map(secured).collect()
     }
 
     /// Carries out what is new, up to a gap; gives the number of the newest row carried out.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
-use super::{Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Swept, View};
+use super::{Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured, Swept, View};
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
@@ -150,10 +150,16 @@ impl InventoryStore for MemoryStore {
         Ok(secured)
     }
 
-    async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64) {
+    async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
         if let Some(cells) = self.find(&hold.show()) {
-            locked(&cells).unsecure(hold, lock_until_ms);
+            locked(&cells).unsecure(hold, secured_until_ms, lock_until_ms);
         }
+    }
+
+    async fn ordered(&self) -> Vec<Secured> {
+        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).ordered();
+        shows.values().flat_map(of_show).collect()
     }
 
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use fairgate_redis::{Error, Reply};
 
-use super::keys::Tail;
+use super::keys::{self, Tail};
 use super::packing;
 use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{Baskets, HoldSignal};
+use crate::store::{Baskets, HoldSignal, Secured};
 
 /// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/enter.lua`.
 const SHORT_MS: i64 = 60_000;
@@ -34,6 +34,7 @@ pub(super) struct Known {
 
 struct Kept {
     lock_until_ms: i64,
+    expires_at_ms: i64,
     short_at_ms: Option<i64>,
     cells: u64,
     basket: bool,
@@ -51,6 +52,7 @@ impl Kept {
         let (lock_until_ms, expires_at_ms, cells) = (number()?, number()?, number()?);
         Ok(Self {
             lock_until_ms,
+            expires_at_ms,
             short_at_ms: (stage == "basket").then_some(expires_at_ms - SHORT_MS),
             cells: u64::try_from(cells).map_err(|_| wrong("a hold in short"))?,
             basket: stage != "ordered",
@@ -138,6 +140,7 @@ impl Known {
                 tail,
                 Kept {
                     lock_until_ms: value(4)?.int()?,
+                    expires_at_ms,
                     short_at_ms,
                     cells: value(6)?.count()?,
                     basket: state != "ordered",
@@ -182,6 +185,19 @@ impl Known {
             }
         }
         baskets
+    }
+
+    /// The holds that are locked for orders.
+    pub(super) fn ordered(&self, show: &ShowId) -> Vec<Secured> {
+        let ordered = self.holds.iter().filter(|(_, kept)| !kept.basket);
+        let secured = |(tail, kept): (&Tail, &Kept)| {
+            Some(Secured {
+                hold: keys::hold(show, tail)?,
+                expires_at_ms: kept.expires_at_ms,
+                lock_until_ms: kept.lock_until_ms,
+            })
+        };
+        ordered.filter_map(secured).collect()
     }
 
     /// The cells that this hold would not get, as far as this picture knows. A hold that is there already gets what

@@ -28,7 +28,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use super::{
-    Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Swept, View,
+    Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured, Swept,
+    View,
 };
 use crate::clock::Clock;
 use crate::holds::{Held, Hold};
@@ -504,20 +505,36 @@ impl InventoryStore for RedisStore {
         .await
     }
 
-    async fn unsecure(&self, hold: &HoldId, lock_until_ms: i64) {
+    async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
         let show = hold.show();
         let undone = self
             .inner
             .act(&show, &SCRIPTS.unsecure, |call| {
-                call.arg(&keys::tail(hold)[..]).arg(lock_until_ms)
+                call.arg(&keys::tail(hold)[..])
+                    .arg(lock_until_ms)
+                    .arg(secured_until_ms)
             })
             .await;
         let followed = self.inner.followed(&show);
         followed.sweep_anyway.store(true, Ordering::Release);
         if let Err(refused) = undone {
-            // Its lock falls at the claim's deadline then.
+            // The reconciler gives it back then.
             tracing::warn!(%hold, %refused, "a hold stays locked for an order that was not made");
         }
+    }
+
+    async fn ordered(&self) -> Vec<Secured> {
+        let mut ordered = Vec::new();
+        for followed in self.inner.shows() {
+            let state = followed.state();
+            let known = state.known.as_ref().filter(|_| state.closed.is_none());
+            ordered.extend(
+                known
+                    .into_iter()
+                    .flat_map(|known| known.ordered(&followed.show)),
+            );
+        }
+        ordered
     }
 
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {

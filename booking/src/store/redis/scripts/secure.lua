@@ -1,6 +1,15 @@
 -- Keeps a basket's cells for the order that is about to claim them. ARGV from 6: lock until.
-if stage == 'ordered' then return answer(id) end
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
+if stage == 'ordered' then
+  -- Asked again: never the same deadline twice, so that undoing one try does not undo the next.
+  local later = tonumber(lock_until) + 1
+  lock_until = tonumber(ARGV[6]) > later and ARGV[6] or string.format('%.0f', later)
+  call('HSET', hold, 'u', lock_until)
+  schedule(id, lock_until, expires, 'ordered')
+  renew(cells_of(items), id, lock_until)
+  tell(id, visitor, 'ordered', {}, lock_until, expires, cells)
+  return answer(id)
+end
 if plan ~= meta[5] then return {'PLAN', at()} end
 if tonumber(ARGV[6]) > tonumber(lock_until) then lock_until = ARGV[6] end
 local lost, regained, all = {}, {}, cells_of(items)

@@ -1,0 +1,126 @@
+//! Holds that are locked for an order which was never made: the ledger did not answer, or the process died between the
+//! lock and the claim. Their seats would be dead until long after the claim that there is not, so every process looks for
+//! them among the holds it knows, all the time.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Reconciler;
+use super::finding::{HoldFacts, Snapshot, findings};
+use crate::ids::HoldId;
+use crate::ledger::LedgerError;
+use crate::store::Secured;
+
+/// How often holds are compared with orders.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What is known of the holds that are locked for orders, between one look and the next.
+#[derive(Clone, Default)]
+pub struct Watch {
+    seen: Arc<Mutex<HashMap<HoldId, Seen>>>,
+}
+
+#[derive(Clone, Copy)]
+enum Seen {
+    /// Its order is there, and an order stays.
+    Ordered,
+    /// The ledger has had no order for it since then.
+    Alone { since_ms: i64 },
+}
+
+impl Watch {
+    /// Forgets holds that are gone; gives those whose orders were not seen yet.
+    fn unseen(&self, ordered: Vec<Secured>) -> Vec<Secured> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let there: HashSet<&HoldId> = ordered.iter().map(|secured| &secured.hold).collect();
+        seen.retain(|hold, _| there.contains(hold));
+        let is_open = |secured: &Secured| !matches!(seen.get(&secured.hold), Some(Seen::Ordered));
+        ordered.into_iter().filter(is_open).collect()
+    }
+
+    /// Takes down what the ledger said of them; gives those without an order.
+    fn note(&self, unseen: Vec<Secured>, alone: &HashSet<HoldId>, now_ms: i64) -> Vec<HoldFacts> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut facts = Vec::new();
+        for secured in unseen {
+            let was = seen.get(&secured.hold).copied();
+            let is = match (alone.contains(&secured.hold), was) {
+                (false, _) => Seen::Ordered,
+                (true, Some(was)) => was,
+                (true, None) => Seen::Alone { since_ms: now_ms },
+            };
+            seen.insert(secured.hold.clone(), is);
+            if let Seen::Alone { since_ms } = is {
+                facts.push(HoldFacts { secured, since_ms });
+            }
+        }
+        facts
+    }
+}
+
+impl Reconciler {
+    /// Holds that are locked for orders which the ledger does not have.
+    pub(super) async fn holds(&self) -> Result<Vec<HoldFacts>, LedgerError> {
+        let Some(seats) = &self.seats else {
+            return Ok(Vec::new());
+        };
+        let unseen = self.watch.unseen(seats.store.ordered().await);
+        if unseen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = unseen.iter().map(|secured| secured.hold.clone()).collect();
+        let alone = self
+            .ledger
+            .without_order(asked)
+            .await?
+            .into_iter()
+            .collect();
+        Ok(self.watch.note(unseen, &alone, self.clock.now_ms()))
+    }
+
+    /// Gives a basket its own deadline back, once its order can come no more.
+    pub(super) async fn give_back(&self, secured: &Secured) -> Result<bool, LedgerError> {
+        let Some(seats) = &self.seats else {
+            return Ok(false);
+        };
+        // From here on a try that is still on its way is refused; one that begins now moves the lock's deadline first.
+        let given_up = self
+            .ledger
+            .give_up(&secured.hold, self.clock.now_ms())
+            .await?;
+        if given_up {
+            let show = self.catalogue.show(&secured.hold.show());
+            let grace_s = show.map_or(0, |show| show.document.grace_s);
+            let until_ms = secured.expires_at_ms + i64::from(grace_s) * 1_000;
+            seats
+                .store
+                .unsecure(&secured.hold, secured.lock_until_ms, until_ms)
+                .await;
+        }
+        Ok(given_up)
+    }
+
+    /// Looks for holds without orders for as long as the process runs. Each process looks at those it knows.
+    pub async fn watch_forever(self) {
+        let mut every = tokio::time::interval(EVERY);
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            every.tick().await;
+            match self.holds().await {
+                Ok(holds) => {
+                    let snapshot = Snapshot {
+                        holds,
+                        ..Snapshot::default()
+                    };
+                    for finding in findings(&snapshot, self.clock.now_ms()) {
+                        self.mended(&finding).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "holds could not be compared with orders; trying again");
+                }
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Every route on one page: the calls, the pages, booking behind its door, and what wraps them all.
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use crate::ops::Ops;
 use crate::pages::{Pages, problem_page};
 use crate::promoter::Promoter;
 use crate::push::socket::Push;
+use crate::room::Rooms;
 use crate::{admission, lobby, ops, pages, promoter, push, room, upstream};
 
 /// Nothing the line takes is long; the longer bodies set their own limit.
@@ -73,6 +74,10 @@ pub fn build(handles: &Handles) -> Router {
             &handles.lobby.load,
         ))
         .merge(pages::router(pages))
+        .layer(middleware::from_fn_with_state(
+            handles.lobby.rooms.clone(),
+            rooms_of_other_nodes_are_found,
+        ))
         .fallback(async move |uri: Uri| shown(test, &uri, Problem::not_found("page", uri.path())))
         .method_not_allowed_fallback(async move |uri: Uri| shown(test, &uri, wrong_method()))
         .layer(middleware::from_fn_with_state(
@@ -98,6 +103,19 @@ fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
     } else {
         problem_page(test, &problem)
     }
+}
+
+/// A fan who follows the promoter's link at once may reach a node that has not heard of the room yet.
+async fn rooms_of_other_nodes_are_found(
+    State(rooms): State<Rooms>,
+    named: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some((_, room)) = named.iter().find(|(name, _)| *name == "room") {
+        rooms.look_for(room).await;
+    }
+    next.run(request).await
 }
 
 /// Whatever refuses a request before a handler is reached says so in the one envelope, too.

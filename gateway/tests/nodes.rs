@@ -157,6 +157,22 @@ async fn a_room_made_or_changed_at_one_node_is_seen_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_room_is_found_at_the_other_node_as_soon_as_somebody_asks_for_it() {
+    let Some((_server, one, two)) = two_nodes("finding rooms of other nodes").await else {
+        return;
+    };
+    for round in 0..5 {
+        let room = format!("new-{round}");
+        assert_eq!(one.put(&room, &format!("{room}-*")).await, Ok(true));
+        let looks = (0..20).map(|_| two.rooms.look_for(&room));
+        futures_util::future::join_all(looks).await;
+        assert!(two.rooms.get(&room).is_ok(), "{room}");
+    }
+    two.rooms.look_for("nobody-made-it").await;
+    assert!(two.rooms.get("nobody-made-it").is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_at_two_nodes_at_once_lose_nothing() {
     let Some((_server, one, two)) = two_nodes("changes at once").await else {
         return;

@@ -3,6 +3,7 @@
 pub mod clockwork;
 mod document;
 pub mod drawing;
+mod elsewhere;
 mod faults;
 mod follow;
 pub mod http;

@@ -12,6 +12,7 @@ use fairgate_pass::Keyring;
 use rand::{Rng, RngExt};
 use tokio::sync::watch;
 
+use super::elsewhere::LookedAt;
 use super::follow::Followed;
 use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, follow, overlap};
 use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
@@ -51,6 +52,7 @@ struct Inner {
     /// What this node takes leases as.
     node: String,
     followed: Mutex<Followed>,
+    looked_at: LookedAt,
     /// Booking has not been told of the newest coverage yet.
     owes_coverage: AtomicBool,
 }
@@ -90,6 +92,7 @@ impl Rooms {
             changing: tokio::sync::Mutex::default(),
             node: format!("node-{:032x}", rand::rng().random::<u128>()),
             followed: Mutex::new(Followed::now()),
+            looked_at: LookedAt::default(),
             owes_coverage: AtomicBool::new(false),
         };
         let rooms = Self {
@@ -264,6 +267,10 @@ impl Rooms {
 
     pub(super) fn owes_coverage(&self) -> bool {
         self.inner.owes_coverage.load(Ordering::Acquire)
+    }
+
+    pub(super) fn looked_at(&self) -> &LookedAt {
+        &self.inner.looked_at
     }
 
     fn followed(&self) -> MutexGuard<'_, Followed> {

@@ -95,7 +95,9 @@ impl Deciding {
             return;
         }
         let other = self.known.living.get(&join.holder).copied();
-        let second = other.is_some_and(|other| other < number) || self.code_of_another(&join);
+        // Looked at in either case: the code of a void number stays used.
+        let code_is_gone = self.code_of_another(&join, other);
+        let second = other.is_some_and(|other| other < number) || code_is_gone;
         if second {
             self.writes.copied.voided.push(number);
         } else if let Some(higher) = other {
@@ -119,19 +121,25 @@ impl Deciding {
         self.writes.rows.insert(number, row);
     }
 
-    /// Uses the code up for this number; gives whether another number had it, or the room has no such code.
-    fn code_of_another(&mut self, join: &JoinRow) -> bool {
+    /// Uses the code up for this number, also where the holder's `other` one had it; gives whether somebody else has, or
+    /// the room has no such code.
+    fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;
         };
-        match self.known.codes.get_mut(&code) {
-            Some(free @ None) => {
-                *free = Some(join.number);
-                self.writes.used.push((code, join.number));
-                false
-            }
-            Some(Some(_)) | None => true,
+        let Some(used_by) = self.known.codes.get_mut(&code) else {
+            return true;
+        };
+        match *used_by {
+            // The lower number keeps it.
+            Some(by) if Some(by) == other && by < join.number => return false,
+            Some(by) if Some(by) != other => return true,
+            Some(_) | None => {}
         }
+        *used_by = Some(join.number);
+        self.writes.used.retain(|(used, _)| *used != code);
+        self.writes.used.push((code, join.number));
+        false
     }
 
     fn leave(&mut self, number: u64, at: i64, void: bool) {

@@ -1,5 +1,7 @@
 //! Blocks of numbers, and what stores with lives bring into the ledger.
 
+use std::collections::BTreeMap;
+
 use fairgate_pass::Digest;
 
 use super::{entry, holder, join, room};
@@ -15,6 +17,7 @@ pub(super) async fn suite(ledger: &dyn Ledger, reopened: &dyn Ledger) {
     copying_again_changes_nothing(ledger, reopened).await;
     of_two_numbers_of_one_holder_the_lower_stays(ledger).await;
     of_two_numbers_of_one_code_the_first_stays(ledger).await;
+    the_code_of_a_void_number_stays_used(ledger).await;
     what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger).await;
     a_young_life_and_another_life_do_not_freeze(ledger).await;
     a_place_is_found_by_its_holder_and_a_long_line_read_in_parts(ledger).await;
@@ -210,6 +213,48 @@ async fn of_two_numbers_of_one_code_the_first_stays(ledger: &dyn Ledger) {
         "the code of a place that was left stays used"
     );
     assert!(line.places.iter().all(|place| place.left && place.void));
+}
+
+async fn the_code_of_a_void_number_stays_used(ledger: &dyn Ledger) {
+    alive(ledger, "spent").await;
+    let [one, other] = [&b"one"[..], b"other"].map(Digest::of);
+    let put = ledger.put_codes("spent", vec![one, other], entry("codes_replaced"));
+    put.await.unwrap();
+    let with = |number, of, code| {
+        LineRow::Join(JoinRow {
+            number,
+            code: Some(code),
+            ..join(of)
+        })
+    };
+    let used = async || {
+        let line = ledger.line("spent").await.unwrap();
+        line.codes.into_iter().collect::<BTreeMap<_, _>>()
+    };
+    // A second number of somebody who joined again with another code.
+    copy(ledger, "spent", &[with(3, 1, one)]).await;
+    assert_eq!(
+        copy(ledger, "spent", &[with(5, 1, other)]).await.voided,
+        [5]
+    );
+    assert_eq!(used().await, [(one, Some(3)), (other, Some(5))].into());
+    // Their first number comes back with the code it was given for: that is no second use.
+    let copied = copy(ledger, "spent", &[with(2, 1, one)]).await;
+    assert_eq!((copied.voided, copied.refused), (vec![3], vec![]));
+    assert_eq!(used().await, [(one, Some(2)), (other, Some(5))].into());
+    // Somebody else's is one, and costs them only the number that they came with.
+    copy(ledger, "spent", &[given(9)]).await;
+    assert_eq!(copy(ledger, "spent", &[with(8, 9, one)]).await.voided, [8]);
+    let place = ledger.place_of("spent", holder(9)).await.unwrap();
+    assert_eq!(place.map(|place| place.join.number), Some(9));
+    // Both numbers of one holder in one batch, the lower one last.
+    alive(ledger, "batch").await;
+    let put = ledger.put_codes("batch", vec![one], entry("codes_replaced"));
+    put.await.unwrap();
+    let rows = [with(7, 7, one), with(4, 7, one)];
+    assert_eq!(copy(ledger, "batch", &rows).await.voided, [7]);
+    let line = ledger.line("batch").await.unwrap();
+    assert_eq!(line.codes, [(one, Some(4))]);
 }
 
 async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Ledger) {

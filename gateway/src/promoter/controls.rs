@@ -236,17 +236,10 @@ impl Promoter {
     async fn put_codes_alone(&self, room: &Room, codes: Vec<Digest>) -> Result<usize, Problem> {
         let id = room.id();
         let entry = self.entry("codes_replaced", json!({"codes": codes.len()}));
-        let outcome = self
-            .rooms
-            .ledger()
-            .put_codes(id, codes.clone(), entry)
-            .await;
-        match outcome.map_err(unanswered)? {
-            Changed::To(_) => {
-                let put = self.rooms.store().put_codes(room.id(), &codes).await;
-                put.map_err(|error| error.problem())?;
-                Ok(codes.len())
-            }
+        let count = codes.len();
+        let outcome = self.rooms.store().put_codes(id, codes, entry).await;
+        match outcome.map_err(|error| error.problem())? {
+            Changed::To(_) => Ok(count),
             Changed::Joined => Err(draw_fixed(&["codes"])),
             Changed::Conflict => Err(conflict()),
         }

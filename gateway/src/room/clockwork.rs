@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::returning::Returning;
 use super::{Method, Phase, Room, Rooms, draw_due, drawing};
 use crate::admission::release;
 use crate::ledger::Sample;
@@ -21,8 +22,7 @@ const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct Beats {
-    /// Of the store, as it last heard who is here.
-    life: Option<u64>,
+    returning: Returning,
     reported: Option<Instant>,
     release: Instant,
     sampled: Instant,
@@ -35,7 +35,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
-        life: None,
+        returning: Returning::default(),
         reported: None,
         release: Instant::now(),
         sampled: Instant::now(),
@@ -70,6 +70,8 @@ async fn one_beat(
     let row = room.row();
     // A draw that has begun is finished whatever else happens to the room.
     let begun = room.draw().row.freeze.is_some() || room.is_begun_elsewhere();
+    // Who is here is told whatever becomes of the draw.
+    let reported = report(rooms, room, beats, now).await;
     let lives = begun || !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
     if row.document.method == Method::Draw && lives {
         let due = room.is_begun_elsewhere() || draw_due(&row.document, &row.facts, now);
@@ -77,10 +79,7 @@ async fn one_beat(
             room.hub().draw(room, now);
         }
     }
-    if beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY) {
-        beats.reported = Some(Instant::now());
-        report(rooms, room, beats, now).await?;
-    }
+    reported?;
     // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
@@ -106,24 +105,26 @@ async fn one_beat(
     Ok(())
 }
 
-/// Tells the store who is here. In a new life of it, whoever is here shows their place again, so that a store that was
-/// lost has it back.
+/// Tells the store who is here, where that is due. In a new life of it, whoever is here shows their place again.
 async fn report(
     rooms: &Rooms,
     room: &Room,
     beats: &mut Beats,
     now: i64,
 ) -> Result<(), StoreFailure> {
-    let here = room.presence().report();
-    let seen = rooms.store().seen(room.id(), &here, now.div_euclid(1000));
-    let life = seen.await?;
-    if beats.life.is_some_and(|before| before != life) {
-        for shown in room.presence().open() {
-            rooms.store().standing(room.id(), shown).await?;
-        }
+    let due = beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
+    let mut told = Ok(());
+    if due {
+        beats.reported = Some(Instant::now());
+        let here = room.presence().report();
+        let seen = rooms.store().seen(room.id(), &here, now.div_euclid(1000));
+        told = seen.await.map(|life| beats.returning.heard(life));
     }
-    beats.life = Some(life);
-    Ok(())
+    beats
+        .returning
+        .go_on(rooms, room, due && told.is_ok())
+        .await;
+    told
 }
 
 /// Asks booking for its figures. Where it does not answer, the room goes on with the last ones.

@@ -11,6 +11,7 @@ mod live;
 mod naming;
 mod phase;
 mod registry;
+mod returning;
 mod view;
 
 pub use document::{Codes, Document, DocumentInput, Method, Mode};

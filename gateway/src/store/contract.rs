@@ -14,7 +14,7 @@ use super::{
 };
 use crate::admission::cohort::{Call, WAY_IN_LAPSES_MS};
 use crate::admission::pace::VISITOR_U;
-use crate::ledger::{Freeze, Ledger, ReleaseRow};
+use crate::ledger::{Changed, Entry, Freeze, Ledger, ReleaseRow};
 
 /// A store and the ledger that it writes through to.
 pub struct Pair {
@@ -226,20 +226,26 @@ async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
 
 async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair) {
     let code = Digest::of(b"code");
-    let entry = crate::ledger::Entry {
+    let entry = || Entry {
         at: 0,
         role: "promoter",
         action: "codes_replaced",
         detail: serde_json::Value::Null,
     };
-    ledger.put_codes("r", vec![code], entry).await.unwrap();
-    store.put_codes("r", &[code]).await.unwrap();
+    for codes in [vec![Digest::of(b"replaced")], vec![code]] {
+        let put = store.put_codes("r", codes, entry()).await.unwrap();
+        assert!(matches!(put, Changed::To(_)));
+    }
     let with = |of, code| Entrant {
         code,
         needs_code: true,
         ..entrant(of)
     };
-    for bad in [None, Some(Digest::of(b"other"))] {
+    for bad in [
+        None,
+        Some(Digest::of(b"other")),
+        Some(Digest::of(b"replaced")),
+    ] {
         assert!(matches!(
             store.join("r", with(1, bad)).await,
             Err(JoinRefused::CodeInvalid)
@@ -250,6 +256,12 @@ async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair)
         (place.number, place.code),
         (0, Some(code)),
         "a refused code used up no number"
+    );
+    let others = vec![Digest::of(b"too late")];
+    assert_eq!(
+        store.put_codes("r", others, entry()).await.unwrap(),
+        Changed::Joined,
+        "not once somebody has joined, whether the ledger has heard of it or not"
     );
     assert_eq!(
         store.join("r", with(1, None)).await.unwrap().number,
@@ -265,6 +277,9 @@ async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair)
         store.join("r", with(1, Some(code))).await,
         Err(JoinRefused::CodeUsed)
     ));
+    store.settle("r").await.unwrap();
+    let line = ledger.line("r").await.unwrap();
+    assert_eq!(line.codes, [(code, Some(0))]);
 }
 
 async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {

@@ -12,7 +12,9 @@ use super::{
     Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
     Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
-use crate::ledger::{Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger};
+use crate::ledger::{
+    Changed, Durable, Entry, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger,
+};
 
 /// What is in this memory is written through, and read back whole: it never loses what it gave.
 const ONE_LIFE: u64 = 1;
@@ -139,9 +141,19 @@ impl RoomStore for MemoryStore {
         Ok(())
     }
 
-    async fn put_codes(&self, room: &str, codes: &[Digest]) -> Result<(), StoreFailure> {
-        lock(&*self.line(room)?).put_codes(codes);
-        Ok(())
+    async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: Entry,
+    ) -> Result<Changed, StoreFailure> {
+        let line = self.line(room)?;
+        let written = self.inner.ledger.put_codes(room, codes.clone(), entry);
+        let changed = written.await?;
+        if matches!(changed, Changed::To(_)) {
+            lock(&line).put_codes(&codes);
+        }
+        Ok(changed)
     }
 
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
@@ -164,6 +176,10 @@ impl RoomStore for MemoryStore {
 
     async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure> {
         Ok(lock(&*self.line(room)?).standing(shown.number, shown.holder))
+    }
+
+    async fn bring_back(&self, _room: &str, _shown: &[Shown]) -> Result<u64, StoreFailure> {
+        Ok(ONE_LIFE)
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
@@ -253,7 +269,7 @@ mod tests {
     use super::super::contract::{Pair, suite};
     use super::*;
     use crate::ledger::sqlite::Sqlite;
-    use crate::ledger::{Entry, RoomRow, Secret};
+    use crate::ledger::{RoomRow, Secret};
     use crate::room::{Document, Facts};
     use fairgate_writer::Writer;
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -19,7 +19,7 @@ pub use figures::{Called, Claimant, Claimed, Counts, Entered, Figures, Left, Mom
 pub use memory::MemoryStore;
 pub use place::{Entrant, JoinRefused, Leaving, Place, Shown, Standing};
 
-use crate::ledger::{Failure, Freeze};
+use crate::ledger::{Changed, Entry, Failure, Freeze};
 
 /// Seconds after which somebody who was not seen counts as away; who was never heard of counts as here for as long.
 pub const AWAY_AFTER_S: i64 = 60;
@@ -96,12 +96,20 @@ pub enum Freezing {
 pub trait RoomStore: Send + Sync + 'static {
     /// Takes up a room of the ledger, new or after a restart. A room that is open already stays as it is.
     async fn open(&self, room: &str) -> Result<(), Failure>;
-    /// Replaces the codes of a room nobody has joined.
-    async fn put_codes(&self, room: &str, codes: &[Digest]) -> Result<(), StoreFailure>;
+    /// Replaces the codes of a room nobody has joined, here and with the `entry` in the ledger. Never [`Changed::Conflict`].
+    async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: Entry,
+    ) -> Result<Changed, StoreFailure>;
     /// The next number, or the one this holder has. Answers when it is as durable as the store keeps it.
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused>;
     /// Whose is the number that somebody shows, signed? A store that lost it takes it back.
     async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure>;
+    /// Takes back, where a new life of the store has lost them, the places of those who are here. Gives the life in which
+    /// all of them stand as far as they can; an error says that some may not. Again is harmless.
+    async fn bring_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure>;
     /// The place of a holder.
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
     /// Gives a place up. Before the freeze its leaf becomes nobody's.

@@ -10,18 +10,20 @@ use crate::store::StoreFailure;
 
 /// Entries a batch.
 const BATCH: u32 = 1000;
+/// Batches in one go, where whoever copies need not wait for the end: other rooms have their turn.
+const GO_BATCHES_MAX: u32 = 20;
 /// A copier that is not heard of for so long is followed by another node's.
 const ALONE_MS: u64 = 2000;
 
 impl RedisStore {
-    /// Copies until nothing is left, or only until another node does where `alone` is enough.
+    /// Copies until nothing is left; where `alone` is enough only as much as is fair, and nothing while another node does.
     pub(super) async fn copy(
         &self,
         room: &str,
         life: &RoomLife,
         alone: bool,
     ) -> Result<(), StoreFailure> {
-        loop {
+        for batch in 1.. {
             let take = self.call(room, life, &SCRIPTS.take);
             let take = take
                 .arg(self.node())
@@ -40,10 +42,11 @@ impl RedisStore {
                 .arg(read::behind(&last))
                 .args(copied.voided.into_iter().chain(copied.refused));
             self.run(&trim).await?;
-            if !full {
-                return Ok(());
+            if !full || (alone && batch == GO_BATCHES_MAX) {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Brings what the life before left in the feed into the ledger: it was given, and is not lost with it.

@@ -2,21 +2,26 @@
 //! into the ledger, and begins a new life where Redis lost one. Every round starts from what is stored, so a round that
 //! failed is simply done again by the next, on this node or another.
 
+use std::collections::HashMap;
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use super::RedisStore;
 use super::keys::SCRIPTS;
 use super::lease::LEASE;
 use super::rebuild::Begun;
+use super::{Inner, RedisStore, codes};
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
 const EVERY: Duration = Duration::from_millis(300);
-/// Rooms looked after at once.
-const AT_ONCE: usize = 16;
+/// Rooms looked at at once,
+const LOOKS_AT_ONCE: usize = 32;
+/// and rooms filled in or copied at once. Those take their time, and whoever only looks does not wait for them.
+const WORKS_AT_ONCE: usize = 8;
 /// At the least so many numbers are reserved ahead,
 const AHEAD_MIN: u64 = 1000;
 /// and at the most: a lost store leaves the rest of its block void.
@@ -24,35 +29,82 @@ const AHEAD_MAX: u64 = 200_000;
 /// Numbers are reserved for so many rounds as the last one was.
 const ROUNDS_AHEAD: u64 = 8;
 
-/// Looks after the rooms until the store is dropped.
-pub async fn run(store: std::sync::Weak<super::Inner>) {
-    let mut every = interval(EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// How many rooms are looked after at once.
+pub struct Limits {
+    looks: Semaphore,
+    works: Semaphore,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            looks: Semaphore::new(LOOKS_AT_ONCE),
+            works: Semaphore::new(WORKS_AT_ONCE),
+        }
+    }
+}
+
+/// Reads the lives until the store is dropped. Nothing else is done here: whatever takes its time would cost all rooms
+/// their lease.
+pub async fn renew(store: Weak<Inner>) {
+    let mut every = rounds();
     loop {
         every.tick().await;
         let Some(inner) = store.upgrade() else {
             return;
         };
-        RedisStore { inner }.round().await;
-    }
-}
-
-impl RedisStore {
-    async fn round(&self) {
-        if let Err(error) = self.read_lives().await {
+        if let Err(error) = (RedisStore { inner }).read_lives().await {
             metrics::counter!("fairgate_room_leases_missed_total").increment(1);
             tracing::warn!(%error, "the rooms' lives could not be read; no number is given until they are");
         }
-        let rooms = self.rooms();
-        futures_util::stream::iter(rooms)
-            .for_each_concurrent(AT_ONCE, |room| async move {
-                if let Err(error) = self.tend(&room).await {
-                    metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.clone())
-                        .increment(1);
-                    tracing::warn!(room, %error, "a room's store could not be looked after; the next round tries again");
-                }
-            })
-            .await;
+    }
+}
+
+/// Looks after the rooms until the store is dropped, each in a task of its own.
+pub async fn run(store: Weak<Inner>) {
+    let mut every = rounds();
+    let mut tended: HashMap<String, JoinHandle<()>> = HashMap::new();
+    loop {
+        every.tick().await;
+        let Some(inner) = store.upgrade() else {
+            return;
+        };
+        let store = RedisStore { inner };
+        for room in store.rooms() {
+            // Who is still at it from an earlier round goes on.
+            if tended.get(&room).is_none_or(JoinHandle::is_finished) {
+                let tending = tokio::spawn(store.clone().look_after(room.clone()));
+                tended.insert(room, tending);
+            }
+        }
+    }
+}
+
+fn rounds() -> Interval {
+    let mut every = interval(EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    every
+}
+
+/// How a room was found.
+enum Look {
+    /// There is nothing to do.
+    Well,
+    /// Its data is not that of this life, or there is none yet: the next one is to be begun.
+    Lost(u64),
+    /// The ledger does not have all of it yet.
+    Behind(RoomLife),
+    /// Joins wait for codes that nobody brings.
+    WithoutCodes(RoomLife),
+}
+
+impl RedisStore {
+    async fn look_after(self, room: String) {
+        if let Err(error) = self.tend(&room).await {
+            metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.clone())
+                .increment(1);
+            tracing::warn!(room, %error, "a room's store could not be looked after; the next round tries again");
+        }
     }
 
     /// Reads the rooms' lives; from when it was asked, that may be believed for a second.
@@ -65,12 +117,39 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Looks after one room: one node's task at a time.
+    /// Looks after one room.
     pub(super) async fn tend(&self, room: &str) -> Result<(), StoreFailure> {
+        let limits = &self.inner.limits;
+        let looked = {
+            // Both live as long as the store.
+            let _look = limits.looks.acquire().await;
+            self.look(room).await?
+        };
+        match looked {
+            Look::Well => Ok(()),
+            Look::Lost(from) => {
+                let _work = limits.works.acquire().await;
+                let state = self.state(room)?;
+                let _pace = state.tending.lock().await;
+                self.revive(room, from).await
+            }
+            Look::Behind(life) => {
+                let _work = limits.works.acquire().await;
+                self.copy(room, &life, true).await
+            }
+            Look::WithoutCodes(life) => {
+                let _work = limits.works.acquire().await;
+                self.codes_of_ledger(room, &life).await
+            }
+        }
+    }
+
+    /// Reserves numbers where they run short, and finds out whether there is more to do.
+    async fn look(&self, room: &str) -> Result<Look, StoreFailure> {
         let state = self.state(room)?;
         let mut pace = state.tending.lock().await;
         let Some(life) = self.lease().life(room) else {
-            return self.revive(room, 0).await;
+            return Ok(Look::Lost(0));
         };
         let check = self.call(room, &life, &SCRIPTS.check);
         let stands = match self.run(&check).await {
@@ -79,7 +158,7 @@ impl RedisStore {
                 self.read_lives().await?;
                 let newest = self.lease().life(room).unwrap_or(life);
                 if newest.incarnation != life.incarnation {
-                    return Ok(());
+                    return Ok(Look::Well);
                 }
                 tracing::warn!(
                     room,
@@ -87,7 +166,7 @@ impl RedisStore {
                     why,
                     "the room store lost the room"
                 );
-                return self.revive(room, life.incarnation).await;
+                return Ok(Look::Lost(life.incarnation));
             }
             answer => answer?,
         };
@@ -100,11 +179,14 @@ impl RedisStore {
             self.reserve(room, &life, next.saturating_add(ahead))
                 .await?;
         }
-        drop(pace);
-        if stands.at(2)?.count()? > 0 {
-            self.copy(room, &life, true).await?;
+        let codes_since = stands.at(3)?.int()?;
+        if codes_since > 0 && self.now_ms() - codes_since > codes::WAITED_FOR_MS {
+            return Ok(Look::WithoutCodes(life));
         }
-        Ok(())
+        if stands.at(2)?.count()? > 0 {
+            return Ok(Look::Behind(life));
+        }
+        Ok(Look::Well)
     }
 
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {

@@ -31,6 +31,7 @@ pub struct Scripts {
     pub absent: Script,
     pub away: Script,
     pub begin: Script,
+    pub bring_back: Script,
     pub builds: Script,
     pub check: Script,
     pub claimed: Script,
@@ -44,6 +45,7 @@ pub struct Scripts {
     pub fill_passes: Script,
     pub finish: Script,
     pub freeze: Script,
+    pub hold_codes: Script,
     pub join: Script,
     pub leave: Script,
     pub place_of: Script,
@@ -52,6 +54,7 @@ pub struct Scripts {
     pub salvage: Script,
     pub seen: Script,
     pub standing: Script,
+    pub still: Script,
     pub take: Script,
     pub ticked: Script,
     pub turned_back: Script,
@@ -59,6 +62,7 @@ pub struct Scripts {
 
 const GUARD: &str = include_str!("scripts/guard.lua");
 const LIVE: &str = include_str!("scripts/live.lua");
+const SHOWN: &str = include_str!("scripts/shown.lua");
 const BUILDING: &str = include_str!("scripts/building.lua");
 
 /// The scripts, put together once.
@@ -68,12 +72,14 @@ pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         "local SHOW_UP_WEIGHT, SHOW_UP_MIN, PAST_KEPT = {SHOW_UP_WEIGHT}, {SHOW_UP_MIN}, {PAST_KEPT}"
     );
     let live = |name, source| Script::new(name, &[&figures, GUARD, LIVE, source]);
+    let shown = |name, source| Script::new(name, &[&figures, GUARD, LIVE, SHOWN, source]);
     let building = |name, source| Script::new(name, &[&figures, GUARD, BUILDING, source]);
     let bare = |name, source| Script::new(name, &[&figures, GUARD, source]);
     Scripts {
         absent: live("absent", include_str!("scripts/absent.lua")),
         away: live("away", include_str!("scripts/away.lua")),
         begin: bare("begin", include_str!("scripts/begin.lua")),
+        bring_back: shown("bring_back", include_str!("scripts/bring_back.lua")),
         builds: bare("builds", include_str!("scripts/builds.lua")),
         check: live("check", include_str!("scripts/check.lua")),
         claimed: live("claimed", include_str!("scripts/claimed.lua")),
@@ -87,6 +93,7 @@ pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         fill_passes: building("fill_passes", include_str!("scripts/fill_passes.lua")),
         finish: building("finish", include_str!("scripts/finish.lua")),
         freeze: live("freeze", include_str!("scripts/freeze.lua")),
+        hold_codes: live("hold_codes", include_str!("scripts/hold_codes.lua")),
         join: live("join", include_str!("scripts/join.lua")),
         leave: live("leave", include_str!("scripts/leave.lua")),
         place_of: live("place_of", include_str!("scripts/place_of.lua")),
@@ -94,7 +101,8 @@ pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
         raise: live("raise", include_str!("scripts/raise.lua")),
         salvage: bare("salvage", include_str!("scripts/salvage.lua")),
         seen: live("seen", include_str!("scripts/seen.lua")),
-        standing: live("standing", include_str!("scripts/standing.lua")),
+        standing: shown("standing", include_str!("scripts/standing.lua")),
+        still: building("still", include_str!("scripts/still.lua")),
         take: live("take", include_str!("scripts/take.lua")),
         ticked: live("ticked", include_str!("scripts/ticked.lua")),
         turned_back: live("turned_back", include_str!("scripts/turned_back.lua")),

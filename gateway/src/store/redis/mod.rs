@@ -5,10 +5,12 @@
 //! What Redis says may be lost: the ledger has the line seconds behind (`copier`), passes and counters before they are
 //! answered, and a room that lost its data is filled in again under its next life (`rebuild`).
 
+mod codes;
 mod copier;
 mod keeper;
 mod keys;
 mod lease;
+mod places;
 mod read;
 mod rebuild;
 #[cfg(test)]
@@ -30,7 +32,7 @@ use super::{
     Leaving, Moment, Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
 use crate::admission::cohort::WAY_IN_LAPSES_MS;
-use crate::ledger::{Failure, Freeze, FreezeRecorded, Ledger, RoomLife, StoredPlace};
+use crate::ledger::{Changed, Entry, Failure, Freeze, FreezeRecorded, Ledger, RoomLife};
 
 /// A join that finds its block used up waits for another so often.
 const JOIN_TRIES: usize = 3;
@@ -40,12 +42,8 @@ const SLOT_S: i64 = 5;
 const SLOT_LIVES_MS: u64 = 90_000;
 /// Numbers that one script marks as seen.
 const SEEN_BATCH: usize = 2000;
-/// Codes that one script takes.
-const CODES_BATCH: usize = 1000;
 /// Beyond the leases, for a clock's grain.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
-/// The longest that the ledger is asked for a place that Redis cannot tell.
-const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
 
 /// A cheap handle; clones share everything.
 #[derive(Clone)]
@@ -62,6 +60,7 @@ pub struct Inner {
     lease: Lease,
     /// Held while the lives are read out of turn.
     reading: tokio::sync::Mutex<()>,
+    limits: keeper::Limits,
     rooms: RwLock<HashMap<String, Arc<State>>>,
 }
 
@@ -100,8 +99,10 @@ impl RedisStore {
             node,
             lease: Lease::default(),
             reading: tokio::sync::Mutex::default(),
+            limits: keeper::Limits::default(),
             rooms: RwLock::default(),
         });
+        tokio::spawn(keeper::renew(Arc::downgrade(&inner)));
         tokio::spawn(keeper::run(Arc::downgrade(&inner)));
         Self { inner }
     }
@@ -186,6 +187,10 @@ impl RedisStore {
         match read::kind(&joined).map_err(StoreFailure::from)? {
             "code_invalid" => Err(JoinRefused::CodeInvalid),
             "code_used" => Err(JoinRefused::CodeUsed),
+            "codes_due" => {
+                let due = "the room's codes are being replaced";
+                Err(StoreFailure::NotReady(due.into()).into())
+            }
             "full" => {
                 self.reserve_now(room, &life).await?;
                 Ok(None)
@@ -195,46 +200,6 @@ impl RedisStore {
             }
             _ => Ok(Some(read::place(&joined).map_err(StoreFailure::from)?)),
         }
-    }
-
-    async fn ask_standing(&self, room: &str, shown: &Shown) -> Result<Standing, StoreFailure> {
-        let life = self.life(room)?;
-        let code = shown.code.map_or_else(Vec::new, |code| code.0.to_vec());
-        let standing = self
-            .call(room, &life, &SCRIPTS.standing)
-            .arg(shown.number)
-            .arg(&shown.holder.0[..])
-            .arg(&shown.at.to_be_bytes()[..])
-            .arg(code)
-            .arg(shown.at);
-        let reply = self.run(&standing).await?;
-        Ok(match read::kind(&reply)? {
-            "here" => Standing::Here(read::place(&reply)?),
-            "left" => Standing::Left,
-            _ => Standing::Unknown,
-        })
-    }
-
-    /// What the ledger has of a holder, where Redis does not say. It is seconds behind.
-    async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
-        let asked = tokio::time::timeout(LEDGER_ASKED_MAX, self.ledger().place_of(room, holder));
-        let stored = asked
-            .await
-            .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
-        Ok(stored.as_ref().map(of_ledger))
-    }
-}
-
-/// A place without what only Redis knows of it.
-fn of_ledger(stored: &StoredPlace) -> Place {
-    Place {
-        number: stored.join.number,
-        holder: stored.join.holder,
-        at: stored.join.at,
-        code: stored.join.code,
-        pass_exp: None,
-        done: stored.done,
-        fresh: false,
     }
 }
 
@@ -270,16 +235,17 @@ impl RoomStore for RedisStore {
         Ok(())
     }
 
-    async fn put_codes(&self, room: &str, codes: &[Digest]) -> Result<(), StoreFailure> {
-        let life = self.life(room)?;
-        let mut batches = codes.chunks(CODES_BATCH);
-        let first = batches.next().unwrap_or_default();
-        for (first, batch) in [(1_u32, first)].into_iter().chain(batches.map(|b| (0, b))) {
-            let put = self.call(room, &life, &SCRIPTS.put_codes).arg(first);
-            self.run(&put.args(batch.iter().map(|code| &code.0[..])))
-                .await?;
-        }
-        Ok(())
+    async fn put_codes(
+        &self,
+        room: &str,
+        codes: Vec<Digest>,
+        entry: Entry,
+    ) -> Result<Changed, StoreFailure> {
+        // In a task of its own: a promoter who hangs up in the middle must not leave joins waiting.
+        let (store, room) = (self.clone(), room.to_owned());
+        let put = tokio::spawn(async move { store.replace_codes(&room, codes, entry).await });
+        put.await
+            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))
     }
 
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
@@ -293,44 +259,15 @@ impl RoomStore for RedisStore {
     }
 
     async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure> {
-        let mut asked = self.ask_standing(room, &shown).await;
-        if matches!(asked, Err(StoreFailure::NotReady(_))) && self.read_lives_again().await.is_ok()
-        {
-            asked = self.ask_standing(room, &shown).await;
-        }
-        let error = match asked {
-            Ok(standing) => return Ok(standing),
-            Err(error) => error,
-        };
-        tracing::debug!(room, %error, "a place is taken at its word");
-        let recorded = self.recorded(room, shown.holder).await.ok().flatten();
-        // Signed by us, and neither store nor ledger says otherwise: it may not have been copied yet.
-        Ok(Standing::Here(recorded.unwrap_or(Place {
-            number: shown.number,
-            holder: shown.holder,
-            at: shown.at,
-            code: shown.code,
-            pass_exp: None,
-            done: false,
-            fresh: false,
-        })))
+        Ok(self.standing_of(room, &shown).await)
+    }
+
+    async fn bring_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
+        self.take_back(room, shown).await
     }
 
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
-        let asked = async {
-            let call = self.call(room, &self.life(room)?, &SCRIPTS.place_of);
-            let reply = self.run(&call.arg(&holder.0[..])).await?;
-            let here = read::kind(&reply)? == "here";
-            Ok(here.then(|| read::place(&reply)).transpose()?)
-        };
-        match asked.await {
-            // A place that is only in Redis is not found without it, so that a "no" would be a guess.
-            Err(error) => match self.recorded(room, holder).await {
-                Ok(Some(place)) => Ok(Some(place)),
-                Ok(None) | Err(_) => Err(error),
-            },
-            answer => answer,
-        }
+        self.place_by(room, holder).await
     }
 
     async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure> {

@@ -3,19 +3,23 @@
 //! nobody's until its holder brings it back.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use fairgate_pass::{Holder, VOID};
 use fairgate_redis::{Call, Script};
+use tokio::time::timeout;
 
 use super::RedisStore;
 use super::keys::{self, SCRIPTS};
-use crate::ledger::{RoomLife, StoredLine, StoredPlace};
+use crate::ledger::{Failure, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
 /// Places, codes or passes a script.
 const BATCH: u32 = 500;
 /// A builder that is not heard of for so long, milliseconds, is followed by another.
 const SILENT_MS: i64 = 5000;
+/// So often it is heard of at the least.
+const HEARD_EVERY: Duration = Duration::from_secs(1);
 
 /// How a room came to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl RedisStore {
         );
         metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
             .increment(1);
-        let line = self.ledger().bare_line(room).await?;
+        let line = self.reading(room, self.ledger().bare_line(room)).await?;
         let filled = self.fill(room, &life).await?;
         self.fill_codes(room, &line).await?;
         self.fill_passes(room, &line, &filled).await?;
@@ -76,6 +80,21 @@ impl RedisStore {
         call.arg("0").arg(self.node()).arg(now)
     }
 
+    /// Reads from the ledger while the room is built. However long that takes, the others hear of the builder.
+    pub(super) async fn reading<T>(
+        &self,
+        room: &str,
+        read: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, StoreFailure> {
+        let mut read = std::pin::pin!(read);
+        loop {
+            match timeout(HEARD_EVERY, &mut read).await {
+                Ok(read) => return Ok(read?),
+                Err(_) => self.run(&self.building(room, &SCRIPTS.still)).await?,
+            };
+        }
+    }
+
     async fn fill(&self, room: &str, life: &RoomLife) -> Result<Filled, StoreFailure> {
         let mut filled = Filled {
             living: vec![0; usize::try_from(life.first.div_ceil(8)).unwrap_or(0)],
@@ -83,7 +102,8 @@ impl RedisStore {
         };
         let mut from = 0;
         loop {
-            let places = self.ledger().places(room, from, BATCH).await?;
+            let places = self.ledger().places(room, from, BATCH);
+            let places = self.reading(room, places).await?;
             let Some(last) = places.last() else {
                 return Ok(filled);
             };
@@ -133,7 +153,8 @@ impl RedisStore {
         line: &StoredLine,
         filled: &Filled,
     ) -> Result<(), StoreFailure> {
-        let released = self.ledger().release(room).await?.released;
+        let released = self.reading(room, self.ledger().release(room)).await?;
+        let released = released.released;
         let frozen = line.frozen.map_or_else(String::new, |n| n.to_string());
         let finish = self.building(room, &SCRIPTS.finish);
         let finish = finish

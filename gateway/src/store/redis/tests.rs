@@ -502,3 +502,117 @@ async fn passes_and_finished_orders_outlive_redis() {
         (2, 3, 1, 4)
     );
 }
+
+#[tokio::test]
+async fn places_of_the_last_life_come_back_together_or_the_store_says_that_they_did_not() {
+    if servers::or_skip("bringing places back") {
+        return;
+    }
+    let house = House::of(1).await;
+    house.join(0, 0).await;
+    house.redis.flush_all().await.expect("it is emptied");
+    let late = house.join(0, 5000).await.number;
+    // Reserved by the first life and never copied: as good as lost.
+    let lost: Vec<Shown> = (1..800).map(|of| shown(of, of)).collect();
+    assert!(lost.len() < usize::try_from(late).expect("small"));
+    let life = house.nodes[0].bring_back("r", &lost).await;
+    assert_eq!(life.ok(), Some(2));
+    for shown in &lost {
+        let place = house.nodes[0].place_of("r", shown.holder).await;
+        let number = place.expect("it answers").map(|place| place.number);
+        assert_eq!(number, Some(shown.number));
+    }
+    house.redis.kill(0);
+    assert!(house.nodes[0].bring_back("r", &lost).await.is_err());
+    assert!(house.nodes[0].bring_back("r", &[]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_lower_number_whose_code_another_used_takes_nothing_from_its_holder() {
+    if servers::or_skip("a code that another used") {
+        return;
+    }
+    let house = House::of(1).await;
+    let code = |of: u64| Digest::of(&[9, u8::try_from(of).expect("small")]);
+    let codes = [1, 2].map(code);
+    let entry = Entry {
+        at: 0,
+        role: "promoter",
+        action: "codes_replaced",
+        detail: serde_json::Value::Null,
+    };
+    let put = house.ledger.put_codes("r", codes.to_vec(), entry).await;
+    assert!(put.is_ok());
+    house.redis.flush_all().await.expect("it is emptied");
+    house.join(0, 100).await;
+    let with_code = |of: u64, code: Digest| Entrant {
+        code: Some(code),
+        needs_code: true,
+        ..entrant(of)
+    };
+    let other = house.nodes[0].join("r", with_code(1, code(1))).await;
+    let own = house.nodes[0].join("r", with_code(2, code(2))).await;
+    let (other, own) = (other.expect("a number"), own.expect("a number"));
+    // A place of the life before, with a code that somebody else has used since.
+    let lower = Shown {
+        code: Some(code(1)),
+        ..shown(5, 2)
+    };
+    let standing = house.nodes[0].standing("r", lower).await;
+    assert_eq!(number(&standing.expect("it answers")), Some(own.number));
+    for (of, place) in [(1, other), (2, own)] {
+        let kept = house.nodes[0].place_of("r", holder(of)).await;
+        let kept = kept.expect("it answers").map(|place| place.number);
+        assert_eq!(kept, Some(place.number));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_takes_its_time_costs_no_other_room_its_numbers() {
+    if servers::or_skip("a slow room") {
+        return;
+    }
+    let house = House::of(1).await;
+    let node = &house.nodes[0];
+    node.open("quick").await.expect("it reads");
+    // As a copy or a building that does not end.
+    let slow = node.state("r").expect("it is open");
+    let _tended = slow.tending.lock().await;
+    let (until, slow_for) = (Instant::now() + PATIENCE, LEASE * 3);
+    let since = Instant::now() + slow_for;
+    while !node.lease().asked_after(since) {
+        assert!(Instant::now() < until, "the lives are not read any more");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let place = node.join("quick", entrant(1)).await;
+    assert_eq!(place.expect("a number").number, 0);
+}
+
+#[tokio::test]
+async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
+    if servers::or_skip("a builder that reads for long") {
+        return;
+    }
+    let house = House::of(1).await;
+    let node = &house.nodes[0];
+    let state = node.state("r").expect("it is open");
+    let _tended = state.tending.lock().await;
+    house.redis.flush_all().await.expect("it is emptied");
+    let begin = SCRIPTS.begin.call().key(keys::life("r")).arg(1_u32);
+    let begin = begin.arg(node.node()).arg(1_i64).arg(5000_u32);
+    let told = node.run(&begin).await.expect("it answers");
+    assert_eq!(told.text(), Ok("begun"));
+    let until = Instant::now() + PATIENCE;
+    let heard = async {
+        loop {
+            let ask = fairgate_redis::Command::new("HGET").arg(keys::life("r"));
+            let built = node.inner.redis.ask(&ask.arg("built_at")).await;
+            if built.expect("it answers").text() != Ok("1") {
+                return Ok(());
+            }
+            assert!(Instant::now() < until, "nobody hears of the builder");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    node.reading("r", heard).await.expect("it goes on");
+}

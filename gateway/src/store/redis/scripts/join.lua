@@ -3,13 +3,14 @@
 local holder, code = ARGV[2], ''
 local known = call('HGET', K('holders'), holder)
 if known then return place('known', tonumber(known)) end
+local life = call('HMGET', LIFE, 'next', 'ceiling', 'codes_since')
+if life[3] then return { 'codes_due' } end
 if ARGV[5] == '1' then
   code = ARGV[4]
   local used = code ~= '' and call('HGET', K('codes'), code)
   if not used then return { 'code_invalid' } end
   if used ~= '' then return { 'code_used' } end
 end
-local life = call('HMGET', LIFE, 'next', 'ceiling')
 local number = num(life[1])
 if number >= num(life[2]) then return { 'full' } end
 call('HSET', LIFE, 'next', number + 1)

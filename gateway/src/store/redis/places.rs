@@ -1,0 +1,124 @@
+//! Places by their number and by their holder: found, brought back where Redis lost them, and answered without it where it
+//! is away.
+
+use std::time::Duration;
+
+use fairgate_pass::Holder;
+use fairgate_redis::Call;
+
+use super::keys::SCRIPTS;
+use super::{RedisStore, read};
+use crate::ledger::StoredPlace;
+use crate::store::{Place, Shown, Standing, StoreFailure};
+
+/// Places that one script takes back.
+const BATCH: usize = 500;
+/// The longest that the ledger is asked for a place that Redis cannot tell.
+const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
+
+impl RedisStore {
+    /// Whose the number is. Without Redis a signed place is taken at its word, so this always answers.
+    pub(super) async fn standing_of(&self, room: &str, shown: &Shown) -> Standing {
+        let mut asked = self.ask_standing(room, shown).await;
+        if matches!(asked, Err(StoreFailure::NotReady(_))) && self.read_lives_again().await.is_ok()
+        {
+            asked = self.ask_standing(room, shown).await;
+        }
+        let error = match asked {
+            Ok(standing) => return standing,
+            Err(error) => error,
+        };
+        tracing::debug!(room, %error, "a place is taken at its word");
+        let recorded = self.recorded(room, shown.holder).await.ok().flatten();
+        // Signed by us, and neither store nor ledger says otherwise: it may not have been copied yet.
+        Standing::Here(recorded.unwrap_or(Place {
+            number: shown.number,
+            holder: shown.holder,
+            at: shown.at,
+            code: shown.code,
+            pass_exp: None,
+            done: false,
+            fresh: false,
+        }))
+    }
+
+    /// Takes places back that the life before lost, all of them in one life or none of what follows: which one it was.
+    pub(super) async fn take_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
+        let life = self.life(room)?;
+        for batch in shown.chunks(BATCH) {
+            let mut call = self.call(room, &life, &SCRIPTS.bring_back);
+            for shown in batch {
+                call = as_shown(call, shown);
+            }
+            self.run(&call).await?;
+        }
+        if shown.is_empty() {
+            self.run(&self.call(room, &life, &SCRIPTS.check)).await?;
+        }
+        Ok(life.incarnation)
+    }
+
+    /// The place of a holder.
+    pub(super) async fn place_by(
+        &self,
+        room: &str,
+        holder: Holder,
+    ) -> Result<Option<Place>, StoreFailure> {
+        let asked = async {
+            let call = self.call(room, &self.life(room)?, &SCRIPTS.place_of);
+            let reply = self.run(&call.arg(&holder.0[..])).await?;
+            let here = read::kind(&reply)? == "here";
+            Ok(here.then(|| read::place(&reply)).transpose()?)
+        };
+        match asked.await {
+            // A place that is only in Redis is not found without it, so that a "no" would be a guess.
+            Err(error) => match self.recorded(room, holder).await {
+                Ok(Some(place)) => Ok(Some(place)),
+                Ok(None) | Err(_) => Err(error),
+            },
+            answer => answer,
+        }
+    }
+
+    async fn ask_standing(&self, room: &str, shown: &Shown) -> Result<Standing, StoreFailure> {
+        let call = self.call(room, &self.life(room)?, &SCRIPTS.standing);
+        let reply = self.run(&as_shown(call, shown)).await?;
+        Ok(match read::kind(&reply)? {
+            "here" => Standing::Here(read::place(&reply)?),
+            "left" => Standing::Left,
+            _ => Standing::Unknown,
+        })
+    }
+
+    /// What the ledger has of a holder, where Redis does not say. It is seconds behind.
+    async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
+        let asked = tokio::time::timeout(LEDGER_ASKED_MAX, self.ledger().place_of(room, holder));
+        let stored = asked
+            .await
+            .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
+        Ok(stored.as_ref().map(of_ledger))
+    }
+}
+
+/// As the function `shown` of the scripts takes it.
+fn as_shown<'s>(call: Call<'s>, shown: &Shown) -> Call<'s> {
+    let code = shown.code.map_or_else(Vec::new, |code| code.0.to_vec());
+    call.arg(shown.number)
+        .arg(&shown.holder.0[..])
+        .arg(&shown.at.to_be_bytes()[..])
+        .arg(code)
+        .arg(shown.at)
+}
+
+/// A place without what only Redis knows of it.
+fn of_ledger(stored: &StoredPlace) -> Place {
+    Place {
+        number: stored.join.number,
+        holder: stored.join.holder,
+        at: stored.join.at,
+        code: stored.join.code,
+        pass_exp: None,
+        done: stored.done,
+        fresh: false,
+    }
+}

@@ -1,0 +1,36 @@
+-- Whose is the number that is shown, signed? One that this store's last life lost is taken back; of two numbers of one
+-- holder the lower stands. `written` is when it was given as 8 bytes, `at` the same in ms.
+local function shown(number, holder, written, code, at)
+  local living = call('HGET', K('holders'), holder)
+  living = living and tonumber(living)
+  if living == number then return place('here', number) end
+  local leaf = record(number)
+  local whose = string.sub(leaf, 1, 32)
+  local lost = leaf == '' or leaf == UNWRITTEN
+  if whose == holder or (whose == NOBODY and not lost) then
+    if living and living < number then return place('here', living) end
+    return { 'left' }
+  end
+  local life = call('HMGET', LIFE, 'first', 'frozen', 'next')
+  if not lost or number >= num(life[1]) or (life[2] and number < num(life[2])) then
+    if lost and living and living < number and number < num(life[3]) then return place('here', living) end
+    return { 'unknown' }
+  end
+  -- With a pass of the higher number in hand the lower one would give a second.
+  if living and (living < number or call('HEXISTS', K('passes'), living) == 1) then return place('here', living) end
+  if code ~= '' then
+    local used = call('HGET', K('codes'), code)
+    if used and used ~= '' and tonumber(used) ~= living then
+      if living then return place('here', living) end
+      return { 'unknown' }
+    end
+    call('HSET', K('codes'), code, number)
+    call('HSET', K('code_of'), number, code)
+  end
+  if living then give_up(living) end
+  write_record(number, holder, written)
+  call('HSET', K('holders'), holder, number)
+  mark_absent(number, 0)
+  call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', at, 'c', code)
+  return place('here', number)
+end

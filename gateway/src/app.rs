@@ -279,6 +279,7 @@ fn handles(
             warnings: config.warnings(),
         },
         test: config.payments.is_test(),
+        form_origins: config.payments.form_origins(),
     }
 }
 

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::lobby::Lobby;
 use crate::ops::Ops;
-use crate::pages::{Pages, problem_page};
+use crate::pages::{Pages, policy, problem_page};
 use crate::promoter::Promoter;
 use crate::push::socket::Push;
 use crate::room::Rooms;
@@ -35,6 +35,8 @@ pub struct Handles {
     pub ops: Ops,
     /// Whether payments are the sandbox's.
     pub test: bool,
+    /// Where the page that takes the money loads the payment form from.
+    pub form_origins: Vec<String>,
 }
 
 #[derive(OpenApi)]
@@ -64,6 +66,7 @@ pub fn build(handles: &Handles) -> Router {
         lobby: handles.lobby.clone(),
         booking: core.clone(),
         test,
+        paying: policy::paying(&handles.form_origins),
     };
     let all = Router::new()
         .merge(line)
@@ -162,10 +165,6 @@ async fn bare_errors_explain_themselves(
     told
 }
 
-const CSP: HeaderValue = HeaderValue::from_static(
-    "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'",
-);
-
 async fn security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -175,7 +174,7 @@ async fn security_headers(request: Request, next: Next) -> Response {
 }
 
 fn secure(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
+    policy::secure(headers);
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),

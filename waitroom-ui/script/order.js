@@ -3,6 +3,7 @@
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
+import { payWithStripe } from "./stripe.js";
 import { ticketDrawing } from "./svg.js";
 
 const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
@@ -12,6 +13,7 @@ const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expire
 const USUAL = ["ordered", "payment_authorised", "payment_captured"]; // What the state itself says already.
 const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded"];
 const countdown = new Countdown($("clock"), () => refresh());
+const consentCountdown = new Countdown($("consent-clock"), () => refresh());
 let order = null;
 let timer = 0;
 let quick = 0;
@@ -49,7 +51,7 @@ function take(next) {
   renderSeats();
   renderHistory();
   renderTickets();
-  show($("consent"), state === "awaiting_consent");
+  renderOffer();
   const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(state);
   show($("again"), again);
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
@@ -75,13 +77,34 @@ function renderPayment() {
   show($("pay-box"), pending);
   if (!pending) return countdown.stop();
   show($("sandbox"), sandbox);
-  show($("elsewhere"), Boolean(pay) && !sandbox);
-  if (pay && !sandbox) put("elsewhere", t("order.pay_elsewhere", { provider: pay.provider }));
-  const until = order.pay_until;
-  if (until && renderPayment.until !== until) {
-    renderPayment.until = until;
-    countdown.start(until, skewOf(order.server_time));
-  }
+  const stripe = pay?.provider === "stripe" && pay.client?.script;
+  if (stripe) payWithStripe(pay.client, waitForTheBank);
+  show($("elsewhere"), Boolean(pay) && !sandbox && !stripe);
+  if (pay && !sandbox && !stripe) put("elsewhere", t("order.pay_elsewhere", { provider: pay.provider }));
+  runDown(countdown, order.pay_until);
+}
+
+/** Starts a clock for a deadline, once. */
+function runDown(clock, until) {
+  if (!until || clock.deadline === until) return;
+  clock.deadline = until;
+  clock.start(until, skewOf(order.server_time));
+}
+
+function renderOffer() {
+  const offer = order.state === "awaiting_consent" ? order.offer : null;
+  show($("consent"), order.state === "awaiting_consent");
+  if (!offer) return consentCountdown.stop();
+  $("offered").replaceChildren(...offer.seats.map(seatRow));
+  runDown(consentCountdown, offer.consent_until);
+}
+
+const seatRow = (seat) => make("li", {}, make("span", { text: seat.label ?? seat }), make("b", { text: money(seat.price) }));
+
+function waitForTheBank() {
+  show($("working"));
+  quick = 0;
+  refresh();
 }
 
 function renderSeats() {
@@ -89,7 +112,7 @@ function renderSeats() {
   const title = order.title ?? order.show?.title;
   if (title) put("show-title", [title, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   put("total", money(order.total));
-  $("seats").replaceChildren(...(order.seats ?? []).map((seat) => make("li", {}, make("span", { text: seat.label ?? seat }), make("b", { text: money(seat.price) }))));
+  $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }
 
 function renderHistory() {
@@ -136,7 +159,8 @@ ready();
 $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));
 $("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel")]));
-$("consent-yes").addEventListener("click", () => act(`${path}/consent`, { accept: true }, [$("consent-yes"), $("consent-no")]));
-$("consent-no").addEventListener("click", () => act(`${path}/consent`, { accept: false }, [$("consent-yes"), $("consent-no")]));
+for (const accept of [true, false]) {
+  $(accept ? "consent-yes" : "consent-no").addEventListener("click", () => act(`${path}/consent`, { accept }, [$("consent-yes"), $("consent-no")]));
+}
 document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
 refresh();

@@ -70,6 +70,15 @@ impl Payments {
         }
     }
 
+    /// The origins that a page needs for taking the money, as content policies want them named.
+    #[must_use]
+    pub fn form_origins(&self) -> Vec<String> {
+        match self {
+            Self::None | Self::Sandbox => Vec::new(),
+            Self::Stripe(settings) => settings.form_origins(),
+        }
+    }
+
     /// What `/readyz` warns of.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod assets;
 mod forms;
+pub mod policy;
 mod render;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, Request};
+use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use booking::http::Problem;
@@ -36,6 +37,8 @@ pub struct Pages {
     pub booking: Router,
     /// Whether payments are the sandbox's: pages then carry TEST.
     pub test: bool,
+    /// The content policy of the page that takes the money.
+    pub paying: HeaderValue,
 }
 
 /// The routes of this folder.
@@ -185,11 +188,14 @@ async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Respo
 }
 
 async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
-    render(
+    let mut page = render(
         &pages,
         "order",
         &json!({"test": pages.test, "order": order}),
-    )
+    );
+    page.headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, pages.paying.clone());
+    page
 }
 
 async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {

@@ -16,6 +16,9 @@ use api::{Api, Fault};
 /// Where the public interface lives.
 pub const PUBLIC_URL: &str = "https://api.stripe.com";
 
+/// Where its public script comes from.
+const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
+
 /// Tries under one idempotency key. Stripe keeps an answer, even a 500, for as long as it keeps the key; after so many
 /// tries, each with a reading that found the call not done, another key asks anew.
 const TRIES_PER_KEY: u32 = 8;
@@ -47,6 +50,32 @@ impl StripeSettings {
     #[must_use]
     pub fn is_test(&self) -> bool {
         self.secret_key.contains("_test_")
+    }
+
+    /// The address of the script that shows the card form. Stripe wants it loaded from its own host; an interface at
+    /// another address is expected to bring its own.
+    #[must_use]
+    pub fn script(&self) -> String {
+        if self.is_public() {
+            return format!("{PUBLIC_SCRIPT_ORIGIN}/v3/");
+        }
+        format!("{}/v3/", self.url.trim_end_matches('/'))
+    }
+
+    /// The origins that the card form loads scripts and frames from and calls, as content policies want them named.
+    #[must_use]
+    pub fn form_origins(&self) -> Vec<String> {
+        if !self.is_public() {
+            let own = reqwest::Url::parse(&self.url).map(|url| url.origin().ascii_serialization());
+            return own.into_iter().collect();
+        }
+        [PUBLIC_SCRIPT_ORIGIN, "https://hooks.stripe.com", PUBLIC_URL]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn is_public(&self) -> bool {
+        self.url.trim_end_matches('/') == PUBLIC_URL
     }
 }
 
@@ -202,6 +231,7 @@ impl Provider for Stripe {
     fn client(&self, payment: &Payment) -> Value {
         match &payment.client {
             Some(secret) => json!({
+                "script": self.settings.script(),
                 "publishable_key": self.settings.publishable_key,
                 "client_secret": secret,
             }),

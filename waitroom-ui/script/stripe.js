@@ -1,0 +1,66 @@
+// Stripe's own payment form. Its script and its fields come from Stripe, so no card number passes through this server.
+
+import { $, announce, put, show, t } from "./core.js";
+
+const LOADED_WITHIN_MS = 20_000;
+let form = null; // { stripe, elements }, once it is shown
+
+/** Stripe's script, loaded once; rejects where it is blocked or does not come. */
+function load(address) {
+  return new Promise((resolve, reject) => {
+    if (window.Stripe) return resolve(window.Stripe);
+    const script = document.createElement("script");
+    const late = setTimeout(reject, LOADED_WITHIN_MS);
+    script.src = address;
+    script.addEventListener("load", () => (clearTimeout(late), window.Stripe ? resolve(window.Stripe) : reject()));
+    script.addEventListener("error", () => (clearTimeout(late), reject()));
+    document.head.append(script);
+  });
+}
+
+/**
+ * Shows the form for `client`, which is the payment's: `script`, `publishable_key`, `client_secret`. Called again, it
+ * does nothing. `paid()` is called when Stripe has taken the buyer's word; what became of it the order tells.
+ */
+export async function payWithStripe(client, paid) {
+  if (form) return;
+  form = {};
+  show($("stripe"));
+  try {
+    const Stripe = await load(client.script);
+    const stripe = Stripe(client.publishable_key);
+    const elements = stripe.elements({ clientSecret: client.client_secret });
+    elements.create("payment").mount("#stripe-form");
+    form = { stripe, elements };
+    show($("stripe-pay"));
+    $("stripe-pay").addEventListener("click", () => confirm(paid));
+  } catch {
+    fault(t("order.form_blocked"));
+  }
+}
+
+function fault(words) {
+  put("stripe-fault", words);
+  show($("stripe-fault"), Boolean(words));
+  if (words) announce(words, true);
+}
+
+async function confirm(paid) {
+  const button = $("stripe-pay");
+  button.disabled = true;
+  put("stripe-pay", t("order.paying"));
+  fault("");
+  // A bank that asks for more sends the buyer away and back to this page, which then shows where the order stands.
+  const confirmParams = { return_url: location.href };
+  const { error } = await form.stripe
+    .confirmPayment({ elements: form.elements, confirmParams, redirect: "if_required" })
+    .catch(() => ({ error: {} }));
+  if (error) {
+    fault(t("order.not_paid", { why: error.message ?? t("order.not_paid_unknown") }));
+    button.disabled = false;
+    put("stripe-pay", t("order.pay"));
+    return;
+  }
+  show($("stripe"), false);
+  paid();
+}

@@ -332,7 +332,6 @@ impl Booking {
         workers.spawn(sweep_forever(self.seats.clone(), clock.clone()));
         workers.spawn(expire_forever(
             Arc::clone(&self.ledger),
-            self.inbox.clone(),
             self.bells.seats.clone(),
             clock.clone(),
         ));

@@ -160,9 +160,12 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. Where the worker dies,
-/// another one does then; the provider knows the call by its key.
+/// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A worker whose call takes
+/// longer asks for more; where it dies, another one goes on, and the provider knows the call by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
+
+/// How long an event is one worker's, in milliseconds. Where two settle it all the same, it is applied once.
+pub const EVENT_LENT_MS: i64 = 5_000;
 
 /// What all nodes over one ledger share.
 #[async_trait]
@@ -238,7 +241,8 @@ pub trait OrderLedger: Send + Sync {
         happening: Happening,
         now_ms: i64,
     ) -> Result<Option<Applied>, LedgerError>;
-    /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them.
+    /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them. Those of whose payment
+    /// something was stored in time and is not settled yet are left: it may be the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
     /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of one cell in the order
     /// of their commits. Gives the shows that have rows not marked as delivered, each with its newest row so marked.
@@ -268,20 +272,25 @@ pub trait OrderLedger: Send + Sync {
 pub trait PaymentLedger: Send + Sync {
     /// A payment.
     async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>, LedgerError>;
-    /// Stores a raw event under its id; false if it was there already.
+    /// Stores a raw event under its id, with the payment that it is about; false if it was there already.
     async fn keep_event(
         &self,
         provider: &'static str,
         event: String,
+        about: Option<PaymentId>,
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
     /// Remembers what the provider calls a payment and what the page needs; the first one stays, and is returned.
     async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made, LedgerError>;
-    /// Stored events that no worker has settled and nobody has put off, oldest first.
-    async fn unsettled(&self, now_ms: i64, batch_max: u32)
-    -> Result<Vec<StoredEvent>, LedgerError>;
-    /// The event is settled later.
+    /// Stored events that are to be settled, oldest first, lent to the caller: for [`EVENT_LENT_MS`] no other caller is
+    /// given them.
+    async fn due_events(
+        &self,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<StoredEvent>, LedgerError>;
+    /// The event is settled later; it was tried once more.
     async fn put_off_event(
         &self,
         provider: String,
@@ -299,6 +308,8 @@ pub trait PaymentLedger: Send + Sync {
     ) -> Result<&'static str, LedgerError>;
     /// Effects that are due, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is given them.
     async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>, LedgerError>;
+    /// The effect is still being carried out, and is lent for [`EFFECT_LENT_MS`] from now.
+    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The capture went through: payment captured, tickets issued, order ticketed, effect done.
     async fn captured(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The provider refused the capture for good: order `capture_failed`, seats freed, effect done.
@@ -373,6 +384,8 @@ pub trait AuditLedger: Send + Sync {
     /// Gives up whatever try to make an order of a hold began by `now_ms`: its claim is refused from here on, as
     /// [`LedgerError::Unavailable`]. False, and nothing is given up, where the order is there.
     async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool, LedgerError>;
+    /// Shows in which something is on its way: orders that are not done, rows of the seat outbox, events, late money.
+    async fn busy_shows(&self) -> Result<Vec<ShowId>, LedgerError>;
     /// All claimed cells of a show.
     async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>, LedgerError>;
     /// Owes again what the order's state asks for, or issues its tickets; false where nothing was missing.

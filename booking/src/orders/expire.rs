@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
-use crate::payments::webhook::Inbox;
 use crate::wake::Wake;
 
 /// How often what is overdue is looked for.
@@ -36,24 +35,13 @@ pub async fn expire_due(
     }
 }
 
-/// Expires overdue orders for as long as the process runs. What the provider has told in time is settled first: money that
-/// waits in the inbox, as after a restart, is not late.
-pub async fn expire_forever(
-    ledger: Arc<dyn Ledger>,
-    inbox: Option<Inbox>,
-    seats: Wake,
-    clock: Clock,
-) {
+/// Expires overdue orders for as long as the process runs. An order of whose payment the provider told something in time is
+/// left until the inbox has settled it: money that waits there, as after a restart, is not late.
+pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: Wake, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        if let Some(inbox) = &inbox
-            && let Err(error) = inbox.settle_all().await
-        {
-            tracing::warn!(%error, "stored payment events could not be settled, so nothing expires yet; trying again");
-            continue;
-        }
         match expire_due(&ledger, &seats, clock.now_ms()).await {
             Ok(expired) => {
                 metrics::counter!("fairgate_orders_expired_total").increment(expired as u64)

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::crew::work_off;
 use super::{PaymentState, Provider, ProviderError};
 use crate::clock::Clock;
 use crate::ledger::{Effect, Ledger, LedgerError};
 use crate::orders::transition::EffectKind;
 use crate::wake::Wake;
 
-/// Effects carried out in one run.
-const BATCH_MAX: u32 = 200;
+/// Effects carried out side by side.
+const AT_ONCE: usize = 32;
+
+/// A call that takes longer says so to the ledger, well before its effect is lent to another node.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How long the worker sleeps when nobody calls it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -47,35 +51,57 @@ pub fn pause_ms(attempts: u32) -> i64 {
     (500_i64 << attempts.min(10)).min(PAUSE_MAX_MS)
 }
 
+/// Waits for a call, and says again and again that it still runs.
+async fn renewing<T>(call: impl Future<Output = T>, every: Duration, renew: impl Fn()) -> T {
+    let mut call = std::pin::pin!(call);
+    loop {
+        match tokio::time::timeout(every, &mut call).await {
+            Ok(done) => return done,
+            Err(_) => renew(),
+        }
+    }
+}
+
 impl Effects {
-    /// Carries out what is due; returns how many effects were looked at.
+    /// Carries out what is due; returns how many effects were looked at. One that fails holds up no other.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
     pub async fn carry_out_due(&self) -> Result<usize, LedgerError> {
-        let mut seen = 0;
-        loop {
-            let due = self
-                .ledger
-                .due_effects(self.clock.now_ms(), BATCH_MAX)
-                .await?;
-            if due.is_empty() {
-                return Ok(seen);
+        let lend = |room| {
+            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            async move { ledger.due_effects(now_ms, room).await }
+        };
+        let carry_out = |effect: Effect| {
+            let effects = self.clone();
+            async move {
+                if let Err(error) = effects.carry_out(&effect).await {
+                    let payment = &effect.payment.id;
+                    tracing::warn!(%payment, %error, "what became of an effect could not be written; it comes back");
+                }
+                effects.seats.call();
             }
-            seen += due.len();
-            let mut running = tokio::task::JoinSet::new();
-            for effect in due {
-                let effects = self.clone();
-                running.spawn(async move { effects.carry_out(&effect).await });
-            }
-            while let Some(done) = running.join_next().await {
-                done.map_err(|error| LedgerError::Unavailable(error.to_string()))??;
-            }
-            self.seats.call();
-        }
+        };
+        work_off(AT_ONCE, lend, carry_out).await
     }
 
     async fn carry_out(&self, effect: &Effect) -> Result<(), LedgerError> {
+        let lend_on = || {
+            let (ledger, effect, now_ms) =
+                (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
+            // Beside the call, which must not wait for it. Where it fails another node may call too, under the same key.
+            tokio::spawn(async move {
+                if let Err(error) = ledger.lend_on(effect, now_ms).await {
+                    tracing::debug!(effect, %error, "an effect could not be kept");
+                }
+            });
+        };
+        let result = renewing(self.call(effect), RENEW_EVERY, lend_on).await;
+        self.note(effect, result).await
+    }
+
+    /// Asks the provider for what is owed.
+    async fn call(&self, effect: &Effect) -> Result<Done, ProviderError> {
         let (payment, attempt) = (&effect.payment, effect.attempts);
         let result = match effect.kind {
             EffectKind::Capture => self.provider.capture(payment, attempt).await,
@@ -83,11 +109,20 @@ impl Effects {
             EffectKind::Refund => self.provider.refund(payment, attempt).await,
         };
         // A refusal is believed only after the provider was asked what it did: an earlier try may have been heard.
-        let result = match result {
+        match result {
             Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
             Err(error) => Err(error),
             Ok(()) => Ok(Done::AsOwed),
-        };
+        }
+    }
+
+    /// Writes what became of it.
+    async fn note(
+        &self,
+        effect: &Effect,
+        result: Result<Done, ProviderError>,
+    ) -> Result<(), LedgerError> {
+        let payment = &effect.payment;
         let now_ms = self.clock.now_ms();
         let word = effect.kind.word();
         match (effect.kind, result) {
@@ -153,7 +188,30 @@ impl Effects {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_takes_long_says_so_until_it_is_over() {
+        let (said, enough) = (AtomicU32::new(0), tokio::sync::Notify::new());
+        let renew = || {
+            if said.fetch_add(1, SeqCst) == 2 {
+                enough.notify_one();
+            }
+        };
+        let call = async {
+            enough.notified().await;
+            7
+        };
+        assert_eq!(renewing(call, Duration::from_millis(1), renew).await, 7);
+        assert_eq!(said.load(SeqCst), 3);
+        let renew = || panic!("a quick call says nothing");
+        assert_eq!(
+            renewing(async { 8 }, Duration::from_secs(60), renew).await,
+            8
+        );
+    }
 
     #[test]
     fn pauses_double_and_stay_bounded() {

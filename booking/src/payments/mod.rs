@@ -1,5 +1,6 @@
 //! Payments: a provider behind a trait, a webhook inbox, and workers that carry out what the ledger decided.
 
+mod crew;
 pub mod effects;
 pub mod http;
 pub mod sandbox;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::crew::work_off;
 use super::effects::pause_ms;
 use super::{Provider, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said};
 use crate::catalogue::Catalogue;
@@ -10,8 +11,11 @@ use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError, StoredEvent};
 use crate::wake::Wake;
 
-/// Events settled in one run.
-const BATCH_MAX: u32 = 200;
+/// Events settled side by side, so that they share a commit where there is one writer and leave connections to others.
+const AT_ONCE: usize = 8;
+
+/// An event that waits longer for its card is settled later, and lets others go on.
+const CARD_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nobody calls it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -72,9 +76,13 @@ impl Inbox {
 
     async fn keep(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
         let now_ms = self.clock.now_ms();
+        let about = match self.read(&body) {
+            Said::Event(says) => Some(says.payment),
+            Said::Ignored | Said::Unreadable => None,
+        };
         let fresh = self
             .ledger
-            .keep_event(self.provider.name(), event, body, now_ms)
+            .keep_event(self.provider.name(), event, about, body, now_ms)
             .await?;
         self.bell.call();
         Ok(fresh)
@@ -99,57 +107,54 @@ impl Inbox {
         Ok(fresh)
     }
 
-    /// Settles what is stored; returns how many events.
+    /// Settles what is stored; returns how many events. One that cannot be settled is put off, and the others go on.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
-        let mut settled = 0;
-        loop {
-            let now_ms = self.clock.now_ms();
-            let batch = self.ledger.unsettled(now_ms, BATCH_MAX).await?;
-            if batch.is_empty() {
-                return Ok(settled);
-            }
-            // Side by side, so that they share one commit; each is a compare-and-set of its own.
-            let mut running = tokio::task::JoinSet::new();
-            for event in batch {
-                let inbox = self.clone();
-                running.spawn(async move { inbox.settle(event).await });
-            }
-            while let Some(done) = running.join_next().await {
-                let outcome =
-                    done.map_err(|error| LedgerError::Unavailable(error.to_string()))??;
-                metrics::counter!("fairgate_provider_events_total", "outcome" => outcome)
-                    .increment(1);
-                settled += 1;
-            }
-            self.seats.call();
-            self.effects.call();
-            self.late.call();
-        }
+        let lend = |room| {
+            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            async move { ledger.due_events(now_ms, room).await }
+        };
+        let settle = |event| {
+            let inbox = self.clone();
+            async move { inbox.settle(event).await }
+        };
+        work_off(AT_ONCE, lend, settle).await
     }
 
-    async fn settle(&self, stored: StoredEvent) -> Result<&'static str, LedgerError> {
-        let now_ms = self.clock.now_ms();
+    async fn settle(&self, stored: StoredEvent) {
         let StoredEvent {
             provider,
             event,
             body,
             attempts,
         } = stored;
-        let said = match self.with_card(self.read(&body)).await {
-            Ok(said) => said,
+        let (id, now_ms) = (event.clone(), self.clock.now_ms());
+        let settled = match self.with_card(self.read(&body)).await {
+            Ok(said) => {
+                let settled = self
+                    .ledger
+                    .settle(provider.clone(), event.clone(), said, now_ms);
+                settled.await.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let outcome = match settled {
+            Ok(outcome) => outcome,
             Err(error) => {
-                tracing::warn!(event, %error, "the card of a payment could not be read; its event is settled later");
+                tracing::warn!(event = id, error, "an event is settled later");
                 let due_at_ms = now_ms + pause_ms(attempts);
-                self.ledger
-                    .put_off_event(provider, event, due_at_ms)
-                    .await?;
-                return Ok("put_off");
+                if let Err(error) = self.ledger.put_off_event(provider, event, due_at_ms).await {
+                    tracing::debug!(event = id, %error, "an event could not be put off; it comes back by itself");
+                }
+                "put_off"
             }
         };
-        self.ledger.settle(provider, event, said, now_ms).await
+        metrics::counter!("fairgate_provider_events_total", "outcome" => outcome).increment(1);
+        self.seats.call();
+        self.effects.call();
+        self.late.call();
     }
 
     fn read(&self, body: &[u8]) -> Said {
@@ -180,7 +185,9 @@ impl Inbox {
             return Ok(said);
         };
         payment.reference = payment.reference.or_else(|| event.reference.clone());
-        let card = self.provider.read_back(&payment).await?.card;
+        let read = tokio::time::timeout(CARD_WITHIN, self.provider.read_back(&payment)).await;
+        let slow = |_| ProviderError::Later("the card could not be read in time".to_owned());
+        let card = read.map_err(slow)??.card;
         Ok(Said::Event(ProviderEvent {
             card,
             ..event.clone()

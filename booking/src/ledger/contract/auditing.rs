@@ -15,6 +15,7 @@ pub(super) const CASES: &[Case] = cases![
     a_hold_that_late_money_keeps_has_an_order,
     a_try_that_was_given_up_is_refused_and_a_later_one_is_not,
     of_an_order_and_its_giving_up_at_once_exactly_one_stands,
+    a_show_is_busy_while_something_is_on_its_way,
     claimed_cells_are_told_with_whether_they_are_sold,
     what_stands_needs_no_mending,
     what_goes_back_or_went_back_is_not_owed_again,
@@ -161,6 +162,26 @@ async fn of_an_order_and_its_giving_up_at_once_exactly_one_stands(ledger: Books)
             ended.expect("written");
         }
     }
+}
+
+async fn a_show_is_busy_while_something_is_on_its_way(ledger: Books) {
+    stocked(&ledger).await;
+    let busy = async || !ledger.busy_shows().await.expect("readable").is_empty();
+    assert!(!busy().await, "it is only there");
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    assert_eq!(ledger.busy_shows().await.expect("readable"), [show()]);
+    authorised(&ledger, &order).await;
+    let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    assert!(busy().await, "its row is not delivered");
+    let newest = rows(&ledger).await.pop().expect("a row").seq;
+    let delivered = ledger.seat_rows_delivered(&show(), newest).await;
+    delivered.expect("written");
+    assert!(!busy().await);
+    let about = Some(order.payment.clone());
+    let kept = ledger.keep_event(PROVIDER, "news".to_owned(), about, vec![1], NOW_MS + 3);
+    assert!(kept.await.expect("stored"));
+    assert!(busy().await, "an event waits");
 }
 
 async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {

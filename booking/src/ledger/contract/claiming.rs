@@ -15,6 +15,7 @@ pub(super) const CASES: &[Case] = cases![
     of_fifty_claims_at_once_on_one_cell_exactly_one_wins,
     a_deadline_frees_the_claims_and_tells_the_store,
     a_deadline_comes_on_time_and_in_bounded_batches,
+    an_order_of_which_something_was_told_in_time_waits_and_the_others_expire,
     money_before_the_deadline_wins_and_the_deadline_does_nothing,
     money_and_deadline_at_once_find_exactly_one_winner,
     an_order_given_up_frees_its_cells_once,
@@ -142,6 +143,43 @@ async fn a_deadline_comes_on_time_and_in_bounded_batches(ledger: Books) {
     for expected in [2, 2, 1, 0] {
         assert_eq!(due(CLAIM_UNTIL_MS).await, expected);
     }
+}
+
+async fn an_order_of_which_something_was_told_in_time_waits_and_the_others_expire(ledger: Books) {
+    stocked(&ledger).await;
+    let mut orders = Vec::new();
+    for (seat, told_ms) in [(0, Some(0)), (1, Some(1)), (2, None)] {
+        let order = claimed(&ledger, &seat.to_string(), ANA, &[seat]).await;
+        let event = says(&order, ProviderEventKind::Authorised);
+        if let Some(after_ms) = told_ms {
+            let at_ms = CLAIM_UNTIL_MS + after_ms;
+            let about = Some(order.payment.clone());
+            let kept = ledger.keep_event(PROVIDER, event.event.clone(), about, vec![1], at_ms);
+            assert!(kept.await.expect("stored"));
+        }
+        orders.push((order, event));
+    }
+    let mut expired = ledger
+        .expire_due(CLAIM_UNTIL_MS + 9, 10)
+        .await
+        .expect("written");
+    expired.sort();
+    let mut late = [orders[1].0.id.clone(), orders[2].0.id.clone()];
+    late.sort();
+    assert_eq!(expired, late);
+    let (order, event) = orders.swap_remove(0);
+    assert_eq!(
+        settled(&ledger, event, CLAIM_UNTIL_MS + 10).await,
+        "applied"
+    );
+    let state = record(&ledger, &order).await.order.state;
+    assert_eq!(state, OrderState::Confirmed);
+    // What was told and settled holds nothing up.
+    let order = claimed(&ledger, "declined", BEN, &[3]).await;
+    let declined = says(&order, ProviderEventKind::Declined);
+    assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
+    assert_eq!(expired.expect("written"), [order.id]);
 }
 
 async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Books) {

@@ -177,7 +177,13 @@ fn says(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
 /// Stores an event and settles it.
 async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static str {
     let kept = ledger
-        .keep_event(PROVIDER, event.event.clone(), b"{}".to_vec(), now_ms)
+        .keep_event(
+            PROVIDER,
+            event.event.clone(),
+            Some(event.payment.clone()),
+            b"{}".to_vec(),
+            now_ms,
+        )
         .await;
     kept.expect("stored");
     ledger

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::ledger::EFFECT_LENT_MS;
+use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS};
 
 pub(super) const CASES: &[Case] = cases![
     the_ledger_has_one_id_and_a_time_that_goes_on,
@@ -15,6 +15,8 @@ pub(super) const CASES: &[Case] = cases![
     one_visitor_at_many_nodes_stays_within_its_limit,
     the_same_order_at_two_nodes_is_one_order,
     an_effect_is_lent_to_one_worker_at_a_time,
+    an_effect_that_takes_long_stays_lent_and_one_that_is_done_stays_done,
+    an_event_is_lent_to_one_worker_at_a_time,
     an_event_that_two_nodes_settle_at_once_is_applied_once,
 ];
 
@@ -162,11 +164,55 @@ async fn an_effect_is_lent_to_one_worker_at_a_time(ledger: Books) {
     assert_eq!(back.len(), 8, "what nobody did comes back");
 }
 
+async fn an_effect_that_takes_long_stays_lent_and_one_that_is_done_stays_done(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    authorised(&ledger, &order).await;
+    let now_ms = NOW_MS + 10;
+    let due = async |now_ms| ledger.due_effects(now_ms, 100).await.expect("readable");
+    let capture = due(now_ms).await.remove(0).id;
+    let lend_on = async |now_ms| ledger.lend_on(capture, now_ms).await.expect("written");
+    lend_on(now_ms + 2_000).await;
+    lend_on(now_ms + 1_000).await;
+    assert!(due(now_ms + 2_000 + EFFECT_LENT_MS - 1).await.is_empty());
+    ledger.captured(capture, now_ms).await.expect("written");
+    lend_on(now_ms).await;
+    assert!(due(i64::MAX / 2).await.is_empty());
+}
+
+async fn an_event_is_lent_to_one_worker_at_a_time(ledger: Books) {
+    for n in 0..8_u8 {
+        let kept = ledger.keep_event(PROVIDER, n.to_string(), None, vec![n], i64::from(n));
+        assert!(kept.await.expect("stored"));
+    }
+    let due = async |now_ms, most| ledger.due_events(now_ms, most).await.expect("readable");
+    let (one, two) = tokio::join!(due(NOW_MS, 6), due(NOW_MS, 6));
+    let mut lent: Vec<&str> = one
+        .iter()
+        .chain(&two)
+        .map(|kept| kept.event.as_str())
+        .collect();
+    lent.sort_unstable();
+    lent.dedup();
+    assert_eq!(lent.len(), one.len() + two.len(), "each once");
+    // Two that look at the same moment may each leave some to the other.
+    let left = due(NOW_MS, 8).await.len();
+    assert_eq!(lent.len() + left, 8);
+    assert!(due(NOW_MS + EVENT_LENT_MS - 1, 8).await.is_empty());
+    let back = due(NOW_MS + EVENT_LENT_MS, 8).await;
+    let back: Vec<&str> = back.iter().map(|kept| kept.event.as_str()).collect();
+    assert_eq!(
+        back,
+        ["0", "1", "2", "3", "4", "5", "6", "7"],
+        "oldest first"
+    );
+}
+
 async fn an_event_that_two_nodes_settle_at_once_is_applied_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
     let event = says(&order, ProviderEventKind::Authorised);
-    let kept = ledger.keep_event(PROVIDER, event.event.clone(), vec![1], NOW_MS);
+    let kept = ledger.keep_event(PROVIDER, event.event.clone(), None, vec![1], NOW_MS);
     assert!(kept.await.expect("stored"));
     let settle = async || {
         let (name, says) = (event.event.clone(), Said::Event(event.clone()));

@@ -73,6 +73,20 @@ impl AuditLedger for PostgresLedger {
             .await
     }
 
+    async fn busy_shows(&self) -> Result<Vec<ShowId>> {
+        self.database
+            .read(async |tx: Tx| {
+                let sql = "SELECT show FROM orders WHERE state IN ('pending', 'awaiting_consent', 'confirmed') \
+                     UNION SELECT show FROM seat_outbox WHERE number IS NULL \
+                     UNION SELECT show FROM seat_marks WHERE numbered > delivered \
+                     UNION SELECT o.show FROM late_money l JOIN orders o ON o.order_id = l.order_id WHERE l.outcome IS NULL \
+                     UNION SELECT o.show FROM provider_events e JOIN orders o ON o.payment = e.payment WHERE e.settled_at IS NULL";
+                let shows = tx.query(sql, &[]).await?;
+                shows.iter().map(|row| parsed(text(row, 0)?)).collect()
+            })
+            .await
+    }
+
     async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>> {
         let show = show.clone();
         self.database

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("money.sql"),
     include_str!("given_up.sql"),
+    include_str!("work.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

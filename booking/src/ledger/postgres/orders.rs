@@ -21,6 +21,11 @@ use crate::orders::{Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
 use crate::store::SeatRow;
 
+/// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be settled.
+const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
+     AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment AND e.settled_at IS NULL \
+         AND e.received_at <= o.claim_until)";
+
 #[async_trait]
 impl OrderLedger for PostgresLedger {
     async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
@@ -80,8 +85,8 @@ impl OrderLedger for PostgresLedger {
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
         // Every node looks, several times a second, and nearly always in vain.
         let looked = self.database.read(async move |tx: Tx| {
-            let sql = "SELECT 1 FROM orders WHERE state IN ('pending', 'awaiting_consent') AND claim_until <= $1 LIMIT 1";
-            tx.first(sql, &[&now_ms]).await
+            let sql = format!("SELECT 1 FROM orders o WHERE {OVERDUE} LIMIT 1");
+            tx.first(&sql, &[&now_ms]).await
         });
         if looked.await?.is_none() {
             return Ok(Vec::new());
@@ -299,8 +304,7 @@ pub(super) async fn insert_claims(
 /// What another node is expiring or confirming at this moment is left to it, and looked at again the next time.
 async fn expire(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders o WHERE o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
-         ORDER BY o.claim_until LIMIT $2 FOR UPDATE SKIP LOCKED"
+        "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 FOR UPDATE OF o SKIP LOCKED"
     );
     let due = tx.query(&sql, &[&now_ms, &i64::from(batch_max)]).await?;
     let mut expired = Vec::with_capacity(due.len());

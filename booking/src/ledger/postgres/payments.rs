@@ -10,7 +10,7 @@ use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, sma
 use super::tickets::issue;
 use super::{PostgresLedger, lock};
 use crate::ids::{OrderId, PaymentId};
-use crate::ledger::{EFFECT_LENT_MS, Effect, PaymentLedger, StoredEvent};
+use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::Order;
 use crate::orders::transition::{EffectKind, Happening, Owed};
 use crate::payments::settling::{self, Settling};
@@ -29,18 +29,19 @@ impl PaymentLedger for PostgresLedger {
         &self,
         provider: &'static str,
         event: String,
+        about: Option<PaymentId>,
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool> {
-        let given = Arc::new((event, body));
+        let given = Arc::new((event, body, about.map(|payment| payment.to_string())));
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
                 async move {
-                    let sql = "INSERT INTO provider_events (provider, event, body, received_at) VALUES ($1, $2, $3, $4) \
+                    let sql = "INSERT INTO provider_events (provider, event, body, received_at, payment) VALUES ($1, $2, $3, $4, $5) \
                          ON CONFLICT (provider, event) DO NOTHING";
                     let kept = tx
-                        .execute(sql, &[&provider, &given.0, &given.1, &now_ms])
+                        .execute(sql, &[&provider, &given.0, &given.1, &now_ms, &given.2])
                         .await?;
                     Ok(kept == 1)
                 }
@@ -68,22 +69,18 @@ impl PaymentLedger for PostgresLedger {
             .await
     }
 
-    async fn unsettled(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+        // Every node looks once a second, and mostly in vain.
+        let due = self.database.read(async move |tx: Tx| {
+            let sql =
+                "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
+            tx.first(sql, &[&now_ms]).await
+        });
+        if due.await?.is_none() {
+            return Ok(Vec::new());
+        }
         self.database
-            .read(async move |tx: Tx| {
-                let sql = "SELECT provider, event, body, attempts FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 \
-                     ORDER BY received_at, position LIMIT $2";
-                let rows = tx.query(sql, &[&now_ms, &i64::from(batch_max)]).await?;
-                let read = |row| {
-                    Ok(StoredEvent {
-                        provider: text(row, 0)?.to_owned(),
-                        event: text(row, 1)?.to_owned(),
-                        body: row.try_get(2)?,
-                        attempts: small(row, 3)?,
-                    })
-                };
-                rows.iter().map(read).collect()
-            })
+            .write(move |tx| async move { lend_events(&tx, now_ms, batch_max).await })
             .await
     }
 
@@ -141,6 +138,17 @@ impl PaymentLedger for PostgresLedger {
         }
         self.database
             .write(move |tx| async move { lend(&tx, now_ms, batch_max).await })
+            .await
+    }
+
+    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<()> {
+        let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+        self.database
+            .write(move |tx| async move {
+                let sql = "UPDATE effects SET due_at = GREATEST(due_at, $2) WHERE effect = $1 AND done_at IS NULL";
+                tx.execute(sql, &[&effect, &until_ms]).await?;
+                Ok(())
+            })
             .await
     }
 
@@ -265,6 +273,28 @@ async fn find_payment(tx: &Tx, payment: &str) -> Result<Option<Payment>> {
     let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
     let row = tx.first(&sql, &[&payment]).await?;
     row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+/// Lends events that are due and that no other worker is just being lent.
+async fn lend_events(tx: &Tx, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+    let sql = "WITH due AS (SELECT provider, event FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 \
+             ORDER BY received_at, position LIMIT $2 FOR UPDATE SKIP LOCKED), \
+         lent AS (UPDATE provider_events e SET due_at = $3 FROM due WHERE e.provider = due.provider AND e.event = due.event \
+             RETURNING e.provider, e.event, e.body, e.attempts, e.received_at, e.position) \
+         SELECT provider, event, body, attempts FROM lent ORDER BY received_at, position";
+    let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
+    let lent = tx
+        .query(sql, &[&now_ms, &i64::from(batch_max), &until_ms])
+        .await?;
+    let read = |row| {
+        Ok(StoredEvent {
+            provider: text(row, 0)?.to_owned(),
+            event: text(row, 1)?.to_owned(),
+            body: row.try_get(2)?,
+            attempts: small(row, 3)?,
+        })
+    };
+    lent.iter().map(read).collect()
 }
 
 /// Lends effects that are due and that no other worker is just being lent.

@@ -76,6 +76,18 @@ impl AuditLedger for SqliteLedger {
             .await
     }
 
+    async fn busy_shows(&self) -> Result<Vec<ShowId>> {
+        self.writer
+            .read(|connection| {
+                let sql = "SELECT show FROM orders WHERE state IN ('pending', 'awaiting_consent', 'confirmed') \
+                     UNION SELECT show FROM seat_marks WHERE numbered > delivered \
+                     UNION SELECT o.show FROM late_money l JOIN orders o ON o.order_id = l.order_id WHERE l.outcome IS NULL \
+                     UNION SELECT o.show FROM provider_events e JOIN orders o ON o.payment = e.payment WHERE e.settled_at IS NULL";
+                collect(connection, sql, [], |row| parsed(&row.get::<_, String>(0)?))
+            })
+            .await
+    }
+
     async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>> {
         let show = show.clone();
         self.writer

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("rows_by_show.sql"),
     include_str!("money.sql"),
     include_str!("given_up.sql"),
+    include_str!("work.sql"),
 ];
 
 /// Booking's tables in a ledger file.

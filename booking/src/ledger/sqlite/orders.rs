@@ -22,6 +22,11 @@ use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
 use crate::store::SeatRow;
 
+/// Orders whose claim is over by ?1, and of whose payment nothing that was told in time waits to be settled.
+const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= ?1 \
+     AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment AND e.settled_at IS NULL \
+         AND e.received_at <= o.claim_until)";
+
 #[async_trait]
 impl OrderLedger for SqliteLedger {
     async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
@@ -67,12 +72,12 @@ impl OrderLedger for SqliteLedger {
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
         self.writer
             .write(move |tx| {
-                let due: Vec<OrderId> = collect(
-                    tx,
-                    "SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') AND claim_until <= ?1 ORDER BY claim_until LIMIT ?2",
-                    (now_ms, batch_max),
-                    |row| parsed(&row.get::<_, String>(0)?),
-                )?;
+                let sql = format!(
+                    "SELECT o.order_id FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT ?2"
+                );
+                let due: Vec<OrderId> = collect(tx, &sql, (now_ms, batch_max), |row| {
+                    parsed(&row.get::<_, String>(0)?)
+                })?;
                 for order in &due {
                     apply(tx, order, Happening::DeadlinePassed, now_ms)?;
                 }

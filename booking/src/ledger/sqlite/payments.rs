@@ -8,7 +8,7 @@ use super::orders::{apply, owe};
 use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed};
 use super::tickets::issue;
 use crate::ids::{OrderId, PaymentId};
-use crate::ledger::{Applied, EFFECT_LENT_MS, Effect, PaymentLedger, StoredEvent};
+use crate::ledger::{Applied, EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::Order;
 use crate::orders::transition::{EffectKind, Happening, Owed};
 use crate::payments::settling::{self, Settling};
@@ -27,14 +27,16 @@ impl PaymentLedger for SqliteLedger {
         &self,
         provider: &'static str,
         event: String,
+        about: Option<PaymentId>,
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool> {
+        let about = about.map(|payment| payment.to_string());
         self.writer
             .write(move |tx| {
                 let inserted = tx
-                    .prepare_cached("INSERT OR IGNORE INTO provider_events (provider, event, body, received_at) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute((provider, &event, &body, now_ms))?;
+                    .prepare_cached("INSERT OR IGNORE INTO provider_events (provider, event, body, received_at, payment) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute((provider, &event, &body, now_ms, &about))?;
                 Ok(inserted == 1)
             })
             .await
@@ -55,11 +57,11 @@ impl PaymentLedger for SqliteLedger {
             .await
     }
 
-    async fn unsettled(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
         self.writer
-            .read(move |connection| {
-                collect(
-                    connection,
+            .write(move |tx| {
+                let due = collect(
+                    tx,
                     "SELECT provider, event, body, attempts FROM provider_events WHERE settled_at IS NULL AND due_at <= ?1 \
                      ORDER BY received_at, rowid LIMIT ?2",
                     (now_ms, batch_max),
@@ -71,7 +73,13 @@ impl PaymentLedger for SqliteLedger {
                             attempts: row.get(3)?,
                         })
                     },
-                )
+                )?;
+                let mut lend = tx
+                    .prepare_cached("UPDATE provider_events SET due_at = ?3 WHERE provider = ?1 AND event = ?2")?;
+                for kept in &due {
+                    lend.execute((&kept.provider, &kept.event, now_ms.saturating_add(EVENT_LENT_MS)))?;
+                }
+                Ok(due)
             })
             .await
     }
@@ -136,6 +144,16 @@ impl PaymentLedger for SqliteLedger {
                     lend.execute((effect.id, now_ms.saturating_add(EFFECT_LENT_MS)))?;
                 }
                 Ok(due)
+            })
+            .await
+    }
+
+    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached("UPDATE effects SET due_at = MAX(due_at, ?2) WHERE effect = ?1 AND done_at IS NULL")?
+                    .execute((effect, now_ms.saturating_add(EFFECT_LENT_MS)))?;
+                Ok(())
             })
             .await
     }

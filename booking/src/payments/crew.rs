@@ -1,0 +1,103 @@
+//! Work that lies in the ledger, done a few pieces at a time: each piece is lent when there is room for it, so what waits
+//! can be done by other nodes, and a piece that fails or takes long holds up no other.
+
+use tokio::task::JoinSet;
+
+use crate::ledger::LedgerError;
+
+/// Does all the work that `lend` gives, at most `at_once` pieces side by side; returns how many were done. `work` deals with
+/// its own errors: what it did not do comes back when it is not lent any more.
+///
+/// # Errors
+/// Where nothing could be lent; what had begun is done.
+pub(super) async fn work_off<T, L, W>(
+    at_once: usize,
+    lend: impl Fn(u32) -> L,
+    work: impl Fn(T) -> W,
+) -> Result<usize, LedgerError>
+where
+    L: Future<Output = Result<Vec<T>, LedgerError>>,
+    W: Future<Output = ()> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    let (mut done, mut result, mut may_lend) = (0, Ok(()), true);
+    loop {
+        // By halves, so that one question lends several pieces.
+        if may_lend && running.len() <= at_once / 2 {
+            let room = at_once - running.len();
+            match lend(u32::try_from(room).unwrap_or(u32::MAX)).await {
+                Ok(lent) => {
+                    may_lend = lent.len() >= room;
+                    for piece in lent {
+                        running.spawn(work(piece));
+                    }
+                }
+                Err(error) => (result, may_lend) = (Err(error), false),
+            }
+        }
+        match running.join_next().await {
+            Some(Ok(())) => done += 1,
+            Some(Err(error)) => tracing::error!(%error, "a piece of work broke off; it comes back"),
+            None => return result.map(|()| done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_is_done_at_once_than_may_be_and_a_panic_stops_nothing() {
+        let left = AtomicU32::new(50);
+        let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
+        let lend = |room: u32| {
+            let given = room.min(left.load(SeqCst));
+            left.fetch_sub(given, SeqCst);
+            async move { Ok((0..given).collect()) }
+        };
+        let work = |piece: u32| {
+            let counts = Arc::clone(&counts);
+            async move {
+                let [running, most, all] = &*counts;
+                most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+                tokio::task::yield_now().await;
+                running.fetch_sub(1, SeqCst);
+                assert_ne!(
+                    all.fetch_add(1, SeqCst),
+                    7,
+                    "one of them panics, at {piece}"
+                );
+            }
+        };
+        let done = work_off(8, lend, work).await;
+        let [_, most, all] = &*counts;
+        assert_eq!((done.expect("lent"), all.load(SeqCst)), (49, 50));
+        assert_eq!(most.load(SeqCst), 8);
+    }
+
+    #[tokio::test]
+    async fn what_has_begun_is_done_though_nothing_more_can_be_lent() {
+        let (asked, done) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
+        let lend = |room: u32| {
+            let asked = asked.fetch_add(1, SeqCst);
+            async move {
+                match asked {
+                    0 => Ok((0..room).collect::<Vec<u32>>()),
+                    _ => Err(LedgerError::Unavailable("away".to_owned())),
+                }
+            }
+        };
+        let work = |_| {
+            let done = Arc::clone(&done);
+            async move {
+                done.fetch_add(1, SeqCst);
+            }
+        };
+        assert!(work_off(4, lend, work).await.is_err());
+        assert_eq!(done.load(SeqCst), 4);
+    }
+}

@@ -5,6 +5,7 @@
 //! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds its own locks, and the
 //! ledger's transaction is a compare-and-set of the order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::holds::{Held, Hold, Stage};
-use crate::ids::{HoldId, OrderId};
+use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::CellState;
 use crate::inventory::choose;
 use crate::inventory::seats::Seats;
@@ -31,16 +32,16 @@ pub const CONSENT_MS: i64 = 15 * 60 * 1_000;
 const LOCK_MS: i64 = 60_000;
 
 /// Another node, or a later run, looks at the same money again after this.
-const AGAIN_MS: i64 = 10_000;
+const AGAIN_MS: i64 = 4_000;
 
-/// Orders looked at in one run.
-const BATCH_MAX: u32 = 100;
+/// Orders lent at once: what one show holds up, other nodes go on with.
+const BATCH_MAX: u32 = 32;
 
 /// How often other seats are chosen anew when somebody was quicker.
 const CHOICES_MAX: usize = 12;
 
 /// The store hears of an expiry within this, or the money waits for a later run.
-const HEARS_WITHIN: Duration = Duration::from_secs(2);
+const HEARS_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long the worker sleeps when nobody calls it.
@@ -151,7 +152,8 @@ fn item_of(show: &Show, seat: u32, like: &Held) -> OrderItem {
 }
 
 impl LateMoney {
-    /// Decides what is due; returns how many orders were looked at.
+    /// Decides what is due; returns how many orders were looked at. What cannot be decided now comes back, and holds up
+    /// neither the other orders nor other shows.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
@@ -167,16 +169,46 @@ impl LateMoney {
                 return Ok(seen);
             }
             seen += due.len();
-            // One after the other: each chooses among what the one before it left.
+            let mut shows: HashMap<ShowId, Vec<OrderId>> = HashMap::new();
             for order in due {
-                self.settle(&order).await?;
+                shows.entry(order.show()).or_default().push(order);
             }
+            let mut running = tokio::task::JoinSet::new();
+            for (show, orders) in shows {
+                let late = self.clone();
+                running.spawn(async move { late.settle_show(&show, orders).await });
+            }
+            running.join_all().await;
             self.outbox.call();
             self.effects.call();
         }
     }
 
-    async fn settle(&self, id: &OrderId) -> Result<(), LedgerError> {
+    /// One after the other: each chooses among what the one before it left.
+    async fn settle_show(&self, show: &ShowId, orders: Vec<OrderId>) {
+        let show = self.catalogue.show(show);
+        let open = match &show {
+            Some(show) => self.seats.ensure_open(show).await,
+            None => Ok(()),
+        };
+        if let Err(error) = &open {
+            let waits = orders.len();
+            tracing::warn!(%error, waits, "late money waits for the seats of its show");
+        }
+        // Without its seats, what goes back whatever is free still goes back.
+        let show = (show.as_deref(), open.is_ok());
+        for order in orders {
+            if let Err(error) = self.settle(&order, show).await {
+                tracing::warn!(%order, %error, "late money could not be settled; trying again");
+            }
+        }
+    }
+
+    async fn settle(
+        &self,
+        id: &OrderId,
+        (show, is_open): (Option<&Show>, bool),
+    ) -> Result<(), LedgerError> {
         let Some(record) = self.ledger.order(id).await? else {
             return Ok(());
         };
@@ -185,24 +217,27 @@ impl LateMoney {
         }
         let order = &record.order;
         let now_ms = self.clock.now_ms();
-        let show = self.catalogue.show(&order.show);
-        let bound = out_of_bounds(order, record.payment, show.as_deref(), now_ms);
+        let bound = out_of_bounds(order, record.payment, show, now_ms);
         let tried = match (bound, show) {
             (Some(why), _) => Tried::Back(why),
             (None, None) => Tried::Back(LateReason::PlanChanged),
-            (None, Some(show)) => match self.same_seats(&show, order, now_ms).await? {
-                Tried::Taken => self.other_seats(&show, &record, now_ms).await?,
+            (None, Some(_)) if !is_open => Tried::NotNow,
+            (None, Some(show)) => match self.same_seats(show, order, now_ms).await? {
+                Tried::Taken => self.other_seats(show, &record, now_ms).await?,
                 tried => tried,
             },
         };
         let why = match tried {
-            Tried::Decided | Tried::NotNow => return Ok(()),
-            Tried::Taken => LateReason::SeatsGone,
-            Tried::Back(why) => why,
+            Tried::NotNow => return Ok(()),
+            Tried::Decided => None,
+            Tried::Taken => Some(LateReason::SeatsGone),
+            Tried::Back(why) => Some(why),
         };
-        self.decide(order, LateOutcome::Back(why), None, now_ms)
-            .await?;
-        Ok(())
+        if let Some(why) = why {
+            self.decide(order, LateOutcome::Back(why), None, now_ms)
+                .await?;
+        }
+        self.give_back_unused(id, order, now_ms).await
     }
 
     async fn same_seats(
@@ -211,13 +246,12 @@ impl LateMoney {
         order: &Order,
         now_ms: i64,
     ) -> Result<Tried, LedgerError> {
-        self.seats.ensure_open(show).await?;
         if !self.own_lock_fell(order).await {
             return Ok(Tried::NotNow);
         }
-        let id = HoldId::of_late_money(&order.id, "same");
-        let hold = keeping(order, id.clone(), order.held(), now_ms + LOCK_MS);
-        let kept = match self.keep(show, hold).await {
+        let [id, _] = holds_of(&order.id);
+        let hold = keeping(order, id.clone(), order.held(), now_ms);
+        let kept = match self.keep(show, hold, now_ms + LOCK_MS).await {
             Ok(kept) => kept,
             Err(refused) => return Ok(tried(&refused)),
         };
@@ -241,10 +275,10 @@ impl LateMoney {
             let Some(items) = seats_like(show, order, &view, &mut rand::rng()) else {
                 return Ok(Tried::Taken);
             };
-            let id = HoldId::of_late_money(&order.id, "other");
+            let [_, id] = holds_of(&order.id);
             let held = items.iter().map(|item| item.held.clone()).collect();
-            let hold = keeping(order, id.clone(), held, lock_until_ms(until_ms));
-            let kept = match self.keep(show, hold).await {
+            let hold = keeping(order, id.clone(), held, now_ms);
+            let kept = match self.keep(show, hold, lock_until_ms(until_ms)).await {
                 Ok(kept) => kept,
                 Err(Refused::Taken(_)) => continue,
                 Err(refused) => return Ok(tried(&refused)),
@@ -269,31 +303,31 @@ impl LateMoney {
     }
 
     /// Waits, for a moment, until the store has heard that the order's first hold is over: its own lock is not somebody
-    /// else's seat.
+    /// else's seat. Only that it is gone is an answer; a store that says nothing may have it still.
     async fn own_lock_fell(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
-        while self
-            .seats
-            .store
-            .hold(&order.hold, order.visitor)
-            .await
-            .is_ok()
-        {
-            if Instant::now() > hears_until {
-                return false;
+        loop {
+            match self.seats.store.hold(&order.hold, order.visitor).await {
+                Err(Refused::Gone) => return true,
+                Ok(_) if Instant::now() < hears_until => {
+                    self.outbox.call();
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                _ => return false,
             }
-            self.outbox.call();
-            tokio::time::sleep(LOOK_AGAIN).await;
         }
-        true
     }
 
-    /// Takes and secures; the lock stands until the hold's deadline, whatever becomes of this process.
-    async fn keep(&self, show: &Show, hold: Hold) -> Result<Hold, Refused> {
+    /// Takes for a moment, and secures until `until_ms`, whatever becomes of this process.
+    async fn keep(&self, show: &Show, hold: Hold, until_ms: i64) -> Result<Hold, Refused> {
         let store = &self.seats.store;
-        let (visitor, lock_until_ms) = (hold.visitor, hold.lock_until_ms);
+        let (visitor, now_ms) = (hold.visitor, hold.expires_at_ms);
         let taken = store.take(hold, show.document.seats_per_visitor).await?;
-        store.secure(&taken.id, visitor, lock_until_ms).await
+        let secured = store.secure(&taken.id, visitor, until_ms).await;
+        if secured.is_err() {
+            self.give_back(&taken, now_ms).await;
+        }
+        secured
     }
 
     /// Writes the outcome; where the ledger refuses it, or somebody else decided, what was kept for it is given back.
@@ -319,12 +353,8 @@ impl LateMoney {
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
-                // Over the card's limit the ledger decides for the way back; somebody else's decision may rest on the
-                // very locks that were found here.
-                if self.in_use(&order.id, kept).await? {
-                    return Ok(Tried::Decided);
-                }
-                Tried::Decided
+                // What it did not take of what was kept is given back with all else that was kept for this order.
+                return Ok(Tried::Decided);
             }
             Err(ClaimRefused::Taken(_)) => Tried::Taken,
             Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
@@ -338,20 +368,26 @@ impl LateMoney {
         Ok(tried)
     }
 
-    /// Whether another worker's decision rests on these very locks.
-    async fn in_use(
+    /// Once its money is decided, gives back what was kept for an order and is not used: by this run, by one that was
+    /// interrupted, or because somebody else decided.
+    async fn give_back_unused(
         &self,
-        order: &OrderId,
-        kept: Option<(&Show, &Hold)>,
-    ) -> Result<bool, LedgerError> {
-        let (Some(record), Some((_, hold))) = (self.ledger.order(order).await?, kept) else {
-            return Ok(false);
+        id: &OrderId,
+        order: &Order,
+        now_ms: i64,
+    ) -> Result<(), LedgerError> {
+        let Some(record) = self.ledger.order(id).await? else {
+            return Ok(());
         };
-        Ok(match record.order.state {
-            OrderState::AwaitingConsent => record.offer.is_some_and(|offer| offer.hold == hold.id),
-            OrderState::Confirmed | OrderState::Ticketed => record.order.held() == hold.items,
-            _ => false,
-        })
+        for kept in holds_of(id) {
+            // What cannot be asked about now is found by the reconciler: a hold without an order.
+            if let Ok(hold) = self.seats.store.hold(&kept, order.visitor).await
+                && !in_use(&record, &hold)
+            {
+                self.give_back(&hold, now_ms).await;
+            }
+        }
+        Ok(())
     }
 
     async fn give_back(&self, hold: &Hold, now_ms: i64) {
@@ -375,6 +411,20 @@ impl LateMoney {
     }
 }
 
+/// Whether what was decided rests on these locks.
+fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
+    match record.order.state {
+        OrderState::AwaitingConsent => record
+            .offer
+            .as_ref()
+            .is_some_and(|offer| offer.hold == hold.id),
+        OrderState::Confirmed | OrderState::Ticketed => record.order.held() == hold.items,
+        // Nothing is decided yet, and whoever works on it may be about to use them.
+        OrderState::Expired => record.order.reason == "late_money",
+        _ => false,
+    }
+}
+
 fn tried(refused: &Refused) -> Tried {
     match refused {
         Refused::Taken(_) => Tried::Taken,
@@ -384,8 +434,8 @@ fn tried(refused: &Refused) -> Tried {
     }
 }
 
-/// A hold for the order's visitor that is nobody's basket.
-fn keeping(order: &Order, id: HoldId, items: Vec<Held>, lock_until_ms: i64) -> Hold {
+/// A hold for the order's visitor that is nobody's basket: shown to nobody, and over as soon as no order needs it.
+fn keeping(order: &Order, id: HoldId, items: Vec<Held>, now_ms: i64) -> Hold {
     Hold {
         id,
         visitor: order.visitor,
@@ -393,8 +443,8 @@ fn keeping(order: &Order, id: HoldId, items: Vec<Held>, lock_until_ms: i64) -> H
         items,
         plan_version: order.plan_version,
         next_to_each_other: false,
-        expires_at_ms: lock_until_ms,
-        lock_until_ms,
+        expires_at_ms: now_ms,
+        lock_until_ms: now_ms + LOCK_MS,
         extensions_left: 0,
         stage: Stage::Basket,
     }

@@ -139,8 +139,18 @@ impl App {
         }
     }
 
-    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell `night-1`.
+    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell `night-1` in a hall of 40.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
+        Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await
+    }
+
+    /// As `nodes`, for a hall of another plan and a show with changes to its document.
+    pub async fn nodes_selling(
+        count: usize,
+        redis_url: &str,
+        plan: &str,
+        changes: Value,
+    ) -> Vec<Self> {
         let server = Postgres::options().without_fsync().start().await;
         let server = Arc::new(server.expect("PostgreSQL starts"));
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
@@ -159,8 +169,8 @@ impl App {
         }
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         nodes[0].booking.cover(coverage).await.expect("covered");
-        nodes[0].put_venue("hall", "grid:4x10").await;
-        nodes[0].put_show("night-1", json!({})).await;
+        nodes[0].put_venue("hall", plan).await;
+        nodes[0].put_show("night-1", changes).await;
         for node in &nodes {
             until("the show at every node", async || {
                 let seats = node.ask(get("/v1/shows/night-1/seats")).await;

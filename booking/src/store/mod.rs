@@ -223,6 +223,10 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// The whole picture.
     async fn view(&self, show: &ShowId) -> Option<View>;
 
+    /// The whole picture for somebody who will not soon come again: nothing is kept up for that. `None` where the show is not
+    /// open, or that cannot be found out.
+    async fn glance(&self, show: &ShowId) -> Option<View>;
+
     /// The whole picture, packed for the wire: version, cells, two bits a cell.
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)>;
 

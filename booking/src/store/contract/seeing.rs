@@ -4,6 +4,7 @@ use super::*;
 use crate::inventory::picture::{Changes, Counts};
 
 pub(super) const CASES: &[Case] = cases![
+    a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open,
     every_change_has_a_larger_version_and_no_change_has_none,
     changes_applied_to_an_old_picture_give_the_new_one,
     a_follower_that_is_ahead_or_of_another_life_starts_over,
@@ -151,4 +152,12 @@ async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
         assert_eq!(baskets.lapsing_cells, due, "orders do not lapse");
         assert_eq!((baskets.all, baskets.lapsing), (2, u64::from(due > 0)));
     }
+}
+
+async fn a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open(store: Store) {
+    assert!(store.glance(&show()).await.is_none());
+    opened(&store).await;
+    taken(&store, "a", ANA, &[0]).await;
+    let glance = store.glance(&show()).await.expect("open");
+    assert_eq!((glance.version, glance.states), picture(&store).await);
 }

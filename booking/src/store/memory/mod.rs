@@ -197,6 +197,10 @@ impl InventoryStore for MemoryStore {
         })
     }
 
+    async fn glance(&self, show: &ShowId) -> Option<View> {
+        self.view(show).await
+    }
+
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {
         self.look(show, |cells| {
             (

@@ -11,7 +11,7 @@ use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{Baskets, HoldSignal, Secured};
+use crate::store::{Baskets, HoldSignal, Secured, View};
 
 /// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/enter.lua`.
 const SHORT_MS: i64 = 60_000;
@@ -103,6 +103,14 @@ impl Known {
             }
         }
         Ok(known)
+    }
+
+    /// The picture as it is.
+    pub(super) fn view(&self) -> View {
+        View {
+            version: self.picture.version(),
+            states: self.picture.states().to_vec(),
+        }
     }
 
     /// Where the feed is read on: counter and the number below it.

@@ -147,12 +147,14 @@ impl Inner {
         shows.values().cloned().collect()
     }
 
+    /// A show that is followed already.
+    fn present(&self, show: &ShowId) -> Option<Arc<Followed>> {
+        let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
+        shows.get(show).cloned()
+    }
+
     fn followed(&self, show: &ShowId) -> Arc<Followed> {
-        let present = {
-            let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
-            shows.get(show).cloned()
-        };
-        let followed = present.unwrap_or_else(|| {
+        let followed = self.present(show).unwrap_or_else(|| {
             let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
             let fresh = || Arc::new(Followed::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))
@@ -624,12 +626,15 @@ impl InventoryStore for RedisStore {
     }
 
     async fn view(&self, show: &ShowId) -> Option<View> {
-        self.inner
-            .look(show, |known| View {
-                version: known.picture.version(),
-                states: known.picture.states().to_vec(),
-            })
-            .await
+        self.inner.look(show, Known::view).await
+    }
+
+    async fn glance(&self, show: &ShowId) -> Option<View> {
+        let here = self.inner.present(show);
+        let followed = here.unwrap_or_else(|| Arc::new(Followed::new(show.clone())));
+        self.inner.catch_up(&followed).await.ok()?;
+        let state = followed.state();
+        state.known.as_ref().map(Known::view)
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {

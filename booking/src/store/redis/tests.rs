@@ -424,3 +424,18 @@ async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
     assert_eq!((counts.sold, counts.held, counts.free), (32_000, 18_000, 0));
     assert_eq!(baskets.all, 4_500);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_glance_at_a_show_does_not_keep_it_up() {
+    if servers::or_skip("a glance at a show") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (here, there) = (store(&redis).await, store(&redis).await);
+    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    here.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    let glance = there.glance(&show()).await.expect("open");
+    assert_eq!(glance.states[0], CellState::Held);
+    assert!(there.in_use().await.is_empty());
+    assert_eq!(here.in_use().await, [show()]);
+}

@@ -1,0 +1,59 @@
+//! Reads payments back from the provider: what its events should have told.
+
+use std::sync::Arc;
+
+use super::Reconciler;
+use crate::ledger::LedgerError;
+use crate::payments::{Payment, ReadBack};
+
+/// Payments that have not moved for so long are read back.
+const QUIET_MS: i64 = 15_000;
+
+/// Payments read back in one pass.
+const BATCH_MAX: u32 = 200;
+
+/// Calls to the provider at once.
+const READS_AT_ONCE: usize = 8;
+
+impl Reconciler {
+    /// Payments that have been quiet for a while, as the provider has them.
+    pub(super) async fn read_back(
+        &self,
+        now_ms: i64,
+    ) -> Result<Vec<(Payment, i64, ReadBack)>, LedgerError> {
+        let Some(inbox) = &self.inbox else {
+            return Ok(Vec::new());
+        };
+        let quiet = self
+            .ledger
+            .quiet_payments(now_ms, QUIET_MS, BATCH_MAX)
+            .await?;
+        let mut read = Vec::with_capacity(quiet.len());
+        let mut quiet = quiet
+            .into_iter()
+            .filter(|(payment, _)| payment.provider == inbox.provider.name());
+        let mut running = tokio::task::JoinSet::new();
+        loop {
+            while running.len() < READS_AT_ONCE {
+                let Some((payment, changed_ms)) = quiet.next() else {
+                    break;
+                };
+                let provider = Arc::clone(&inbox.provider);
+                running.spawn(async move {
+                    let found = provider.read_back(&payment).await;
+                    (payment, changed_ms, found)
+                });
+            }
+            match running.join_next().await {
+                Some(Ok((payment, changed_ms, Ok(found)))) => {
+                    read.push((payment, changed_ms, found))
+                }
+                Some(Ok((payment, _, Err(error)))) => {
+                    tracing::debug!(payment = %payment.id, %error, "a payment could not be read back");
+                }
+                Some(Err(error)) => return Err(LedgerError::Unavailable(error.to_string())),
+                None => return Ok(read),
+            }
+        }
+    }
+}

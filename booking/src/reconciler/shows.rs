@@ -1,0 +1,196 @@
+//! Compares shows in the ledger with their pictures in the store. A railway has ten thousand departures, and looking at
+//! one must not keep it busy: shows with traffic are looked at in every pass, the others in turn, once an hour.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use super::Reconciler;
+use super::finding::{ShowFacts, Snapshot, findings};
+use crate::holds::cells_of;
+use crate::ids::ShowId;
+use crate::inventory::CellState;
+use crate::inventory::seats::Seats;
+use crate::ledger::{Claimed, LedgerError};
+use crate::store::SeatRow;
+
+/// Seat rows on their way that are looked at.
+const ROWS_MAX: u32 = 10_000;
+
+/// A picture that lags behind the store is no drift: what differs is read again after this.
+const PICTURE_LAG: Duration = Duration::from_millis(500);
+
+/// Shows with traffic looked at in one pass; the next one goes on with the others.
+const BUSY_MAX: usize = 200;
+
+/// In so many passes each show without traffic has its turn: an hour's.
+const IDLE_PASSES: usize = 360;
+
+/// How far the passes have come: the last show of each kind that was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    busy: Option<ShowId>,
+    idle: Option<ShowId>,
+}
+
+impl Rounds {
+    /// The shows of the next pass.
+    fn next(&mut self, busy: &BTreeSet<ShowId>, all: &BTreeSet<ShowId>) -> Vec<ShowId> {
+        let idle: BTreeSet<ShowId> = all.difference(busy).cloned().collect();
+        let some = idle.len().div_ceil(IDLE_PASSES);
+        let mut shows = go_on(busy, &mut self.busy, BUSY_MAX);
+        shows.extend(go_on(&idle, &mut self.idle, some));
+        shows
+    }
+}
+
+/// Some of a set, behind those of the last time, and around.
+fn go_on(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
+    let is_behind = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
+    let (behind, before): (Vec<_>, Vec<_>) = of.iter().partition(is_behind);
+    let next: Vec<ShowId> = behind
+        .into_iter()
+        .chain(before)
+        .take(most)
+        .cloned()
+        .collect();
+    *last = next.last().cloned().or(last.take());
+    next
+}
+
+impl Reconciler {
+    /// The shows whose turn it is: those with traffic, and a few of the others.
+    pub(super) async fn turn(&self, rounds: &mut Rounds) -> Result<Vec<ShowId>, LedgerError> {
+        let Some(seats) = &self.seats else {
+            return Ok(Vec::new());
+        };
+        let mut busy: BTreeSet<ShowId> = self.ledger.busy_shows().await?.into_iter().collect();
+        busy.extend(seats.store.in_use().await);
+        let all = self
+            .catalogue
+            .shows()
+            .iter()
+            .map(|show| show.id.clone())
+            .collect();
+        Ok(rounds.next(&busy, &all))
+    }
+
+    /// Those of some shows whose picture differs from the ledger, twice in a row.
+    pub(super) async fn shows(&self, shows: Vec<ShowId>) -> Result<Vec<ShowFacts>, LedgerError> {
+        let Some(seats) = &self.seats else {
+            return Ok(Vec::new());
+        };
+        let mut differing = Vec::new();
+        for show in shows {
+            let first = self.show(seats, &show).await?;
+            if first.as_ref().is_some_and(differs) {
+                differing.push(show);
+            }
+        }
+        if differing.is_empty() {
+            return Ok(Vec::new());
+        }
+        tokio::time::sleep(PICTURE_LAG).await;
+        let mut facts = Vec::new();
+        for show in differing {
+            facts.extend(self.show(seats, &show).await?.filter(differs));
+        }
+        Ok(facts)
+    }
+
+    /// A show in the ledger and in the store. `None` where the store has not opened it.
+    async fn show(&self, seats: &Seats, id: &ShowId) -> Result<Option<ShowFacts>, LedgerError> {
+        let Some(show) = self.catalogue.show(id) else {
+            return Ok(None);
+        };
+        if seats.store.glance(id).await.is_none() {
+            return Ok(None);
+        }
+        // In this order: a cell that is claimed alike before and after, and has no row on its way in between, must show
+        // that claim in the picture of in between. All other cells are somebody's work at this very moment.
+        let before = self.ledger.claimed(id).await?;
+        let coming = self.rows_on_their_way(id).await?;
+        let read_ms = self.clock.now_ms();
+        let view = seats.store.glance(id).await;
+        let after = self.ledger.claimed(id).await?;
+        let Some(mut view) = view else {
+            return Ok(None);
+        };
+        let grid = show.grid();
+        let before: HashSet<_> = before.into_iter().collect();
+        let (same, changed): (Vec<_>, Vec<_>) =
+            after.into_iter().partition(|claim| before.contains(claim));
+        let known: HashSet<_> = same.iter().copied().collect();
+        let gone = before.iter().filter(|claim| !known.contains(claim));
+        let cell = |(seat, leg, _): &Claimed| u32::from(*leg) * grid.seats + seat;
+        let mut busy: HashSet<u32> = changed.iter().chain(gone).map(cell).collect();
+        for row in coming {
+            busy.extend(cells_of(&row.items, grid));
+        }
+        for cell in &busy {
+            if let Some(state) = view.states.get_mut(*cell as usize) {
+                *state = CellState::Held;
+            }
+        }
+        let claims = same.iter().map(|claim| (cell(claim), claim.2));
+        Ok(Some(ShowFacts {
+            show: id.clone(),
+            claims: claims.filter(|(cell, _)| !busy.contains(cell)).collect(),
+            states: view.states,
+            read_ms,
+        }))
+    }
+
+    async fn rows_on_their_way(&self, id: &ShowId) -> Result<Vec<SeatRow>, LedgerError> {
+        let shows = self.ledger.number_seat_rows().await?;
+        match shows.iter().find(|(show, _)| show == id) {
+            Some((_, delivered)) => self.ledger.seat_rows(id, *delivered, ROWS_MAX).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn differs(facts: &ShowFacts) -> bool {
+    let snapshot = Snapshot {
+        shows: vec![facts.clone()],
+        ..Snapshot::default()
+    };
+    !findings(&snapshot, facts.read_ms).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(numbers: std::ops::Range<usize>) -> BTreeSet<ShowId> {
+        let show = |n| format!("show-{n:05}").parse().expect("a slug");
+        numbers.map(show).collect()
+    }
+
+    #[test]
+    fn of_ten_thousand_departures_a_pass_looks_at_few_and_an_hour_at_all() {
+        let (all, busy) = (set(0..10_000), set(40..50));
+        let mut rounds = Rounds::default();
+        let mut seen = BTreeSet::new();
+        for _ in 0..IDLE_PASSES {
+            let shows = rounds.next(&busy, &all);
+            assert!(shows.len() <= 10 + 28, "{}", shows.len());
+            assert!(busy.iter().all(|show| shows.contains(show)), "each time");
+            seen.extend(shows);
+        }
+        assert_eq!(seen, all);
+    }
+
+    #[test]
+    fn more_shows_with_traffic_than_a_pass_looks_at_take_turns() {
+        let busy = set(0..450);
+        let mut rounds = Rounds::default();
+        let mut seen = BTreeSet::new();
+        for _ in 0..3 {
+            let shows = rounds.next(&busy, &busy);
+            assert_eq!(shows.len(), BUSY_MAX);
+            seen.extend(shows);
+        }
+        assert_eq!(seen, busy);
+        assert!(rounds.next(&set(0..0), &set(0..0)).is_empty());
+    }
+}

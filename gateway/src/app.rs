@@ -124,7 +124,7 @@ impl App {
             ledger: hex::encode(ledger_id),
         })
         .await?;
-        let store = room_store(config, &ledger, &clock)?;
+        let store = room_store(config, &ledger, &clock).await?;
         let (stop, stopping) = watch::channel(false);
         let load = Load::start(Arc::clone(&ledger), stopping.clone());
         let parts = Parts {
@@ -203,7 +203,7 @@ impl App {
 }
 
 /// In this process, or in the Redis that all gateways share.
-fn room_store(
+async fn room_store(
     config: &Config,
     ledger: &Arc<dyn Ledger>,
     clock: &Clock,
@@ -214,7 +214,7 @@ fn room_store(
         Some(url) => {
             let redis = Redis::connect(&url.0)?;
             let node = format!("{:016x}", rand::rng().random::<u64>());
-            Arc::new(RedisStore::open(redis, ledger, clock.clone(), node))
+            Arc::new(RedisStore::open(redis, ledger, clock.clone(), node).await?)
         }
     })
 }

@@ -75,6 +75,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     let mut warnings = ops.warnings;
     // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
+    warnings.extend(ops.rooms.warnings());
     if let Some(silent) = ops.rooms.unheard_for() {
         reasons.push(format!(
             "what other gateways did to rooms could not be read for {} s",
@@ -113,6 +114,11 @@ async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
         gauge("fairgate_room_inside", tick.counts.inside);
         gauge("fairgate_room_inside_max", tick.inside_max);
         gauge("fairgate_room_sockets", room.hub().listeners() as u64);
+        let waits_ms = room.draw_waits_until().map_or(0, |at| at - ops.rooms.now());
+        gauge(
+            "fairgate_room_draw_waits_s",
+            u64::try_from(waits_ms).unwrap_or(0).div_ceil(1000),
+        );
     }
     let reading = vitals::read(&[ops.rooms.health().vitals()]);
     metrics::gauge!("fairgate_booking_p99_ms").set(reading.p99_ms.unwrap_or(0) as f64);

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use fairgate_servers::{Postgres, Redis, or_skip};
+use fairgate_servers::{Postgres, Redis, Reply, or_skip};
 use serde_json::json;
 use support::Gateway;
 
@@ -26,6 +26,14 @@ impl House {
         let (redis, database) = (self.redis.url(), self.database.url());
         let settings = [("redis_url", &*redis), ("database_url", &*database)];
         Gateway::start_with(folder.path(), &settings).await
+    }
+}
+
+/// How many are in a sorted set of Redis.
+async fn count(house: &House, key: &str) -> i64 {
+    match house.redis.command(0, &["ZCARD", key]).await {
+        Ok(Reply::Int(count)) => count,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -121,5 +129,38 @@ async fn an_emptied_redis_under_two_gateways_costs_nobody_a_place_and_gives_no_n
         tries += 1;
         assert!(tries < 200, "the line does not come back");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_the_store_did_not_hear_of_is_counted_when_it_hears_again() {
+    if or_skip("a claim that the store did not hear of") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let gateway = house.gateway(&data).await;
+    let open = json!({"method": "fifo", "draw_at": "2020-01-02T00:00:00Z"});
+    gateway.open_room("demo", open).await;
+    gateway.core.set_pulse(8, 0, 0);
+    let (place, _) = gateway.newcomer("demo").await;
+    gateway.until_called("demo", &place).await;
+    house.database.pause();
+    let claiming = claim(&gateway, &place);
+    let silencing = async {
+        // On the way in: only the ledger's answer is missing.
+        let entering = "{room:demo}:entering";
+        while count(&house, entering).await != 1 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        house.redis.pause(0);
+        house.database.resume();
+    };
+    let (pass, ()) = tokio::join!(claiming, silencing);
+    assert_eq!(pass.status, 201, "{}", pass.text);
+    house.redis.resume(0);
+    let asked = std::time::Instant::now();
+    while count(&house, "{room:demo}:inside").await != 1 {
+        assert!(asked.elapsed().as_secs() < 10, "nobody counts the visitor");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

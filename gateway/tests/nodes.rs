@@ -258,6 +258,97 @@ async fn a_draw_begun_at_one_node_is_the_same_draw_at_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_takes_long_is_not_overtaken() {
+    let Some((_server, one, two)) = two_nodes("a change that takes long").await else {
+        return;
+    };
+    let changing = one.rooms.changing().await.expect("it is free");
+    let (began, ledger) = (Instant::now(), two.rooms.ledger());
+    // A lease that nobody renews ends after five seconds.
+    while began.elapsed() < Duration::from_millis(6500) {
+        let taken = ledger.lease("rooms", "another", 100).await;
+        assert_eq!(taken.ok(), Some(false), "after {:?}", began.elapsed());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    changing.end().await;
+    while ledger.lease("rooms", "another", 100).await.ok() != Some(true) {
+        let lasting = began.elapsed();
+        assert!(lasting < Duration::from_secs(9), "it was not given back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_cannot_be_read_keeps_no_other_from_being_seen() {
+    let Some((server, one, two)) = two_nodes("a room that cannot be read").await else {
+        return;
+    };
+    let bad = "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at)
+        VALUES ('a-bad', '{', '{}', 1, '\\x00', 0)";
+    server.query(bad).await.expect("it is written");
+    assert_eq!(one.put("b", "b-*").await, Ok(true));
+    two.sees("b", |_| true).await;
+    one.patch("b", json!({"message": "hello"})).await;
+    two.sees("b", |room| room.row().document.message == "hello")
+        .await;
+    let told = two.rooms.warnings().join("\n");
+    assert!(told.contains("\"a-bad\" cannot be read"), "{told}");
+    assert_eq!(two.rooms.unheard_for(), None);
+    let three = Node::start(&server.url()).await;
+    three.sees("b", |_| true).await;
+    server
+        .query("DELETE FROM gw_rooms WHERE room = 'a-bad'")
+        .await
+        .expect("it is gone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_lost_releases_calls_nobody_back_and_the_line_goes_on() {
+    if or_skip("a ledger that lost releases") {
+        return;
+    }
+    let server = Server::options().without_fsync().start().await;
+    let server = server.expect("a server");
+    let node = Node::start(&server.url()).await;
+    node.core.set_pulse(100, 0, 0);
+    let document = json!({
+        "title": "a", "shows": ["a-*"], "opens_at": "2020-01-01T00:00:00Z", "method": "fifo",
+        "draw_at": "2020-01-02T00:00:00Z", "mode": "fixed", "per_s": 1000, "max_inside": 1000,
+    });
+    let document: DocumentInput = serde_json::from_value(document).expect("a document");
+    let put = node.promoter.put_room("a", document).await;
+    assert!(put.is_ok());
+    let join = async |of: u8| {
+        let entrant = gateway::store::Entrant {
+            holder: fairgate_pass::Holder([of; 32]),
+            code: None,
+            needs_code: false,
+            now: node.rooms.now(),
+        };
+        let joined = node.rooms.store().join("a", entrant).await;
+        assert!(joined.is_ok());
+    };
+    for of in 1..=5 {
+        join(of).await;
+    }
+    node.sees("a", |room| room.tick().released == 5).await;
+    let lose = "UPDATE gw_releases SET released = 2, ticked_at = ticked_at - 60000, memory = ''";
+    server.query(lose).await.expect("it is set back");
+    join(6).await;
+    let room = node
+        .sees("a", |room| {
+            let released = room.tick().released;
+            assert!(released >= 5, "{released}: somebody was called back");
+            released == 6
+        })
+        .await;
+    let stands = node.rooms.ledger().release(room.id()).await;
+    assert_eq!(stands.expect("it reads").released, 6);
+    let told = node.rooms.warnings().join("\n");
+    assert!(told.contains("the ledger was set back"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_the_ledger_is_down_lobby_and_places_still_answer() {
     if or_skip("a gateway whose ledger is down") {
         return;

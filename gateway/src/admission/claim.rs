@@ -1,5 +1,7 @@
 //! Claiming a pass: written before it is answered, and the same pass for as long as it lives.
 
+use std::time::Duration;
+
 use booking::http::Problem;
 use fairgate_pass::PassClaims;
 use rand::RngExt;
@@ -11,8 +13,8 @@ use crate::ledger::{Failure, PassRow};
 use crate::room::{Method, Phase, Room, Rooms};
 use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place};
 
-/// How often a store is told of a claim that it does not take.
-const TOLD_TIMES: usize = 3;
+/// So long after a store did not hear of a claim it is told again.
+const TOLD_AGAIN: Duration = Duration::from_millis(500);
 
 /// A pass as it is handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,10 +95,7 @@ async fn write(
                 reserved: matches!(entered, Entered::Let { .. }).then_some(rank),
                 exp_s: stored.exp,
             };
-            if count_inside(&rooms, &room, claimed).await {
-                metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
-                    .increment(1);
-            }
+            count_inside(&rooms, &room, claimed).await;
         }
         (Err(_), Entered::Let { first }) => {
             let turned_back = rooms.store().turned_back(room.id(), rank, first).await;
@@ -109,18 +108,41 @@ async fn write(
     written
 }
 
-/// The pass is written and will be answered: a store that does not hear of it at once is told again. One that never
-/// does is lost, and its next life reads the pass from the ledger.
-async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) -> bool {
-    for _ in 0..TOLD_TIMES {
-        match rooms.store().claimed(room.id(), claimed).await {
-            Ok(first) => return first,
-            Err(error) => {
-                tracing::warn!(room = room.id(), %error, "a claim is not counted inside yet");
+/// The pass is written and will be answered. A store that does not hear of it at once is told again beside that, for as
+/// long as the pass lives: until then somebody is inside whom nobody counts.
+async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) {
+    if tell(rooms, room, claimed).await {
+        return;
+    }
+    let (rooms, room) = (rooms.clone(), room.clone());
+    tokio::spawn(async move {
+        let stopping = rooms.stopping();
+        while !*stopping.borrow() && rooms.now() < claimed.exp_s.saturating_mul(1000) {
+            tokio::time::sleep(TOLD_AGAIN).await;
+            if tell(&rooms, &room, claimed).await {
+                return;
             }
         }
+    });
+}
+
+/// Tells the store once; gives whether it knows.
+async fn tell(rooms: &Rooms, room: &Room, claimed: WrittenClaim) -> bool {
+    match rooms.store().claimed(room.id(), claimed).await {
+        Ok(first) => {
+            if first {
+                metrics::counter!("fairgate_passes_claimed_total", "room" => room.id().to_owned())
+                    .increment(1);
+            }
+            true
+        }
+        Err(error) => {
+            metrics::counter!("fairgate_claims_not_counted_total", "room" => room.id().to_owned())
+                .increment(1);
+            tracing::warn!(room = room.id(), %error, "a claim is not counted inside yet");
+            false
+        }
     }
-    false
 }
 
 async fn may_enter(

@@ -2,6 +2,7 @@
 
 pub mod claim;
 pub mod cohort;
+pub mod counter;
 pub mod crowd;
 pub mod demand;
 pub mod estimate;

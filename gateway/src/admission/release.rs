@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::cohort::{Call, elapsed_ms};
+use super::counter::Counter;
 use super::crowd::Crowd;
 use super::demand::{AGES_S, Seats};
 use super::limits::{Asked, Limits, Measured, Memory};
@@ -46,13 +47,15 @@ pub async fn tick(
     now: i64,
 ) -> Result<(), StoreFailure> {
     // Held to the end: a node makes one tick at a time.
-    let mut row = room.release().await;
+    let mut counter = room.release().await;
     let asked = asked(&room.row().document);
     let mut found = find(rooms, room, pulse, second, now).await?;
     if let Some(left) = found.figures.left_by_other.take() {
-        take_over(room, &mut row, left);
+        take_over(room, &mut counter, left);
     }
-    let counted_until = row.ticked_at.max(found.figures.counted_until);
+    // A ledger that lost moves lies behind what people were told: they are called, and stay so.
+    let told = counter.row().released.max(room.tick().released);
+    let counted_until = counter.row().ticked_at.max(found.figures.counted_until);
     let (elapsed_ms, until) = elapsed_ms(counted_until, now);
     let others = found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS;
     let measured = measure(&found.figures, &found.pulse, now);
@@ -64,7 +67,7 @@ pub async fn tick(
     };
     let input = Input {
         elapsed_ms,
-        remainder_u: row.remainder_u,
+        remainder_u: counter.row().remainder_u,
         rate_u: limits.rate_u,
         trickle_u: limits.trickle_u,
         room: limits.room,
@@ -73,11 +76,11 @@ pub async fn tick(
         selling: room.phase(now) == Phase::Selling
             && !room.row().facts.paused
             && (found.known || !asked.line),
-        released: row.released,
+        released: told,
         end: found.figures.counts.joined,
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
-    let idle = !input.selling || input.released >= input.end;
+    let idle = (!input.selling || told >= input.end) && told == counter.row().released;
     // Where there is no line, nobody waits for a second that is another node's.
     if !others || !(asked.line || idle) {
         let decided = pace::step(&input, |rank| found.line.who(rank));
@@ -88,10 +91,17 @@ pub async fn tick(
             memory,
             per_s_u: asked.per_s_u,
             idle,
+            told,
         };
-        write(rooms, room, &mut row, &mut found, made).await?;
+        write(rooms, room, &mut counter, &mut found, made).await?;
     }
-    tell(room, row.released, found, &limits, &asked);
+    tell(
+        room,
+        told.max(counter.row().released),
+        found,
+        &limits,
+        &asked,
+    );
     Ok(())
 }
 
@@ -138,12 +148,28 @@ async fn find(
     })
 }
 
-/// Goes on from what another node's tick left, unless this node knows of a later one from the ledger.
-fn take_over(room: &Room, row: &mut ReleaseRow, left: Left) {
-    if (left.row.released, left.row.ticked_at) >= (row.released, row.ticked_at) {
+/// Goes on from what another node's tick left, unless this node knows better from the ledger.
+fn take_over(room: &Room, counter: &mut Counter, left: Left) {
+    if counter.heard(left.row) {
         *room.memory() = Memory::parse(&left.memory);
-        *row = left.row;
     }
+}
+
+/// The ledger has another row than this node thought: another node was first, or the ledger is an older copy.
+async fn follow(rooms: &Rooms, room: &Room, counter: &mut Counter) -> Result<(), StoreFailure> {
+    let stands = rooms.ledger().release(room.id()).await?;
+    *room.memory() = Memory::parse(&stands.memory);
+    let (known, has) = (counter.row().released, stands.released);
+    if counter.stands(stands) {
+        rooms.troubles().set_back(room.id(), rooms.now());
+        tracing::error!(
+            room = room.id(),
+            known,
+            has,
+            "the ledger has lost releases: it is an older copy of what it was; nobody is called back, and the counter goes on"
+        );
+    }
+    Ok(())
 }
 
 /// What a tick decided, on its way to the others.
@@ -153,57 +179,55 @@ struct Made {
     memory: Memory,
     per_s_u: u64,
     idle: bool,
+    /// Ranks below this were told that they are called.
+    told: u64,
 }
 
 /// The ledger's compare-and-set says whether this tick stands; then the store is told.
 async fn write(
     rooms: &Rooms,
     room: &Room,
-    row: &mut ReleaseRow,
+    counter: &mut Counter,
     found: &mut Found,
     made: Made,
 ) -> Result<(), StoreFailure> {
-    let Made { decided, until, .. } = made;
+    let Made {
+        decided,
+        until,
+        told,
+        ..
+    } = made;
     let mut called = None;
     let memory = made.memory.to_text();
     // A tick that writes nothing leaves the row as the ledger has it, and only remembers more.
     if !made.idle {
         let to = ReleaseRow {
-            released: decided.released,
+            released: decided.released.max(told),
             remainder_u: decided.remainder_u,
             ticked_at: until,
             memory: memory.clone(),
         };
-        if !rooms.ledger().advance(room.id(), row, &to).await? {
-            let stands = rooms.ledger().release(room.id()).await?;
-            let memory = stands.memory.clone();
-            take_over(
-                room,
-                row,
-                Left {
-                    row: stands,
-                    memory,
-                },
-            );
-            return Ok(());
+        let ledger = rooms.ledger();
+        if !ledger.advance(room.id(), counter.row(), &to).await? {
+            return follow(rooms, room, counter).await;
         }
-        if to.released > row.released {
-            let away = (row.released..to.released)
+        if to.released > told {
+            let away = (told..to.released)
                 .filter(|rank| found.line.who(*rank) == Who::Away)
                 .collect();
             found.figures.calls.push(Call {
-                from: row.released,
+                from: told,
                 to: to.released,
                 at: found.now,
             });
             called = Some(Called {
-                from: row.released,
+                from: told,
                 to: to.released,
                 people: decided.people,
                 away,
             });
         }
-        *row = to;
+        counter.moved(to);
     }
     let end = TickEnd {
         since: found.figures.counted_until,
@@ -213,7 +237,7 @@ async fn write(
         per_s_u: made.per_s_u,
         called,
         left: Left {
-            row: row.clone(),
+            row: counter.row().clone(),
             memory,
         },
         now: found.now,

@@ -117,9 +117,16 @@ pub trait Ledger: Send + Sync + 'static {
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure>;
 
     /// Begins the next life of a room's fast store where the one that stands is still `from` (0: there was none);
-    /// else gives the one that stands. Its numbers begin where the last one's ended, and above every recorded number.
+    /// else gives the one that stands. Its numbers begin where the last one's ended, above every recorded number, and not
+    /// below `above`, which is what the caller has heard to be given: this ledger may have lost some of it.
     /// A `from` that never was says that this ledger is an older copy, or another: [`Failure::Corrupt`].
-    async fn begin_life(&self, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure>;
+    async fn begin_life(
+        &self,
+        room: &str,
+        from: u64,
+        above: u64,
+        at: i64,
+    ) -> Result<RoomLife, Failure>;
     /// Allows a life to give numbers below `upto`, and gives what it may by now; `None` where another life has begun.
     async fn reserve(
         &self,

@@ -61,14 +61,34 @@ pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, Stor
             Some(freeze) => freeze,
             None => match rooms.store().freeze(room.id(), rooms.now()).await? {
                 Freezing::Done(freeze) => freeze,
-                Freezing::NotBefore(_) => return Ok(false),
+                Freezing::NotBefore(at) => {
+                    tell_wait(rooms, room, Some(at));
+                    return Ok(false);
+                }
             },
         };
+        tell_wait(rooms, room, None);
         state.row.freeze = Some(freeze);
     }
     state.record = Arc::new(publish(&row, &state.row)?);
     room.set_draw(state);
     Ok(true)
+}
+
+/// Whoever waits for the draw is told why it does not come.
+fn tell_wait(rooms: &Rooms, room: &Room, until: Option<i64>) {
+    if !room.draw_waits(until) {
+        return;
+    }
+    if let Some(at) = until {
+        let until = rfc3339(at);
+        tracing::warn!(
+            room = room.id(),
+            until,
+            "the draw waits: the room store lost its data, and whoever it forgot comes back until then"
+        );
+    }
+    room.hub().room(room, rooms.now());
 }
 
 async fn seal(

@@ -13,6 +13,8 @@ use crate::ledger::{Failure, RoomVersion};
 /// A change is seen everywhere within a second: three readings may come late or fail.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
+/// So many rooms that the ledger keeps silent about are enough to know that it does.
+const SILENT_MAX: usize = 3;
 /// A node that has heard nothing for so long shows what may no longer be so, and says that.
 const STALE_AFTER: Duration = Duration::from_secs(3);
 
@@ -67,7 +69,12 @@ pub(super) async fn run(rooms: Rooms, mut stopping: watch::Receiver<bool>) {
 
 /// Reads what changed, once, and tells booking where that bears on who covers which show.
 async fn look(rooms: &Rooms) -> Result<(), Failure> {
-    catch_up(rooms).await?;
+    let mut unread = read(rooms).await?;
+    // One room may keep silent by itself; several mean the ledger.
+    if unread.len() > 1 {
+        return Err(unread.swap_remove(0));
+    }
+    rooms.note_read();
     if !rooms.owes_coverage() {
         return Ok(());
     }
@@ -86,12 +93,37 @@ async fn look(rooms: &Rooms) -> Result<(), Failure> {
 }
 
 /// Takes over whatever other nodes wrote.
+///
+/// # Errors
+/// Where the ledger did not answer, be it for one room only.
 pub(super) async fn catch_up(rooms: &Rooms) -> Result<(), Failure> {
-    for version in rooms.ledger().versions().await? {
-        take_over(rooms, &version).await?;
+    if let Some(silent) = read(rooms).await?.pop() {
+        return Err(silent);
     }
     rooms.note_read();
     Ok(())
+}
+
+/// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left as it was, and the ones
+/// after it are taken over all the same. Gives why, for the rooms that the ledger only kept silent about.
+async fn read(rooms: &Rooms) -> Result<Vec<Failure>, Failure> {
+    let mut silent = Vec::new();
+    for version in rooms.ledger().versions().await? {
+        match take_over(rooms, &version).await {
+            Ok(()) => rooms.troubles().readable(&version.room),
+            Err(error) => {
+                rooms.troubles().unreadable(&version.room, &error);
+                if !matches!(error, Failure::Corrupt(_)) {
+                    silent.push(error);
+                }
+            }
+        }
+        // The others would be asked of the same silence.
+        if silent.len() >= SILENT_MAX {
+            break;
+        }
+    }
+    Ok(silent)
 }
 
 async fn take_over(rooms: &Rooms, seen: &RoomVersion) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::{Codes, EVERYDAY, Known, Method, Phase, next};
 use crate::admission::cohort::{Call, called_at};
+use crate::admission::counter::Counter;
 use crate::admission::crowd::Crowd;
 use crate::admission::demand::Demand;
 use crate::admission::limits::Memory;
@@ -110,10 +111,12 @@ struct Inner {
     tick: RwLock<Arc<Tick>>,
     memory: Mutex<Memory>,
     presence: Presence,
-    release: tokio::sync::Mutex<ReleaseRow>,
+    release: tokio::sync::Mutex<Counter>,
     hub: Hub,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
+    /// From when on the line may be frozen, ms, while the draw waits for that.
+    draw_waits: RwLock<Option<i64>>,
 }
 
 impl Room {
@@ -130,10 +133,11 @@ impl Room {
             tick: RwLock::new(Arc::new(tick)),
             memory: Mutex::new(Memory::parse(&release.memory)),
             presence: Presence::default(),
-            release: tokio::sync::Mutex::new(release),
+            release: tokio::sync::Mutex::new(release.into()),
             hub: Hub::new(),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
+            draw_waits: RwLock::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -189,6 +193,21 @@ impl Room {
     #[must_use]
     pub fn is_begun_elsewhere(&self) -> bool {
         self.inner.begun_elsewhere.load(Ordering::Acquire)
+    }
+
+    /// The draw is due and waits until then (ms), so that whoever a lost store forgot comes back with their place; or it
+    /// waits no more. Gives whether that is news.
+    pub(super) fn draw_waits(&self, until: Option<i64>) -> bool {
+        let waits = &self.inner.draw_waits;
+        let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *waits, until) != until
+    }
+
+    /// Until when (ms) a draw that is due waits for whoever a lost store forgot.
+    #[must_use]
+    pub fn draw_waits_until(&self) -> Option<i64> {
+        let waits = &self.inner.draw_waits;
+        *waits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How far the draw has come.
@@ -257,7 +276,7 @@ impl Room {
     }
 
     /// The release counter as this node knows it; held while it is moved.
-    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, ReleaseRow> {
+    pub async fn release(&self) -> tokio::sync::MutexGuard<'_, Counter> {
         self.inner.release.lock().await
     }
 

@@ -1,5 +1,6 @@
 //! A room: its document, its phase, its draw, and the handle that everything else asks.
 
+mod changing;
 pub mod clockwork;
 mod document;
 pub mod drawing;
@@ -12,14 +13,17 @@ mod naming;
 mod phase;
 mod registry;
 mod returning;
+mod troubles;
 mod view;
 
+pub use changing::Changing;
 pub use document::{Codes, Document, DocumentInput, Method, Mode};
 pub use faults::{Faults, check_per_s, micros_per_s, text, whole};
 pub use live::{Ranked, Room, Tick};
 pub use naming::{is_slug, overlap};
 pub use phase::{Facts, Known, Phase, draw_due, next};
-pub use registry::{Changing, Parts, Rooms};
+pub use registry::{Parts, Rooms};
+pub use troubles::Troubles;
 pub use view::{RoomView, SeatCounts, Trust};
 
 /// The room that covers what no other room names.

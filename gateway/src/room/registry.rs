@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use booking::clock::Clock;
 use booking::http::Problem;
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::elsewhere::LookedAt;
 use super::follow::Followed;
-use super::{Document, EVERYDAY, Facts, Room, clockwork, drawing, follow, overlap};
+use super::{Document, EVERYDAY, Facts, Room, Troubles, clockwork, drawing, follow, overlap};
 use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
 use crate::upstream::health::Health;
@@ -55,29 +55,7 @@ struct Inner {
     looked_at: LookedAt,
     /// Booking has not been told of the newest coverage yet.
     owes_coverage: AtomicBool,
-}
-
-/// The lease under which room documents are changed, at all nodes.
-const CHANGING: &str = "rooms";
-/// Longer than any change takes. A node that died in the middle of one is waited for so long.
-const CHANGING_TTL_MS: i64 = 5_000;
-const CHANGING_WAIT_MAX: Duration = Duration::from_secs(8);
-const CHANGING_AGAIN: Duration = Duration::from_millis(40);
-
-/// Nobody else changes room documents while this is held, here or at another node.
-pub struct Changing<'r> {
-    rooms: &'r Rooms,
-    _here: tokio::sync::MutexGuard<'r, ()>,
-}
-
-impl Changing<'_> {
-    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run out.
-    pub async fn end(self) {
-        let Inner { node, .. } = &*self.rooms.inner;
-        if let Err(error) = self.rooms.ledger().let_go(CHANGING, node).await {
-            tracing::debug!(%error, "the lease on room documents runs out by itself");
-        }
-    }
+    troubles: Troubles,
 }
 
 impl Rooms {
@@ -94,6 +72,7 @@ impl Rooms {
             followed: Mutex::new(Followed::now()),
             looked_at: LookedAt::default(),
             owes_coverage: AtomicBool::new(false),
+            troubles: Troubles::default(),
         };
         let rooms = Self {
             inner: Arc::new(inner),
@@ -109,9 +88,9 @@ impl Rooms {
             // Of several nodes that start at once one makes it, and its secret is the room's.
             rooms.ledger().create_room(row, entry).await?;
         }
-        for row in rooms.ledger().rooms().await? {
-            rooms.take_up(row).await?;
-        }
+        follow::catch_up(&rooms).await?;
+        // Whoever starts this tells booking of all rooms at once.
+        rooms.owe_coverage(false);
         let stopping = rooms.inner.parts.stopping.clone();
         tokio::spawn(follow::run(rooms.clone(), stopping));
         Ok(rooms)
@@ -213,35 +192,19 @@ impl Rooms {
         Ok(shows)
     }
 
-    /// Held while a room document is changed. When it is given this node knows all that the others wrote.
-    ///
-    /// # Errors
-    /// Where the ledger did not answer, or another node kept changing rooms for too long.
-    pub async fn changing(&self) -> Result<Changing<'_>, Failure> {
-        let changing = self.changing_anywhere().await?;
-        follow::catch_up(self).await?;
-        Ok(changing)
+    pub(super) async fn changing_here(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.changing.lock().await
     }
 
-    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
-        let here = self.inner.changing.lock().await;
-        let asked = Instant::now();
-        while !self
-            .ledger()
-            .lease(CHANGING, &self.inner.node, CHANGING_TTL_MS)
-            .await?
-        {
-            if asked.elapsed() >= CHANGING_WAIT_MAX {
-                return Err(Failure::Unavailable(
-                    "another node is changing rooms".into(),
-                ));
-            }
-            tokio::time::sleep(CHANGING_AGAIN).await;
-        }
-        Ok(Changing {
-            rooms: self,
-            _here: here,
-        })
+    /// What is wrong with rooms.
+    #[must_use]
+    pub fn troubles(&self) -> &Troubles {
+        &self.inner.troubles
+    }
+
+    /// What this node takes leases as.
+    pub(super) fn node(&self) -> &str {
+        &self.inner.node
     }
 
     /// Reads a room again, as the ledger has it.

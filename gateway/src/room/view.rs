@@ -71,6 +71,10 @@ pub struct RoomView {
     pub codes: Codes,
     /// The shows, as the promoter named them.
     pub shows: Vec<String>,
+    /// RFC 3339: the draw is due and waits until then, because the line's store was lost a moment ago and whoever it
+    /// forgot comes back with their place. Left out at all other times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draw_waits_until: Option<String>,
 }
 
 impl RoomView {
@@ -131,6 +135,7 @@ impl RoomView {
             method: document.method,
             codes: document.codes,
             shows: document.shows.clone(),
+            draw_waits_until: room.draw_waits_until().map(rfc3339),
         }
     }
 }

@@ -127,7 +127,7 @@ impl RoomStore for MemoryStore {
             // A store with lives gave numbers here, perhaps more than the ledger was told of. Its life ends now, so that
             // none of them is given again, and whoever still works with it is refused.
             let at = ledger.now_ms().await?;
-            stored.life = Some(ledger.begin_life(room, life.incarnation, at).await?);
+            stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
         let line = Line::restore(&stored);
         let mut rooms = self
@@ -321,7 +321,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
         let ledger: Arc<dyn Ledger> = Arc::new(Sqlite::open(writer).await.expect("migrates"));
-        let life = ledger.begin_life("r", 0, 1_000).await.expect("it begins");
+        let life = ledger
+            .begin_life("r", 0, 0, 1_000)
+            .await
+            .expect("it begins");
         let reserved = ledger.reserve("r", life.incarnation, 100).await;
         assert!(reserved.expect("it is reserved").is_some());
         let store = MemoryStore::new(Arc::clone(&ledger));

@@ -94,6 +94,10 @@ pub enum Freezing {
 /// The rooms' store.
 #[async_trait]
 pub trait RoomStore: Send + Sync + 'static {
+    /// What of the store should not be left so, a sentence each; empty where all is well.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Takes up a room of the ledger, new or after a restart. A room that is open already stays as it is.
     async fn open(&self, room: &str) -> Result<(), Failure>;
     /// Replaces the codes of a room nobody has joined, here and with the `entry` in the ledger. Never [`Changed::Conflict`].

@@ -45,7 +45,7 @@ fn left(number: u64, void: bool) -> LineRow {
 async fn alive(ledger: &dyn Ledger, id: &str) {
     let made = ledger.create_room(room(id), entry("room_created")).await;
     assert!(made.unwrap());
-    let life = ledger.begin_life(id, 0, 1000).await.unwrap();
+    let life = ledger.begin_life(id, 0, 0, 1000).await.unwrap();
     let reserved = ledger.reserve(id, life.incarnation, 100).await.unwrap();
     assert_eq!(reserved.map(|life| life.ceiling), Some(100));
 }
@@ -66,7 +66,7 @@ async fn places(ledger: &dyn Ledger, id: &str) -> Vec<(u64, bool, bool)> {
 
 async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened: &dyn Ledger) {
     alive(ledger, "begin").await;
-    let first = ledger.begin_life("begin", 0, 2000).await.unwrap();
+    let first = ledger.begin_life("begin", 0, 0, 2000).await.unwrap();
     assert_eq!(
         (
             first.incarnation,
@@ -78,8 +78,8 @@ async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened
         "who comes second is told the life that stands"
     );
     let (one, two) = tokio::join!(
-        ledger.begin_life("begin", 1, 3000),
-        reopened.begin_life("begin", 1, 3001)
+        ledger.begin_life("begin", 1, 0, 3000),
+        reopened.begin_life("begin", 1, 0, 3001)
     );
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!(one, two, "two nodes that see the same loss begin one life");
@@ -87,21 +87,27 @@ async fn a_life_begins_once_and_above_every_number(ledger: &dyn Ledger, reopened
     assert_eq!(reopened.line("begin").await.unwrap().life, Some(one));
     assert!(
         matches!(
-            ledger.begin_life("begin", 7, 4000).await,
+            ledger.begin_life("begin", 7, 0, 4000).await,
             Err(Failure::Corrupt(_))
         ),
         "a life that never was: the ledger is an older copy"
+    );
+
+    let life = ledger.begin_life("begin", 2, 700, 5000).await.unwrap();
+    assert_eq!(
+        life.first, 700,
+        "a store gave more than this ledger knows of"
     );
 
     let made = ledger.create_room(room("embedded"), entry("room_created"));
     assert!(made.await.unwrap());
     ledger.record_join("embedded", join(7)).await.unwrap();
     let freeze = Freeze { n: 12, at: 30 };
-    let life = ledger.begin_life("embedded", 0, 10).await.unwrap();
+    let life = ledger.begin_life("embedded", 0, 0, 10).await.unwrap();
     assert_eq!(life.first, 8, "numbers that a store without lives gave");
     let frozen = ledger.record_freeze("embedded", freeze, None).await;
     assert_eq!(frozen.unwrap(), FreezeRecorded::Stands(freeze));
-    let life = ledger.begin_life("embedded", 1, 20).await.unwrap();
+    let life = ledger.begin_life("embedded", 1, 0, 20).await.unwrap();
     assert_eq!(life.first, 12, "no number below a freeze is given after it");
 }
 
@@ -113,7 +119,7 @@ async fn only_the_standing_life_reserves(ledger: &dyn Ledger, reopened: &dyn Led
         Some(100),
         "what was allowed stays so"
     );
-    ledger.begin_life("reserve", 1, 2000).await.unwrap();
+    ledger.begin_life("reserve", 1, 0, 2000).await.unwrap();
     assert_eq!(ledger.reserve("reserve", 1, 200).await.unwrap(), None);
     assert_eq!(
         ledger
@@ -287,7 +293,7 @@ async fn what_was_frozen_and_what_was_not_reserved_is_not_copied(ledger: &dyn Le
 
 async fn a_young_life_and_another_life_do_not_freeze(ledger: &dyn Ledger) {
     alive(ledger, "young").await;
-    ledger.begin_life("young", 1, 5000).await.unwrap();
+    ledger.begin_life("young", 1, 0, 5000).await.unwrap();
     let freeze = |at| Freeze { n: 3, at };
     let record = |at, life| ledger.record_freeze("young", freeze(at), Some(life));
     let from = 5000 + FREEZE_AFTER_MS;

@@ -44,7 +44,13 @@ fn life(row: &Row) -> Result<(String, RoomLife), Failure> {
     Ok((row.get(0), life))
 }
 
-pub(super) async fn begin(tx: &Tx, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure> {
+pub(super) async fn begin(
+    tx: &Tx,
+    room: &str,
+    from: u64,
+    above: u64,
+    at: i64,
+) -> Result<RoomLife, Failure> {
     // The first life has no row yet that could be held.
     tx.first(
         "SELECT 1 FROM gw_rooms WHERE room = $1 FOR NO KEY UPDATE",
@@ -61,7 +67,7 @@ pub(super) async fn begin(tx: &Tx, room: &str, from: u64, at: i64) -> Result<Roo
     let recorded = unsigned(tx.one(sql, &[&room]).await?.get(0))?;
     let frozen = frozen(tx, room).await?;
     let reserved = standing.map_or(0, |life| life.ceiling);
-    let first = recorded.max(frozen).max(reserved);
+    let first = recorded.max(frozen).max(reserved).max(above);
     let life = RoomLife {
         incarnation: incarnation + 1,
         first,

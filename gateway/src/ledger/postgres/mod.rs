@@ -213,9 +213,15 @@ impl Ledger for Postgres {
         .await
     }
 
-    async fn begin_life(&self, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure> {
+    async fn begin_life(
+        &self,
+        room: &str,
+        from: u64,
+        above: u64,
+        at: i64,
+    ) -> Result<RoomLife, Failure> {
         self.write(room.to_owned(), move |tx, room| {
-            lives::begin(tx, room, from, at).boxed()
+            lives::begin(tx, room, from, above, at).boxed()
         })
         .await
     }

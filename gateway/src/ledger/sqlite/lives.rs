@@ -38,7 +38,13 @@ fn life(row: &Row<'_>) -> Result<(String, RoomLife), Failure> {
     Ok((row.get(0)?, life))
 }
 
-pub(super) fn begin(c: &Connection, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure> {
+pub(super) fn begin(
+    c: &Connection,
+    room: &str,
+    from: u64,
+    above: u64,
+    at: i64,
+) -> Result<RoomLife, Failure> {
     let standing = read(c, room)?;
     let incarnation = standing.map_or(0, |life| life.incarnation);
     RoomLife::check_from(room, from, incarnation)?;
@@ -52,7 +58,7 @@ pub(super) fn begin(c: &Connection, room: &str, from: u64, at: i64) -> Result<Ro
     )?;
     let frozen = draws::read(c, room)?.freeze.map_or(0, |freeze| freeze.n);
     let reserved = standing.map_or(0, |life| life.ceiling);
-    let first = unsigned(recorded)?.max(frozen).max(reserved);
+    let first = unsigned(recorded)?.max(frozen).max(reserved).max(above);
     let life = RoomLife {
         incarnation: incarnation + 1,
         first,

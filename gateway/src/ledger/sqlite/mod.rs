@@ -159,10 +159,16 @@ impl Ledger for Sqlite {
         self.writer.read(move |c| joins::leaves(c, &room, n)).await
     }
 
-    async fn begin_life(&self, room: &str, from: u64, at: i64) -> Result<RoomLife, Failure> {
+    async fn begin_life(
+        &self,
+        room: &str,
+        from: u64,
+        above: u64,
+        at: i64,
+    ) -> Result<RoomLife, Failure> {
         let room = room.to_owned();
         self.writer
-            .write(move |tx| lives::begin(tx, &room, from, at))
+            .write(move |tx| lives::begin(tx, &room, from, above, at))
             .await
     }
 

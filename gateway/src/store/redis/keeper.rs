@@ -113,7 +113,8 @@ impl RedisStore {
         let lives = timeout(LEASE, self.ledger().lives())
             .await
             .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
-        self.lease().renew(asked, lives);
+        let lost = self.lease().renew(asked, lives);
+        self.inner.condition.set_back(&lost, self.now_ms());
         Ok(())
     }
 
@@ -175,9 +176,15 @@ impl RedisStore {
         let ahead = given
             .saturating_mul(ROUNDS_AHEAD)
             .clamp(AHEAD_MIN, AHEAD_MAX);
-        if next.saturating_add(ahead / 2) >= ceiling {
-            self.reserve(room, &life, next.saturating_add(ahead))
-                .await?;
+        let short = next.saturating_add(ahead / 2) >= ceiling;
+        // A ledger that was set back is told again up to where numbers are given: the next life begins above them.
+        if short || life.ceiling < ceiling {
+            let upto = if short {
+                next.saturating_add(ahead)
+            } else {
+                ceiling
+            };
+            self.reserve(room, &life, upto.max(ceiling)).await?;
         }
         let codes_since = stands.at(3)?.int()?;
         if codes_since > 0 && self.now_ms() - codes_since > codes::WAITED_FOR_MS {
@@ -209,7 +216,7 @@ impl RedisStore {
         let reserved = self.ledger().reserve(room, life.incarnation, upto).await?;
         let life =
             reserved.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))?;
-        self.lease().learn(room, life);
+        self.lease().learn(room, life, Instant::now());
         let raise = self.call(room, &life, &SCRIPTS.raise).arg(life.ceiling);
         self.run(&raise).await?;
         Ok(())

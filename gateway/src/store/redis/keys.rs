@@ -14,12 +14,17 @@
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
 //! | `vitals` | what each node measured of booking |
 //! | `feed`, `copier` | what is not in the ledger yet, and who brings it there |
+//!
+//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to; booking's store writes the same.
 
 use std::sync::LazyLock;
 
 use fairgate_redis::Script;
 
 use crate::admission::cohort::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
+
+/// Whose ledger the data set belongs to.
+pub const LEDGER: &str = "fairgate:ledger";
 
 /// The key that stands for a room.
 pub fn life(room: &str) -> String {

@@ -1,6 +1,9 @@
 //! The lives of all rooms as the ledger has them, and for how long this node may believe it: numbers are given only
 //! while that was read less than a second ago, so that whoever waits out a second knows that nobody gives one of an
 //! older life.
+//!
+//! A ledger that failed over to an older copy may have lost blocks that it had reserved. What was once heard is kept
+//! here, so that it is followed and no number of a lost block is given again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,25 +24,59 @@ pub struct Lease {
 struct Read {
     /// When the ledger was asked, which is before it answered.
     asked: Option<Instant>,
-    lives: HashMap<String, RoomLife>,
+    lives: HashMap<String, Known>,
+    /// Numbers of each room below this may have been given, whatever the ledger still knows of it.
+    issued: HashMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    life: RoomLife,
+    /// When it was true at the latest.
+    at: Instant,
 }
 
 impl Lease {
-    /// Takes over what the ledger said, asked at `asked`. An answer that was overtaken by a later one is dropped.
-    pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) {
+    /// Takes over what the ledger said, asked at `asked`. An answer that was overtaken by a later one is dropped. Gives
+    /// the rooms of which the ledger has lost what was known: it is an older copy.
+    pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
         let mut read = self.lock();
-        if read.asked.is_none_or(|before| before <= asked) {
-            read.asked = Some(asked);
-            read.lives = lives.into_iter().collect();
+        if read.asked.is_some_and(|before| before > asked) {
+            return Vec::new();
         }
+        read.asked = Some(asked);
+        let mut before = std::mem::take(&mut read.lives);
+        let mut lost = Vec::new();
+        for (room, life) in lives {
+            let known = before.remove(&room);
+            let newer = known.filter(|known| order(&known.life) > order(&life));
+            let stands = match newer {
+                // Begun or stretched while the ledger was answering.
+                Some(known) if known.at >= asked => known,
+                Some(_) => {
+                    lost.push(room.clone());
+                    Known { life, at: asked }
+                }
+                None => Known { life, at: asked },
+            };
+            read.keep(room, stands);
+        }
+        for (room, known) in before {
+            if known.at >= asked {
+                read.keep(room, known);
+            } else {
+                lost.push(room);
+            }
+        }
+        lost
     }
 
-    /// Takes over a life that was begun or stretched just now, unless a later one is known.
-    pub fn learn(&self, room: &str, life: RoomLife) {
+    /// Takes over a life that was begun or stretched, as the ledger said at `now`, unless a later one is known.
+    pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
-        let known = read.lives.entry(room.to_owned()).or_insert(life);
-        if known.incarnation <= life.incarnation {
-            *known = life;
+        let known = read.lives.get(room);
+        if known.is_none_or(|known| order(&known.life) <= order(&life)) {
+            read.keep(room.to_owned(), Known { life, at: now });
         }
     }
 
@@ -50,7 +87,7 @@ impl Lease {
 
     /// The life of a room as last heard, however long ago.
     pub fn life(&self, room: &str) -> Option<RoomLife> {
-        self.lock().lives.get(room).copied()
+        self.lock().lives.get(room).map(|known| known.life)
     }
 
     /// The same, while it may be believed at `now`.
@@ -58,49 +95,97 @@ impl Lease {
         let read = self.lock();
         let asked = read.asked?;
         (now.saturating_duration_since(asked) < LEASE)
-            .then(|| read.lives.get(room).copied())
+            .then(|| read.lives.get(room).map(|known| known.life))
             .flatten()
     }
 
+    /// Numbers of the room below this may have been given.
+    pub fn issued(&self, room: &str) -> u64 {
+        self.lock().issued.get(room).copied().unwrap_or(0)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Read> {
-        // Both fields are whole whatever panicked beside them.
+        // The fields are whole whatever panicked beside them.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Read {
+    fn keep(&mut self, room: String, known: Known) {
+        let issued = self.issued.entry(room.clone()).or_default();
+        *issued = known.life.ceiling.max(*issued);
+        self.lives.insert(room, known);
+    }
+}
+
+/// Of two lives of a room the greater is the later one.
+fn order(life: &RoomLife) -> (u64, u64) {
+    (life.incarnation, life.ceiling)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn life(incarnation: u64) -> RoomLife {
+    fn life(incarnation: u64, ceiling: u64) -> RoomLife {
         RoomLife {
             incarnation,
             first: 0,
-            ceiling: 10,
+            ceiling,
             begun_at: 0,
         }
+    }
+
+    fn read(incarnation: u64, ceiling: u64) -> Vec<(String, RoomLife)> {
+        vec![("r".into(), life(incarnation, ceiling))]
     }
 
     #[test]
     fn a_life_is_believed_for_a_second_from_when_the_ledger_was_asked() {
         let (lease, asked) = (Lease::default(), Instant::now());
         assert_eq!(lease.held("r", asked), None);
-        lease.renew(asked, vec![("r".into(), life(1))]);
+        assert!(lease.renew(asked, read(1, 10)).is_empty());
         let almost = asked + LEASE - Duration::from_millis(1);
-        assert_eq!(lease.held("r", almost), Some(life(1)));
+        assert_eq!(lease.held("r", almost), Some(life(1, 10)));
         assert_eq!(lease.held("r", asked + LEASE), None);
-        assert_eq!(lease.life("r"), Some(life(1)));
+        assert_eq!(lease.life("r"), Some(life(1, 10)));
         assert_eq!(lease.held("other", asked), None);
     }
 
     #[test]
     fn neither_an_overtaken_answer_nor_an_older_life_replaces_what_is_known() {
         let (lease, asked) = (Lease::default(), Instant::now());
-        lease.renew(asked + LEASE, vec![("r".into(), life(2))]);
-        lease.renew(asked, vec![("r".into(), life(1))]);
-        lease.learn("r", life(1));
-        assert_eq!(lease.held("r", asked + LEASE), Some(life(2)));
-        lease.learn("r", life(3));
-        assert_eq!(lease.life("r"), Some(life(3)));
+        lease.renew(asked + LEASE, read(2, 10));
+        assert!(lease.renew(asked, read(1, 10)).is_empty());
+        lease.learn("r", life(1, 10), asked + LEASE);
+        assert_eq!(lease.held("r", asked + LEASE), Some(life(2, 10)));
+        lease.learn("r", life(3, 10), asked + LEASE * 3);
+        assert_eq!(lease.life("r"), Some(life(3, 10)));
+        let between = lease.renew(asked + LEASE * 2, read(2, 10));
+        assert_eq!(lease.life("r"), Some(life(3, 10)), "begun after that");
+        assert!(between.is_empty());
+    }
+
+    #[test]
+    fn a_ledger_that_lost_a_block_is_followed_and_the_block_is_not_forgotten() {
+        let (lease, asked) = (Lease::default(), Instant::now());
+        lease.renew(asked, read(1, 5000));
+        for (step, lives) in (1..).zip([read(1, 2000), read(0, 9000), Vec::new()]) {
+            let lost = lease.renew(asked + LEASE * step, lives.clone());
+            let expected = match step {
+                1 => life(1, 2000),
+                2 => life(0, 9000),
+                _ => {
+                    assert_eq!((lost, lease.life("r")), (vec!["r".to_owned()], None));
+                    continue;
+                }
+            };
+            assert_eq!(
+                (lost, lease.life("r")),
+                (vec!["r".to_owned()], Some(expected))
+            );
+        }
+        assert_eq!(lease.issued("r"), 9000);
+        assert_eq!(lease.issued("other"), 0);
     }
 }

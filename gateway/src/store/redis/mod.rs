@@ -6,6 +6,7 @@
 //! answered, and a room that lost its data is filled in again under its next life (`rebuild`).
 
 mod codes;
+mod condition;
 mod copier;
 mod keeper;
 mod keys;
@@ -25,6 +26,7 @@ use booking::clock::Clock;
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{Call, Redis, Reply, Script};
 
+use self::condition::Condition;
 use self::keys::SCRIPTS;
 use self::lease::{LEASE, Lease};
 use super::{
@@ -45,6 +47,24 @@ const SEEN_BATCH: usize = 2000;
 /// Beyond the leases, for a clock's grain.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
+/// Why a store was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Two installations share one Redis, or the wrong database is named.
+    #[error(
+        "this Redis keeps the line of another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
+    )]
+    OtherLedger {
+        /// The id in Redis.
+        stored: String,
+        /// The ledger's.
+        own: String,
+    },
+    /// The ledger did not say which it is.
+    #[error(transparent)]
+    Ledger(#[from] Failure),
+}
+
 /// A cheap handle; clones share everything.
 #[derive(Clone)]
 pub struct RedisStore {
@@ -55,6 +75,9 @@ pub struct RedisStore {
 pub struct Inner {
     redis: Redis,
     ledger: Arc<dyn Ledger>,
+    /// Which ledger that is, in hex.
+    ledger_id: String,
+    condition: Condition,
     clock: Clock,
     node: String,
     lease: Lease,
@@ -88,13 +111,32 @@ struct Absent {
 }
 
 impl RedisStore {
-    /// A store over Redis and the ledger that all its nodes share, and the task that looks after its rooms. `node` is
-    /// this process's name among them.
-    #[must_use]
-    pub fn open(redis: Redis, ledger: Arc<dyn Ledger>, clock: Clock, node: String) -> Self {
+    /// A store over Redis and the ledger that all its nodes share, and the tasks that look after its rooms. `node` is
+    /// this process's name among them. Where Redis is away it is used from when it answers, if it is this ledger's.
+    ///
+    /// # Errors
+    /// Where the data in Redis belongs to another ledger, or this one did not answer.
+    pub async fn open(
+        redis: Redis,
+        ledger: Arc<dyn Ledger>,
+        clock: Clock,
+        node: String,
+    ) -> Result<Self, OpenError> {
+        let own = hex::encode(ledger.id().await?);
+        let condition = Condition::default();
+        let owner = condition::belongs_to(&redis, &own).await;
+        if let Ok(stored) = &owner
+            && *stored != own
+        {
+            let stored = stored.clone();
+            return Err(OpenError::OtherLedger { stored, own });
+        }
+        condition.heard(owner, &own);
         let inner = Arc::new(Inner {
             redis,
             ledger,
+            ledger_id: own,
+            condition,
             clock,
             node,
             lease: Lease::default(),
@@ -104,7 +146,8 @@ impl RedisStore {
         });
         tokio::spawn(keeper::renew(Arc::downgrade(&inner)));
         tokio::spawn(keeper::run(Arc::downgrade(&inner)));
-        Self { inner }
+        tokio::spawn(condition::watch(Arc::downgrade(&inner)));
+        Ok(Self { inner })
     }
 
     fn ledger(&self) -> &dyn Ledger {
@@ -167,6 +210,10 @@ impl RedisStore {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Reply, StoreFailure> {
+        if self.inner.condition.is_foreign() {
+            let other = "it belongs to another ledger";
+            return Err(StoreFailure::NotReady(other.into()));
+        }
         Ok(self.inner.redis.run(call).await?)
     }
 
@@ -214,6 +261,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[async_trait]
 impl RoomStore for RedisStore {
+    fn warnings(&self) -> Vec<String> {
+        self.inner.condition.warnings(self.now_ms())
+    }
+
     async fn open(&self, room: &str) -> Result<(), Failure> {
         let opened = {
             let mut rooms = self

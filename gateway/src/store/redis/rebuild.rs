@@ -3,7 +3,7 @@
 //! nobody's until its holder brings it back.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairgate_pass::{Holder, VOID};
 use fairgate_redis::{Call, Script};
@@ -46,11 +46,14 @@ impl RedisStore {
         let key = keys::life(room);
         let builds = SCRIPTS.builds.call().key(&key).arg(from);
         let builds = builds.arg(self.node()).arg(now).arg(SILENT_MS);
-        if self.run(&builds).await?.int()? == 1 {
+        let builds = self.run(&builds).await?;
+        if builds.at(0)?.int()? == 1 {
             return Ok(Begun::ByOther);
         }
-        let life = self.ledger().begin_life(room, from, now).await?;
-        self.lease().learn(room, life);
+        // What is still here may say more than a ledger that was set back.
+        let above = builds.at(1)?.count()?.max(self.lease().issued(room));
+        let life = self.ledger().begin_life(room, from, above, now).await?;
+        self.lease().learn(room, life, Instant::now());
         self.salvage(room, &life).await?;
         let begin = SCRIPTS.begin.call().key(&key).arg(life.incarnation);
         let begin = begin.arg(self.node()).arg(now).arg(SILENT_MS);

@@ -1,6 +1,8 @@
 //! The same contract over a real Redis, alone and as a cluster; and what only several nodes over one Redis can show.
 //! The ledger is one that outlives Redis; here it is SQLite, shared by the nodes of this process.
 
+mod set_back;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -41,9 +43,10 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
     Arc::new(ledger)
 }
 
-fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisStore {
+async fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisStore {
     let redis = Redis::connect(url).expect("an address");
-    RedisStore::open(redis, Arc::clone(ledger), Clock::system(), node.into())
+    let store = RedisStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
+    store.await.expect("it is this ledger's")
 }
 
 async fn keeps_the_contract(redis: &servers::Redis) {
@@ -67,7 +70,7 @@ async fn keeps_the_contract(redis: &servers::Redis) {
                 redis.flush_all().await.expect("it is emptied");
             }
             let ledger = ledger_at(&path).await;
-            let store = store(&redis.url(), &ledger, &format!("node-{node}"));
+            let store = store(&redis.url(), &ledger, &format!("node-{node}")).await;
             store.open("r").await.expect("it reads");
             lock(opened).push(Arc::downgrade(&store.inner));
             Pair {
@@ -113,7 +116,7 @@ impl House {
         let ledger = ledger_at(&folder.path().join("ledger.db")).await;
         let mut stores = Vec::new();
         for node in 0..nodes {
-            let store = store(&redis.url(), &ledger, &format!("node-{node}"));
+            let store = store(&redis.url(), &ledger, &format!("node-{node}")).await;
             store.open("r").await.expect("it reads");
             stores.push(store);
         }

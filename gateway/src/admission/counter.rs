@@ -1,0 +1,83 @@
+//! The release counter as one node knows it: what the ledger had when it was last asked. Pure.
+
+use crate::ledger::ReleaseRow;
+
+/// The row that the next move starts from.
+#[derive(Debug, Clone, Default)]
+pub struct Counter {
+    row: ReleaseRow,
+    /// The ledger said that it has another row, and an older one: whoever tells of this row tells of moves it has lost.
+    lost: Option<ReleaseRow>,
+}
+
+impl From<ReleaseRow> for Counter {
+    fn from(row: ReleaseRow) -> Self {
+        Self { row, lost: None }
+    }
+}
+
+impl Counter {
+    /// The row.
+    #[must_use]
+    pub fn row(&self) -> &ReleaseRow {
+        &self.row
+    }
+
+    /// Another node says that it left this row. Gives whether the counter goes on from it: not where a later one is
+    /// known, and not where the ledger has lost it.
+    pub fn heard(&mut self, left: ReleaseRow) -> bool {
+        let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
+        let goes_on = later && self.lost.as_ref() != Some(&left);
+        if goes_on {
+            self.row = left;
+        }
+        goes_on
+    }
+
+    /// The ledger took the move to this row.
+    pub fn moved(&mut self, to: ReleaseRow) {
+        (self.row, self.lost) = (to, None);
+    }
+
+    /// The ledger did not take a move, because this is what it has: the counter goes on from there. Gives whether it lies
+    /// behind what it had: then it is an older copy.
+    pub fn stands(&mut self, stands: ReleaseRow) -> bool {
+        let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
+        let before = std::mem::replace(&mut self.row, stands);
+        self.lost = behind.then_some(before);
+        behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(released: u64, ticked_at: i64) -> ReleaseRow {
+        ReleaseRow {
+            released,
+            ticked_at,
+            ..ReleaseRow::default()
+        }
+    }
+
+    #[test]
+    fn what_another_node_left_is_gone_on_from_where_it_is_later() {
+        let mut counter = Counter::from(row(5, 100));
+        assert!(!counter.heard(row(4, 200)));
+        assert!(counter.heard(row(5, 200)));
+        assert!(counter.heard(row(6, 150)));
+        assert_eq!(*counter.row(), row(6, 150));
+    }
+
+    #[test]
+    fn a_ledger_that_was_set_back_is_followed_though_the_others_tell_of_what_it_lost() {
+        let mut counter = Counter::from(row(50, 1000));
+        assert!(!counter.stands(row(51, 1100)), "another node was first");
+        assert!(counter.stands(row(30, 500)));
+        assert_eq!(*counter.row(), row(30, 500));
+        assert!(!counter.heard(row(51, 1100)), "the ledger has lost it");
+        counter.moved(row(52, 1200));
+        assert!(counter.heard(row(53, 1300)));
+    }
+}

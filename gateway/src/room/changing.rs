@@ -1,0 +1,96 @@
+//! Room documents are changed by one node at a time, so that no two rooms cover one show: a lock in this process, and a
+//! lease in the ledger for the others.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::{Rooms, follow};
+use crate::ledger::Failure;
+
+/// The lease under which room documents are changed, at all nodes.
+const CHANGING: &str = "rooms";
+/// A node that died in the middle of a change is waited for so long.
+const TTL_MS: i64 = 5_000;
+/// The lease is renewed so often while the work goes on, however long that takes.
+const RENEWED_EVERY: Duration = Duration::from_millis(1_500);
+const WAIT_MAX: Duration = Duration::from_secs(8);
+const AGAIN: Duration = Duration::from_millis(40);
+
+/// Nobody else changes room documents while this is held, here or at another node.
+pub struct Changing<'r> {
+    rooms: &'r Rooms,
+    _here: tokio::sync::MutexGuard<'r, ()>,
+    /// The renewing ends when this is dropped.
+    held: oneshot::Sender<()>,
+    renewing: JoinHandle<()>,
+}
+
+impl Changing<'_> {
+    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run out.
+    pub async fn end(self) {
+        drop(self.held);
+        // A renewal that is on its way would take the lease again.
+        if self.renewing.await.is_err() {
+            tracing::error!("renewing the lease on room documents had failed");
+        }
+        let given_back = self.rooms.ledger().let_go(CHANGING, self.rooms.node());
+        if let Err(error) = given_back.await {
+            tracing::debug!(%error, "the lease on room documents runs out by itself");
+        }
+    }
+}
+
+impl Rooms {
+    /// Held while a room document is changed. When it is given this node knows all that the others wrote.
+    ///
+    /// # Errors
+    /// Where the ledger did not answer, or another node kept changing rooms for too long.
+    pub async fn changing(&self) -> Result<Changing<'_>, Failure> {
+        let changing = self.changing_anywhere().await?;
+        follow::catch_up(self).await?;
+        Ok(changing)
+    }
+
+    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
+        let here = self.changing_here().await;
+        let asked = Instant::now();
+        while !self.lease_changing().await? {
+            if asked.elapsed() >= WAIT_MAX {
+                return Err(Failure::Unavailable(
+                    "another node is changing rooms".into(),
+                ));
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        let (held, ended) = oneshot::channel();
+        Ok(Changing {
+            rooms: self,
+            _here: here,
+            held,
+            renewing: tokio::spawn(renew(self.clone(), ended)),
+        })
+    }
+
+    async fn lease_changing(&self) -> Result<bool, Failure> {
+        let lease = self.ledger().lease(CHANGING, self.node(), TTL_MS);
+        lease.await
+    }
+}
+
+async fn renew(rooms: Rooms, mut ended: oneshot::Receiver<()>) {
+    while timeout(RENEWED_EVERY, &mut ended).await.is_err() {
+        match rooms.lease_changing().await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("another node changes rooms while this one still does");
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the lease on room documents was not renewed");
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is wrong with rooms and what stands behind them, for whoever runs this: told at `/readyz` and counted, while
+//! everything else goes on.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use booking::clock::rfc3339;
+
+use super::Rooms;
+use crate::ledger::Failure;
+
+/// That a ledger was set back is told for so long, milliseconds.
+const SET_BACK_TOLD_MS: i64 = 3_600_000;
+
+/// What this node found, by room.
+#[derive(Debug, Default)]
+pub struct Troubles {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Rooms that cannot be read, and why.
+    unreadable: BTreeMap<String, String>,
+    /// When it showed last (ms) that the ledger has lost what it had of a room.
+    set_back: BTreeMap<String, i64>,
+}
+
+impl Troubles {
+    /// The room was read.
+    pub fn readable(&self, room: &str) {
+        self.lock().unreadable.remove(room);
+    }
+
+    /// The room cannot be read. Logged once, however often it is tried again.
+    pub fn unreadable(&self, room: &str, error: &Failure) {
+        metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
+        let why = error.to_string();
+        let before = self.lock().unreadable.insert(room.to_owned(), why);
+        if before.is_none() {
+            tracing::error!(room, %error, "a room cannot be read; the others go on without it");
+        }
+    }
+
+    /// The ledger has less of the room than it had: it is an older copy.
+    pub fn set_back(&self, room: &str, now: i64) {
+        metrics::counter!("fairgate_ledger_set_back_total", "room" => room.to_owned()).increment(1);
+        self.lock().set_back.insert(room.to_owned(), now);
+    }
+
+    fn warnings(&self, now: i64) -> Vec<String> {
+        let Inner {
+            unreadable,
+            set_back,
+        } = &*self.lock();
+        let unreadable = unreadable.iter().map(|(room, why)| {
+            format!(
+                "the room \"{room}\" cannot be read, and is as this process last knew it: {why}"
+            )
+        });
+        let recent = set_back
+            .iter()
+            .filter(|(_, at)| now - **at < SET_BACK_TOLD_MS);
+        let set_back = recent.map(|(room, at)| {
+            let at = rfc3339(*at);
+            format!("the ledger was set back: at {at} it had less of the room \"{room}\" than before. Nobody who was called is called back, and no number is given twice; what it lost besides is gone")
+        });
+        unreadable.chain(set_back).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Entries are put in and taken out whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rooms {
+    /// What works, and should not be left so.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.store().warnings();
+        warnings.extend(self.troubles().warnings(self.now()));
+        for room in self.all() {
+            if let Some(at) = room.draw_waits_until() {
+                let (room, at) = (room.id(), rfc3339(at));
+                warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data, and whoever it forgot comes back with their place until then"));
+            }
+        }
+        warnings
+    }
+}

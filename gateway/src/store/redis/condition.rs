@@ -1,0 +1,146 @@
+//! Whether Redis is there, whose it is, and whether it can be relied on: watched beside everything else, and told to whoever
+//! runs this.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use booking::clock::rfc3339;
+use fairgate_redis::{Command, Error, Finding, Redis};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Inner, keys};
+
+/// How often Redis is asked.
+const EVERY: Duration = Duration::from_secs(1);
+/// How many times in between its settings and its clock are looked at.
+const FINDINGS_EVERY: u32 = 10;
+/// That the ledger was set back is told for so long, milliseconds.
+const SET_BACK_TOLD_MS: i64 = 3_600_000;
+
+/// Redis as it was last found.
+#[derive(Debug, Default)]
+pub struct Condition {
+    inner: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    away: Option<(Instant, Error)>,
+    /// The ledger that it belongs to, where that is another one.
+    foreign: Option<String>,
+    findings: Vec<Finding>,
+    /// Rooms of which the ledger lost blocks, and when that showed (ms).
+    set_back: BTreeMap<String, i64>,
+}
+
+impl Condition {
+    /// Whether the data belongs to another ledger: nothing of it is used.
+    pub fn is_foreign(&self) -> bool {
+        self.lock().foreign.is_some()
+    }
+
+    /// Redis said which ledger its data belongs to, or nothing.
+    pub fn heard(&self, owner: Result<String, Error>, own: &str) {
+        let mut found = self.lock();
+        match owner {
+            Ok(owner) => {
+                if found.away.take().is_some() {
+                    tracing::info!("the room store answers again");
+                }
+                let foreign = Some(owner).filter(|owner| owner != own);
+                if foreign.is_some() && found.foreign.is_none() {
+                    tracing::error!(
+                        "this Redis belongs to another ledger now; no line is kept in it any more"
+                    );
+                }
+                found.foreign = foreign;
+            }
+            Err(error) => {
+                if found.away.is_none() {
+                    tracing::warn!(%error, "the room store is away");
+                }
+                let since = found.away.as_ref().map_or_else(Instant::now, |away| away.0);
+                found.away = Some((since, error));
+            }
+        }
+        metrics::gauge!("fairgate_room_store_up").set(f64::from(u8::from(found.away.is_none())));
+    }
+
+    /// What was found wrong with the servers.
+    pub fn found(&self, findings: Vec<Finding>) {
+        self.lock().findings = findings;
+    }
+
+    /// The ledger has lost blocks of these rooms.
+    pub fn set_back(&self, rooms: &[String], now: i64) {
+        for room in rooms {
+            tracing::error!(
+                room,
+                "the ledger has lost numbers that it had reserved: it is an older copy of what it was; none of them is given again"
+            );
+            metrics::counter!("fairgate_ledger_set_back_total", "room" => room.clone())
+                .increment(1);
+            self.lock().set_back.insert(room.clone(), now);
+        }
+    }
+
+    /// A sentence for each thing that should not be left so.
+    pub fn warnings(&self, now: i64) -> Vec<String> {
+        let found = self.lock();
+        let mut warnings = Vec::new();
+        if let Some((since, error)) = &found.away {
+            warnings.push(format!(
+                "the room store has not answered for {} s: nobody can join and nobody is called until it does; places, the lobby and what was drawn go on ({error})",
+                since.elapsed().as_secs()
+            ));
+        }
+        if let Some(owner) = &found.foreign {
+            warnings.push(format!(
+                "the room store belongs to another ledger ({owner}): nobody can join. Give this gateway the FAIRGATE_DATABASE_URL that it belongs to, or another FAIRGATE_REDIS_URL"
+            ));
+        }
+        warnings.extend(found.findings.iter().map(ToString::to_string));
+        let recent = found
+            .set_back
+            .iter()
+            .filter(|(_, at)| now - **at < SET_BACK_TOLD_MS);
+        warnings.extend(recent.map(|(room, at)| {
+            let at = rfc3339(*at);
+            format!("the ledger was set back: at {at} it had lost numbers of the room \"{room}\" that it had reserved. None of them is given again")
+        }));
+        warnings
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Found> {
+        // Its fields do not depend on one another.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ledger that the data belongs to: this one, where it belonged to none.
+pub async fn belongs_to(redis: &Redis, own: &str) -> Result<String, Error> {
+    let set = Command::new("SET").arg(keys::LEDGER).arg(own).arg("NX");
+    redis.ask(&set).await?;
+    let stored = redis.ask(&Command::new("GET").arg(keys::LEDGER)).await?;
+    Ok(stored.text()?.to_owned())
+}
+
+/// Watches until the store is dropped.
+pub async fn watch(store: Weak<Inner>) {
+    let mut every = interval(EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for round in 0_u32.. {
+        every.tick().await;
+        let Some(inner) = store.upgrade() else {
+            return;
+        };
+        let owner = belongs_to(&inner.redis, &inner.ledger_id).await;
+        inner.condition.heard(owner, &inner.ledger_id);
+        if round % FINDINGS_EVERY == 0
+            && let Ok(findings) = inner.redis.check(inner.clock.now_ms()).await
+        {
+            inner.condition.found(findings);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A ledger that failed over to an older copy of itself, and a Redis that is another installation's.
+
+use super::*;
+use crate::ledger::postgres::Postgres;
+use fairgate_writer::Database;
+
+/// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
+async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisStore, u64) {
+    let database = Database::connect(&database.url())
+        .await
+        .expect("it connects");
+    let ledger: Arc<dyn Ledger> = Arc::new(Postgres::open(database).await.expect("it migrates"));
+    let store = store(&redis.url(), &ledger, "node-0").await;
+    store.open("r").await.expect("it reads");
+    let ceiling = store.lease().life("r").expect("it lives").ceiling;
+    (store, ceiling)
+}
+
+async fn joined(store: &RedisStore, of: u64) -> u64 {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match store.join("r", entrant(of)).await {
+            Ok(place) => return place.number,
+            Err(why) => assert!(Instant::now() < until, "no number yet: {why}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_given_twice() {
+    if servers::or_skip("a ledger that lost a block") {
+        return;
+    }
+    let database = servers::Postgres::options().without_fsync().start().await;
+    let database = database.expect("it starts");
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (store, ceiling) = over(&database, &redis).await;
+    assert_eq!(joined(&store, 0).await, 0);
+    assert!(store.warnings().is_empty(), "{:?}", store.warnings());
+
+    let lose = "UPDATE gw_lives SET ceiling = 1";
+    database.query(lose).await.expect("it is set back");
+    let until = Instant::now() + PATIENCE;
+    let has = async || {
+        let lives = store.ledger().lives().await.expect("it reads");
+        lives[0].1.ceiling
+    };
+    while has().await < ceiling {
+        assert!(Instant::now() < until, "the ledger is not told again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let told = store.warnings().join("\n");
+    assert!(told.contains("the ledger was set back"), "{told}");
+
+    // Both at once: what this node heard is all that is left of the block.
+    database.query(lose).await.expect("it is set back");
+    redis.flush_all().await.expect("it is emptied");
+    let next = joined(&store, 1).await;
+    assert!(next >= ceiling, "{next} may have been given before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
+    if servers::or_skip("a ledger that lost a life") {
+        return;
+    }
+    let database = servers::Postgres::options().without_fsync().start().await;
+    let database = database.expect("it starts");
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (store, _) = over(&database, &redis).await;
+    for of in 0..3 {
+        redis.flush_all().await.expect("it is emptied");
+        joined(&store, of).await;
+    }
+    let issued = store.lease().issued("r");
+    let lose = "UPDATE gw_lives SET incarnation = 1, first = 0, ceiling = 5";
+    database.query(lose).await.expect("it is set back");
+    // Found by the next reading; from then on numbers wait until the lives agree.
+    let until = Instant::now() + PATIENCE;
+    while store.warnings().is_empty() {
+        assert!(Instant::now() < until, "nobody saw it");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(
+        joined(&store, 10).await < issued,
+        "the life in Redis goes on"
+    );
+    redis.flush_all().await.expect("it is emptied");
+    assert!(joined(&store, 11).await >= issued);
+}
+
+#[tokio::test]
+async fn a_node_with_another_ledger_does_not_start_and_one_whose_redis_changed_hands_gives_nothing()
+{
+    if servers::or_skip("a Redis of another ledger") {
+        return;
+    }
+    let house = House::of(1).await;
+    house.join(0, 1).await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let other = ledger_at(&folder.path().join("other.db")).await;
+    let redis = Redis::connect(&house.redis.url()).expect("an address");
+    let opened = RedisStore::open(redis, other, Clock::system(), "node-1".into()).await;
+    let refused = opened.err().map(|why| why.to_string()).unwrap_or_default();
+    assert!(refused.contains("another ledger"), "{refused}");
+
+    let taken = house.redis.command(0, &["SET", keys::LEDGER, "another's"]);
+    taken.await.expect("it is set");
+    let until = Instant::now() + PATIENCE;
+    while house.nodes[0].join("r", entrant(2)).await.is_ok() {
+        assert!(Instant::now() < until, "it goes on with another's data");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let told = house.nodes[0].warnings().join("\n");
+    assert!(told.contains("another ledger"), "{told}");
+    house.redis.kill(0);
+    while !house.nodes[0]
+        .warnings()
+        .join("")
+        .contains("has not answered")
+    {
+        assert!(Instant::now() < until, "nobody says that it is away");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -164,6 +164,13 @@ pub struct KeptAnswer {
 /// longer asks for more; where it dies, another one goes on, and the provider knows the call by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
+/// A captured payment is read back when it has been for so long, and each time after twice as long, to
+/// [`TAKEN_READ_FOR_MS`].
+pub const TAKEN_QUIET_MS: i64 = 3_600_000;
+
+/// Money that was taken longer ago is not asked about any more.
+pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
+
 /// How long an event is one worker's, in milliseconds. Where two settle it all the same, it is applied once.
 pub const EVENT_LENT_MS: i64 = 5_000;
 
@@ -323,6 +330,15 @@ pub trait PaymentLedger: Send + Sync {
     async fn voided(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// What was to be let go had been taken: payment captured, effect done, and a refund owed in its place.
     async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
+    /// The provider could not bring the money back: the effect is tried again at `due_at_ms`, and is a finding until it is
+    /// done.
+    async fn refund_failed(
+        &self,
+        effect: i64,
+        due_at_ms: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<(), LedgerError>;
     /// All the captured money went back: payment refunded, effect done.
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The effect is tried again later.
@@ -372,7 +388,8 @@ pub trait AuditLedger: Send + Sync {
         batch_max: u32,
     ) -> Result<Vec<OrderFacts>, LedgerError>;
     /// Payments that may still move and have not for `quiet_ms`, with when they last did, those first that were not given
-    /// out for the longest. The older a payment, the more seldom it is given.
+    /// out for the longest. The older a payment, the more seldom it is given; one that is captured, of which only a refund
+    /// is news, not before [`TAKEN_QUIET_MS`], and a quarter of `batch_max` at most.
     async fn quiet_payments(
         &self,
         now_ms: i64,

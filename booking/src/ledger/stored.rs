@@ -106,6 +106,9 @@ pub(super) fn given_up() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
 }
 
+/// Payments of orders that nobody paid are not read for ever.
+pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
+
 /// How long a try that was given up is remembered: longer than any may last.
 pub(super) const GIVEN_UP_FOR_MS: i64 = 24 * 3_600 * 1_000;
 

@@ -90,6 +90,7 @@ impl OrderDesk {
             state: PaymentState::Created,
             reference: None,
             client: None,
+            refunded: 0,
         };
         let claimed = self
             .ledger

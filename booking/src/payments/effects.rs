@@ -22,6 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest pause between two tries.
 const PAUSE_MAX_MS: i64 = 60_000;
 
+/// The longest pause where money is on its way back.
+const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
+
 /// Carries effects out.
 #[derive(Clone)]
 pub struct Effects {
@@ -49,6 +52,12 @@ enum Done {
 #[must_use]
 pub fn pause_ms(attempts: u32) -> i64 {
     (500_i64 << attempts.min(10)).min(PAUSE_MAX_MS)
+}
+
+/// How long to wait before asking again whether money has gone back: it may take days.
+#[must_use]
+pub fn refund_pause_ms(attempts: u32) -> i64 {
+    (2_000_i64 << attempts.min(16)).min(REFUND_PAUSE_MAX_MS)
 }
 
 /// Waits for a call, and says again and again that it still runs.
@@ -141,9 +150,16 @@ impl Effects {
             (EffectKind::Refund, Ok(Done::AsOwed)) => {
                 self.ledger.refunded(effect.id, now_ms).await?
             }
-            (EffectKind::Refund, Ok(Done::Refused(why))) => {
-                tracing::error!(payment = %payment.id, why, "a refund was refused; it is tried again, and somebody should look at it");
-                self.put_off(effect, why).await?;
+            (EffectKind::Refund, Ok(Done::Refused(why)) | Err(ProviderError::Failed(why))) => {
+                tracing::error!(payment = %payment.id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
+                let due_at_ms = now_ms + REFUND_PAUSE_MAX_MS;
+                self.ledger
+                    .refund_failed(effect.id, due_at_ms, why, now_ms)
+                    .await?;
+            }
+            (EffectKind::Refund, Err(ProviderError::Pending(why))) => {
+                let due_at_ms = now_ms + refund_pause_ms(effect.attempts);
+                self.ledger.put_off(effect.id, due_at_ms, why).await?;
             }
             (_, Err(error)) => {
                 tracing::warn!(payment = %payment.id, %error, word, "an effect is tried again later");
@@ -218,5 +234,7 @@ mod tests {
         assert_eq!(pause_ms(0), 500);
         assert_eq!(pause_ms(1), 1_000);
         assert_eq!(pause_ms(60), PAUSE_MAX_MS);
+        assert_eq!(refund_pause_ms(0), 2_000);
+        assert_eq!(refund_pause_ms(u32::MAX), REFUND_PAUSE_MAX_MS);
     }
 }

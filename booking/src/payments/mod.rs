@@ -74,6 +74,12 @@ impl PaymentState {
         matches!(self, Self::Authorised | Self::Captured)
     }
 
+    /// Whether the money was ours, and be it that it went back.
+    #[must_use]
+    pub fn is_taken(self) -> bool {
+        matches!(self, Self::Captured | Self::Refunded)
+    }
+
     /// Reads the word back.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
@@ -98,6 +104,8 @@ pub struct Payment {
     pub reference: Option<String>,
     /// What the provider's part of the page needs, as the provider gave it.
     pub client: Option<String>,
+    /// What is known to have gone back, in minor units.
+    pub refunded: i64,
 }
 
 /// What a provider's event says, once its signature held.
@@ -154,15 +162,15 @@ pub struct ReadBack {
     pub state: PaymentState,
     /// What is held or was taken.
     pub amount: Money,
-    /// What went back, in minor units.
+    /// What has gone back, in minor units; not what is only on its way.
     pub refunded: i64,
     /// The fingerprint of the card, where the provider tells one.
     pub card: Option<String>,
 }
 
 impl ReadBack {
-    /// The events that would have told this, in the order in which they would have come. Their ids follow from what
-    /// they say, so that what is read twice is stored once.
+    /// The events that would have told this. Their ids follow from what they say, so that what is read twice is stored
+    /// once. A refund is told only of a payment that is known to be captured: the capture has to be settled before.
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
@@ -179,11 +187,14 @@ impl ReadBack {
             PaymentState::Declined => vec![event(K::Declined, payment.amount, "declined")],
             PaymentState::Authorised => vec![event(K::Authorised, self.amount, "authorised")],
             PaymentState::Voided => vec![event(K::Voided, payment.amount, "voided")],
+            PaymentState::Captured | PaymentState::Refunded if payment.state.is_taken() => {
+                Vec::new()
+            }
             PaymentState::Captured | PaymentState::Refunded => {
                 vec![event(K::Captured, self.amount, "captured")]
             }
         };
-        if self.refunded > 0 {
+        if self.refunded > 0 && payment.state.is_taken() {
             let back = payment.amount.currency.of(self.refunded);
             events.push(event(K::Refunded, back, "refunded"));
         }
@@ -209,6 +220,12 @@ pub enum ProviderError {
     /// The provider has decided against it.
     #[error("the provider refused: {0}")]
     Refused(String),
+    /// The provider has taken it on and is not done: money that goes back takes its time.
+    #[error("the provider is not done: {0}")]
+    Pending(String),
+    /// The provider took it on and could not do it; asked again, it tries anew.
+    #[error("the provider could not do it: {0}")]
+    Failed(String),
 }
 
 /// A payment provider with manual capture. Every call that changes something carries an idempotency key that derives
@@ -240,7 +257,8 @@ pub trait Provider: Send + Sync + 'static {
     /// Lets go of the authorised money; again is the same.
     async fn void(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
-    /// Gives all the captured money back; again is the same.
+    /// Gives all the captured money back; again is the same. Done once the provider says that the money has gone:
+    /// [`ProviderError::Pending`] until then, [`ProviderError::Failed`] where it could not be brought back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
 
     /// Reads where the payment stands at the provider.

@@ -120,6 +120,7 @@ mod tests {
             state,
             reference: Some("pi_1".to_owned()),
             client: None,
+            refunded: 0,
         }
     }
 

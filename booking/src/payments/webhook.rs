@@ -14,8 +14,8 @@ use crate::wake::Wake;
 /// Events settled side by side, so that they share a commit where there is one writer and leave connections to others.
 const AT_ONCE: usize = 8;
 
-/// An event that waits longer for its card is settled later, and lets others go on.
-const CARD_WITHIN: Duration = Duration::from_secs(3);
+/// An event of a payment that cannot be read back in this time is settled later, and lets others go on.
+const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nobody calls it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -131,7 +131,8 @@ impl Inbox {
             attempts,
         } = stored;
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
-        let settled = match self.with_card(self.read(&body)).await {
+        let told = self.read(&body);
+        let settled = match self.confirmed(told, &body).await {
             Ok(said) => {
                 let settled = self
                     .ledger
@@ -164,6 +165,36 @@ impl Inbox {
         }
     }
 
+    /// What an event leaves open is read back: the card, and how much of a refund has arrived.
+    async fn confirmed(&self, said: Said, body: &[u8]) -> Result<Said, ProviderError> {
+        let Said::Event(event) = &said else {
+            return Ok(said);
+        };
+        let was_read = serde_json::from_slice::<Found<serde::de::IgnoredAny>>(body).is_ok();
+        if event.kind != ProviderEventKind::Refunded || was_read {
+            return self.with_card(said).await;
+        }
+        let Some(read) = self.read_back(event).await? else {
+            return Ok(said);
+        };
+        Ok(Said::Event(ProviderEvent {
+            amount: event.amount.currency.of(read.refunded),
+            ..event.clone()
+        }))
+    }
+
+    /// The event's payment as the provider has it; `None` for one that is not known here.
+    async fn read_back(&self, event: &ProviderEvent) -> Result<Option<ReadBack>, ProviderError> {
+        let later = |error: LedgerError| ProviderError::Later(error.to_string());
+        let Some(mut payment) = self.ledger.payment(&event.payment).await.map_err(later)? else {
+            return Ok(None);
+        };
+        payment.reference = payment.reference.or_else(|| event.reference.clone());
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(&payment)).await;
+        let slow = |_| ProviderError::Later("the payment could not be read in time".to_owned());
+        read.map_err(slow)?.map(Some)
+    }
+
     /// A show that limits what one card may buy needs the card, which events do not always carry.
     async fn with_card(&self, said: Said) -> Result<Said, ProviderError> {
         let Said::Event(event) = &said else {
@@ -180,16 +211,11 @@ impl Inbox {
         if !money_came || !limited || event.card.is_some() || !self.provider.names_cards() {
             return Ok(said);
         }
-        let later = |error: LedgerError| ProviderError::Later(error.to_string());
-        let Some(mut payment) = self.ledger.payment(&event.payment).await.map_err(later)? else {
+        let Some(read) = self.read_back(event).await? else {
             return Ok(said);
         };
-        payment.reference = payment.reference.or_else(|| event.reference.clone());
-        let read = tokio::time::timeout(CARD_WITHIN, self.provider.read_back(&payment)).await;
-        let slow = |_| ProviderError::Later("the card could not be read in time".to_owned());
-        let card = read.map_err(slow)??.card;
         Ok(Said::Event(ProviderEvent {
-            card,
+            card: read.card,
             ..event.clone()
         }))
     }

@@ -44,11 +44,13 @@ pub enum Kind {
     ClaimNotHeld,
     /// Cells are locked for an order that was not made.
     HoldWithoutOrder,
+    /// The provider could not bring money back.
+    RefundFailed,
 }
 
 impl Kind {
     /// All, so that every count exists from the start.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OrderOverdue,
         Self::CaptureNotOwed,
         Self::MoneyNotReturned,
@@ -58,6 +60,7 @@ impl Kind {
         Self::SoldOnlyInStore,
         Self::ClaimNotHeld,
         Self::HoldWithoutOrder,
+        Self::RefundFailed,
     ];
 
     /// The word in metrics.
@@ -73,6 +76,7 @@ impl Kind {
             Self::SoldOnlyInStore => "sold_only_in_store",
             Self::ClaimNotHeld => "claim_not_held",
             Self::HoldWithoutOrder => "hold_without_order",
+            Self::RefundFailed => "refund_failed",
         }
     }
 }
@@ -137,6 +141,8 @@ pub struct OrderFacts {
     pub owed: Vec<EffectKind>,
     /// Whether the worker of late money still has it.
     pub late: bool,
+    /// Whether its money was to go back and the provider could not do it so far.
+    pub refund_failed: bool,
 }
 
 /// A show's cells, in the ledger and in the store.
@@ -212,6 +218,13 @@ fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
 fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
     let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
     let (kind, since_ms, told) = match facts.state {
+        _ if facts.refund_failed => {
+            let told = format!(
+                "the provider could not bring back the money of {}",
+                facts.payment
+            );
+            (Kind::RefundFailed, facts.changed_ms, told)
+        }
         OrderState::Pending | OrderState::AwaitingConsent => {
             let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
             let told = format!(
@@ -261,7 +274,8 @@ fn of_payment(payment: &Payment, changed_ms: i64, read: &ReadBack) -> Option<Fin
     let last = read.events(payment).pop()?;
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
-            && payment.state.may_become(PaymentState::Captured));
+            && payment.state.may_become(PaymentState::Captured))
+        || (payment.state == PaymentState::Captured && read.refunded > payment.refunded);
     news.then(|| Finding {
         kind: Kind::NewsMissed,
         since_ms: changed_ms,
@@ -347,6 +361,7 @@ mod tests {
             money,
             owed: Vec::new(),
             late: false,
+            refund_failed: false,
         }
     }
 
@@ -403,6 +418,10 @@ mod tests {
         let mut bare = facts(S::Ticketed, P::Captured);
         bare.tickets = 1;
         check(&bare, Some(Kind::TicketsMissing));
+        let mut failed = facts(S::Expired, P::Captured);
+        failed.owed = vec![EffectKind::Refund];
+        failed.refund_failed = true;
+        check(&failed, Some(Kind::RefundFailed));
     }
 
     #[test]
@@ -417,19 +436,23 @@ mod tests {
             state,
             reference: None,
             client: None,
+            refunded: 0,
         };
-        for (here, there, news) in [
-            (P::Created, P::Created, false),
-            (P::Created, P::Authorised, true),
-            (P::Declined, P::Authorised, true),
-            (P::Authorised, P::Refunded, true),
-            (P::Captured, P::Authorised, false),
-            (P::Voided, P::Voided, false),
+        for (here, there, refunded, news) in [
+            (P::Created, P::Created, 0, false),
+            (P::Created, P::Authorised, 0, true),
+            (P::Declined, P::Authorised, 0, true),
+            (P::Authorised, P::Refunded, 100, true),
+            (P::Captured, P::Authorised, 0, false),
+            (P::Captured, P::Captured, 0, false),
+            (P::Captured, P::Captured, 40, true),
+            (P::Captured, P::Refunded, 100, true),
+            (P::Voided, P::Voided, 0, false),
         ] {
             let read = ReadBack {
                 state: there,
                 amount: Currency::EUR.of(100),
-                refunded: 0,
+                refunded,
                 card: None,
             };
             let found = of_payment(&payment(here), 0, &read);

@@ -49,6 +49,8 @@ impl Reconciler {
                 self.bells.ring();
                 Ok(Repaired::of(!expired.is_empty()))
             }
+            // The worker of effects tries again; whether that can help, somebody has to find out.
+            (About::Order(_), K::RefundFailed) => Ok(Repaired::Later),
             (About::Order(order), _) => {
                 let changed = self.ledger.mend(order, now_ms).await?;
                 self.bells.ring();

@@ -42,7 +42,10 @@ pub struct Chaos {
 pub struct Intent {
     pub status: &'static str,
     pub amount: i64,
+    /// As Stripe counts: what is on its way counts as gone, what failed does not.
     pub refunded: i64,
+    /// The states of its refunds, each over all of it.
+    pub refunds: Vec<&'static str>,
     pub captures: u32,
     currency: String,
     metadata: HashMap<String, String>,
@@ -62,6 +65,8 @@ struct Inner {
     next: u64,
     dice: StdRng,
     chaos: Chaos,
+    /// What becomes of a refund when it is asked for.
+    refunds_are: &'static str,
     hook: Option<String>,
     keys_missing: u32,
     calls: u64,
@@ -90,6 +95,7 @@ impl Server {
                 next: 0,
                 dice: StdRng::seed_from_u64(seed),
                 chaos: Chaos::default(),
+                refunds_are: "succeeded",
                 hook: None,
                 keys_missing: 0,
                 calls: 0,
@@ -100,7 +106,7 @@ impl Server {
             .route("/v1/payment_intents", post(create))
             .route("/v1/payment_intents/{id}", get(read))
             .route("/v1/payment_intents/{id}/{verb}", post(act))
-            .route("/v1/refunds", post(refund))
+            .route("/v1/refunds", post(refund).get(refunds))
             .with_state(server.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         server
@@ -118,6 +124,37 @@ impl Server {
     /// From now on.
     pub fn misbehave(&self, chaos: Chaos) {
         self.inner().chaos = chaos;
+    }
+
+    /// What becomes of refunds that are asked for from now on: `succeeded`, `pending` or `failed`.
+    pub fn refunds_are(&self, state: &'static str) {
+        self.inner().refunds_are = state;
+    }
+
+    /// The last refund of a payment ends so.
+    pub fn end_refund(&self, payment: &str, state: &'static str) {
+        let mut inner = self.inner();
+        let mut of_payment = inner.intents.values_mut();
+        let is_meant = |intent: &&mut Intent| {
+            intent
+                .metadata
+                .get("payment")
+                .is_some_and(|own| own == payment)
+        };
+        let intent = of_payment.find(is_meant).expect("an intent");
+        *intent.refunds.last_mut().expect("a refund") = state;
+        intent.count_refunds();
+    }
+
+    /// Takes the money at the counter, without having been asked by booking.
+    pub fn take(&self, client_secret: &str) {
+        let id = client_secret.split("_secret_").next().unwrap_or("");
+        {
+            let mut inner = self.inner();
+            let intent = inner.intents.get_mut(id).expect("an intent of this secret");
+            intent.status = "succeeded";
+        }
+        self.tell("payment_intent.succeeded", id);
     }
 
     /// All intents, by payment.
@@ -278,6 +315,11 @@ impl Server {
 }
 
 impl Intent {
+    fn count_refunds(&mut self) {
+        let gone = self.refunds.iter().any(|state| *state != "failed");
+        self.refunded = if gone { self.amount } else { 0 };
+    }
+
     fn charge(&self, id: &str) -> Value {
         json!({
             "id": format!("ch_{id}"), "payment_intent": id, "amount": self.amount, "amount_refunded": self.refunded,
@@ -359,6 +401,7 @@ async fn create(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
             status: "requires_payment_method",
             amount: text("amount").parse().expect("a whole number"),
             refunded: 0,
+            refunds: Vec::new(),
             captures: 0,
             currency: text("currency"),
             metadata: metadata.into(),
@@ -422,6 +465,7 @@ async fn act(
 async fn refund(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
     let id = fields(&body).remove("payment_intent").unwrap_or_default();
     let act = |inner: &mut Inner| {
+        let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
             return (
                 404,
@@ -433,9 +477,24 @@ async fn refund(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
             let body = json!({ "error": { "code": "charge_already_refunded", "message": "nothing is left" } });
             return (400, body, None);
         }
-        intent.refunded = intent.amount;
-        let body = json!({ "id": format!("re_{id}"), "status": "succeeded" });
+        intent.refunds.push(state);
+        intent.count_refunds();
+        let body = json!({ "id": format!("re_{id}"), "status": state });
         (200, body, Some(("charge.refunded", id.clone())))
     };
     server.once(&headers, format!("refund {id}"), act).await
+}
+
+async fn refunds(State(server): State<Server>, uri: Uri) -> Response {
+    let mut inner = server.inner();
+    inner.calls += 1;
+    let query = fields(&Bytes::from(uri.query().unwrap_or("").to_owned()));
+    let Some(intent) = inner.intents.get(&query["payment_intent"]) else {
+        return error(404, "resource_missing", "no such intent");
+    };
+    let shown = |state: &&'static str| json!({ "status": state, "amount": intent.amount, "currency": intent.currency });
+    let list: Vec<Value> = intent.refunds.iter().map(shown).collect();
+    json!({ "object": "list", "data": list })
+        .to_string()
+        .into_response()
 }

@@ -180,6 +180,12 @@ impl Shop {
             .is(200);
     }
 
+    pub async fn cancel(&self, order: &Value) {
+        let path = format!("/v1/orders/{}/cancel", text(order, "order"));
+        let key = text(order, "order_key");
+        self.ask("POST", &path, &key, &json!({})).await.is(200);
+    }
+
     /// What the page does with its card form.
     pub fn pay(&self, order: &Value, card: &str, good: bool) {
         let secret = text(&order["payment"]["client"], "client_secret");

@@ -1,5 +1,6 @@
 //! Drift of every kind is made by hand, found, and mended by one pass; a second pass finds nothing.
 
+use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::Line;
 use booking::reconciler::finding::Kind;
 use serde_json::json;
@@ -43,6 +44,30 @@ async fn an_event_that_was_lost_costs_delay_only() {
     app.order_in(&order, "ticketed").await;
     app.clock.advance_ms(SETTLED_MS);
     assert_eq!(kinds(&pass(&app).await), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_nobody_told_is_read_back() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    // Somebody gives the money back at the provider, and the event is lost.
+    let payment: booking::ids::PaymentId =
+        text(&order["payment"], "payment").parse().expect("an id");
+    let ledger = app.ledger().await;
+    let moved = ledger.sandbox_move(&payment, &["captured"], "refunded");
+    assert_eq!(moved.await.expect("written"), "refunded");
+    app.clock.advance_ms(SETTLED_MS);
+    assert_eq!(
+        kinds(&pass(&app).await),
+        [],
+        "captured payments are asked about seldom"
+    );
+    app.clock.advance_ms(TAKEN_QUIET_MS);
+    assert_eq!(kinds(&pass(&app).await), [(Kind::NewsMissed, "repaired")]);
+    app.order_once(&order, |order| order["payment"]["state"] == "refunded")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

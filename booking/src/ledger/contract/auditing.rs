@@ -1,7 +1,7 @@
 //! What the reconciler is shown, and what its repairs do.
 
 use super::*;
-use crate::ledger::{LateOutcome, LedgerError};
+use crate::ledger::{LateOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use crate::orders::late::holds_of;
 use crate::orders::transition::{EffectKind, Happening};
 use crate::reconciler::finding::OrderFacts;
@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = cases![
     a_try_that_was_given_up_is_refused_and_a_later_one_is_not,
     of_an_order_and_its_giving_up_at_once_exactly_one_stands,
     a_show_is_busy_while_something_is_on_its_way,
+    a_refund_that_failed_is_shown_until_it_is_done,
     claimed_cells_are_told_with_whether_they_are_sold,
     what_stands_needs_no_mending,
     what_goes_back_or_went_back_is_not_owed_again,
@@ -85,9 +86,19 @@ async fn quiet_payments_are_given_out_seldom_and_to_one_at_a_time(ledger: Books)
     authorised(&ledger, &order).await;
     let capture = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let taken_ms = NOW_MS + 2;
+    assert!(quiet(taken_ms + TAKEN_QUIET_MS - 1).await.is_empty());
+    let again = quiet(taken_ms + TAKEN_QUIET_MS).await;
+    assert_eq!(
+        (again.len(), again[0].0.state),
+        (1, PaymentState::Captured),
+        "it may have gone back"
+    );
+    assert!(quiet(taken_ms + 2 * TAKEN_QUIET_MS - 1).await.is_empty());
+    assert_eq!(quiet(taken_ms + 2 * TAKEN_QUIET_MS).await.len(), 1);
     assert!(
-        quiet(NOW_MS + 9_000_000).await.is_empty(),
-        "it moves no more"
+        quiet(taken_ms + TAKEN_READ_FOR_MS).await.is_empty(),
+        "not for ever"
     );
 }
 
@@ -182,6 +193,38 @@ async fn a_show_is_busy_while_something_is_on_its_way(ledger: Books) {
     let kept = ledger.keep_event(PROVIDER, "news".to_owned(), about, vec![1], NOW_MS + 3);
     assert!(kept.await.expect("stored"));
     assert!(busy().await, "an event waits");
+}
+
+async fn a_refund_that_failed_is_shown_until_it_is_done(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let ended = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+    ended.expect("written");
+    let taken = says(&order, ProviderEventKind::Captured);
+    assert_eq!(settled(&ledger, taken, NOW_MS + 1).await, "applied");
+    let due = async |now_ms| ledger.due_effects(now_ms, 10).await.expect("readable");
+    let refund = due(NOW_MS + 1).await.remove(0);
+    assert_eq!(refund.kind, EffectKind::Refund);
+    let shown = async || {
+        ledger
+            .order_facts(NOW_MS + 99, 100)
+            .await
+            .expect("readable")
+    };
+    assert!(shown().await.is_empty());
+    let failed = ledger.refund_failed(refund.id, NOW_MS + 9, "closed".into(), NOW_MS + 2);
+    failed.await.expect("written");
+    let facts = shown().await.remove(0);
+    assert!(facts.refund_failed && facts.owed == [EffectKind::Refund]);
+    assert!(due(NOW_MS + 8).await.is_empty());
+    assert_eq!(due(NOW_MS + 9).await.remove(0).attempts, 1);
+    ledger
+        .refunded(refund.id, NOW_MS + 9)
+        .await
+        .expect("written");
+    assert!(shown().await.is_empty());
+    let known = ledger.payment(&order.payment).await.expect("readable");
+    assert_eq!(known.expect("there").refunded, order.total);
 }
 
 async fn claimed_cells_are_told_with_whether_they_are_sold(ledger: Books) {

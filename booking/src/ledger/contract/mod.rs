@@ -148,6 +148,7 @@ fn payment(order: &Order) -> Payment {
         state: PaymentState::Created,
         reference: None,
         client: None,
+        refunded: 0,
     }
 }
 

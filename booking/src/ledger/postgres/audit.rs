@@ -7,20 +7,17 @@ use fairgate_writer::Tx;
 
 use super::orders::owe;
 use super::rows::{
-    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, Result, corrupt, count, items, lock_order, parsed,
-    small, text, unsearched,
+    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order,
+    parsed, small, text, unsearched,
 };
 use super::tickets::issue;
 use super::{PostgresLedger, lock};
 use crate::ids::{HoldId, OrderId, ShowId};
-use crate::ledger::{AuditLedger, Claimed};
+use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, Owed};
 use crate::payments::{Payment, PaymentState};
 use crate::reconciler::finding::OrderFacts;
-
-/// Payments of orders that nobody paid are not read for ever.
-const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
 #[async_trait]
 impl AuditLedger for PostgresLedger {
@@ -40,18 +37,26 @@ impl AuditLedger for PostgresLedger {
         self.database
             .write(move |tx| async move {
                 let sql = format!(
-                    "WITH due AS (SELECT payment FROM payments \
-                         WHERE state IN ('created', 'declined', 'authorised') AND read_due <= $1 AND updated_at <= $2 \
-                         AND (state = 'authorised' OR updated_at > $3) ORDER BY read_due LIMIT $4 FOR UPDATE SKIP LOCKED) \
-                     UPDATE payments p SET read_due = $1 + GREATEST($1 - p.updated_at, $5) FROM due \
+                    "WITH open AS (SELECT payment FROM payments \
+                         WHERE state IN ('created', 'declined', 'authorised') AND read_due <= $1 AND updated_at <= $1 - $2 \
+                         AND (state = 'authorised' OR updated_at > $1 - $3) ORDER BY read_due LIMIT $4 FOR UPDATE SKIP LOCKED), \
+                     taken AS (SELECT payment FROM payments \
+                         WHERE state = 'captured' AND read_due <= $1 AND updated_at <= $1 - $5 AND updated_at > $1 - $6 \
+                         ORDER BY read_due LIMIT $4 / 4 FOR UPDATE SKIP LOCKED) \
+                     UPDATE payments p SET read_due = $1 + GREATEST($1 - p.updated_at, CASE p.state WHEN 'captured' THEN $5 ELSE $2 END) \
+                     FROM (SELECT payment FROM open UNION ALL SELECT payment FROM taken) AS due \
                      WHERE p.payment = due.payment RETURNING {PAYMENT_COLUMNS}, p.updated_at"
                 );
-                let (before, after) = (now_ms - quiet_ms, now_ms - READ_FOR_MS);
-                let with = i64::from(batch_max);
-                let quiet = tx
-                    .query(&sql, &[&now_ms, &before, &after, &with, &quiet_ms])
-                    .await?;
-                let read = |row| Ok((rows::payment(row, 0)?, row.try_get(8)?));
+                let with: [&(dyn fairgate_writer::tokio_postgres::types::ToSql + Sync); 6] = [
+                    &now_ms,
+                    &quiet_ms,
+                    &READ_FOR_MS,
+                    &i64::from(batch_max),
+                    &TAKEN_QUIET_MS,
+                    &TAKEN_READ_FOR_MS,
+                ];
+                let quiet = tx.query(&sql, &with).await?;
+                let read = |row| Ok((rows::payment(row, 0)?, row.try_get(9)?));
                 quiet.iter().map(read).collect()
             })
             .await
@@ -116,10 +121,12 @@ async fn facts(tx: &Tx, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>
          (SELECT MAX(at) FROM order_history h WHERE h.order_id = o.order_id), \
          (SELECT COUNT(*) FROM tickets t WHERE t.order_id = o.order_id), \
          (SELECT string_agg(kind, ',') FROM effects e WHERE e.order_id = o.order_id AND e.done_at IS NULL), \
-         EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL) \
+         EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL), \
+         EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
          FROM orders o JOIN payments p ON p.order_id = o.order_id WHERE o.order_id IN ( \
          (SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT $2) \
          UNION (SELECT order_id FROM orders WHERE state = 'confirmed' LIMIT $2) \
+         UNION (SELECT order_id FROM effects WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) \
          UNION (SELECT q.order_id FROM payments q JOIN orders r ON r.order_id = q.order_id \
             WHERE q.updated_at >= $1 AND ((q.state IN ('authorised', 'captured') AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
             OR (r.state = 'ticketed' AND NOT EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT $2))";
@@ -144,6 +151,7 @@ async fn facts(tx: &Tx, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>
                 .filter_map(EffectKind::of_word)
                 .collect(),
             late: row.try_get(9)?,
+            refund_failed: row.try_get(10)?,
         })
     };
     found.iter().map(read).collect()

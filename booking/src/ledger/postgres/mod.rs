@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("money.sql"),
     include_str!("given_up.sql"),
     include_str!("work.sql"),
+    include_str!("refunds.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -202,6 +202,28 @@ impl PaymentLedger for PostgresLedger {
             .await
     }
 
+    async fn refund_failed(
+        &self,
+        effect: i64,
+        due_at_ms: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<()> {
+        let why = Arc::new(why);
+        self.database
+            .write(move |tx| {
+                let why = Arc::clone(&why);
+                async move {
+                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3, \
+                         failed_at = COALESCE(failed_at, $4) WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &due_at_ms, &*why, &now_ms])
+                        .await?;
+                    Ok(())
+                }
+            })
+            .await
+    }
+
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.database
             .write(move |tx| async move {

@@ -4,8 +4,8 @@ use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
 
 pub(super) use crate::ledger::stored::{
-    GIVEN_UP_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up, holder, items,
-    items_text, json, parsed, seat_kind, seat_word, to_json, unsearched,
+    GIVEN_UP_FOR_MS, READ_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up,
+    holder, items, items_text, json, parsed, seat_kind, seat_word, to_json, unsearched,
 };
 
 use crate::ids::OrderId;
@@ -16,8 +16,7 @@ use crate::payments::{Payment, PaymentState};
 pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o.buyer_name, o.buyer_email, o.currency, \
      o.total, o.items, o.plan_version, o.payment, o.state, o.reason, o.created_at, o.pay_until, o.claim_until";
 
-pub(super) const PAYMENT_COLUMNS: &str =
-    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client";
+pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client, p.refunded";
 
 /// A text column.
 pub(super) fn text(row: &Row, at: usize) -> Result<&str> {
@@ -90,5 +89,6 @@ pub(super) fn payment(row: &Row, at: usize) -> Result<Payment> {
         state: PaymentState::of_word(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
         reference: row.try_get(at + 6)?,
         client: row.try_get(at + 7)?,
+        refunded: row.try_get(at + 8)?,
     })
 }

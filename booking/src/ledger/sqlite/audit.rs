@@ -6,19 +6,16 @@ use fairgate_writer::rusqlite::Connection;
 use super::SqliteLedger;
 use super::orders::owe;
 use super::rows::{
-    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, Result, collect, corrupt, find_order, first, parsed,
-    unsearched,
+    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, READ_FOR_MS, Result, collect, corrupt, find_order,
+    first, parsed, unsearched,
 };
 use super::tickets::issue;
 use crate::ids::{HoldId, OrderId, ShowId};
-use crate::ledger::{AuditLedger, Claimed};
+use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, Owed};
 use crate::payments::{Payment, PaymentState};
 use crate::reconciler::finding::OrderFacts;
-
-/// Payments of orders that nobody paid are not read for ever.
-const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
 #[async_trait]
 impl AuditLedger for SqliteLedger {
@@ -39,20 +36,30 @@ impl AuditLedger for SqliteLedger {
     ) -> Result<Vec<(Payment, i64)>> {
         self.writer
             .write(move |tx| {
-                let sql = format!(
-                    "SELECT {PAYMENT_COLUMNS}, p.updated_at FROM payments p \
-                     WHERE p.state IN ('created', 'declined', 'authorised') AND p.read_due <= ?1 \
-                     AND p.updated_at <= ?2 AND (p.state = 'authorised' OR p.updated_at > ?3) \
-                     ORDER BY p.read_due LIMIT ?4"
-                );
-                let with = (now_ms, now_ms - quiet_ms, now_ms - READ_FOR_MS, batch_max);
-                let quiet: Vec<(Payment, i64)> = collect(tx, &sql, with, |row| {
-                    Ok((rows::payment(row, 0)?, row.get(8)?))
-                })?;
+                let due = |which: &str, most: u32| {
+                    let sql = format!(
+                        "SELECT {PAYMENT_COLUMNS}, p.updated_at FROM payments p \
+                         WHERE p.read_due <= ?1 AND p.updated_at <= ?1 - ?2 AND {which} ORDER BY p.read_due LIMIT {most}"
+                    );
+                    move |quiet_ms, read_for_ms| {
+                        collect(tx, &sql, (now_ms, quiet_ms, read_for_ms), |row| {
+                            Ok((rows::payment(row, 0)?, row.get(9)?))
+                        })
+                    }
+                };
+                let open = "p.state IN ('created', 'declined', 'authorised') \
+                     AND (p.state = 'authorised' OR p.updated_at > ?1 - ?3)";
+                let taken = "p.state = 'captured' AND p.updated_at > ?1 - ?3";
+                let mut quiet: Vec<(Payment, i64)> = due(open, batch_max)(quiet_ms, READ_FOR_MS)?;
+                quiet.extend(due(taken, batch_max / 4)(TAKEN_QUIET_MS, TAKEN_READ_FOR_MS)?);
                 let mut lend =
                     tx.prepare_cached("UPDATE payments SET read_due = ?2 WHERE payment = ?1")?;
                 for (payment, changed_ms) in &quiet {
-                    let pause_ms = (now_ms - changed_ms).max(quiet_ms);
+                    let least_ms = match payment.state {
+                        PaymentState::Captured => TAKEN_QUIET_MS,
+                        _ => quiet_ms,
+                    };
+                    let pause_ms = (now_ms - changed_ms).max(least_ms);
                     lend.execute((payment.id.as_str(), now_ms + pause_ms))?;
                 }
                 Ok(quiet)
@@ -116,10 +123,12 @@ fn facts(connection: &Connection, since_ms: i64, batch_max: u32) -> Result<Vec<O
          (SELECT MAX(at) FROM order_history h WHERE h.order_id = o.order_id), \
          (SELECT COUNT(*) FROM tickets t WHERE t.order_id = o.order_id), \
          (SELECT GROUP_CONCAT(kind) FROM effects e WHERE e.order_id = o.order_id AND e.done_at IS NULL), \
-         EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL) \
+         EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL), \
+         EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
          FROM orders o JOIN payments p ON p.order_id = o.order_id WHERE o.order_id IN ( \
          SELECT order_id FROM (SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT ?2) \
          UNION SELECT order_id FROM (SELECT order_id FROM orders WHERE state = 'confirmed' LIMIT ?2) \
+         UNION SELECT order_id FROM (SELECT order_id FROM effects WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT ?2) \
          UNION SELECT order_id FROM (SELECT q.order_id FROM payments q JOIN orders r ON r.order_id = q.order_id \
             WHERE q.updated_at >= ?1 AND ((q.state IN ('authorised', 'captured') AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
             OR (r.state = 'ticketed' AND NOT EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT ?2))";
@@ -143,6 +152,7 @@ fn facts(connection: &Connection, since_ms: i64, batch_max: u32) -> Result<Vec<O
                 .filter_map(EffectKind::of_word)
                 .collect(),
             late: row.get(9)?,
+            refund_failed: row.get(10)?,
         })
     })
 }

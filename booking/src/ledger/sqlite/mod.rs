@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("money.sql"),
     include_str!("given_up.sql"),
     include_str!("work.sql"),
+    include_str!("refunds.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -207,6 +207,25 @@ impl PaymentLedger for SqliteLedger {
             .await
     }
 
+    async fn refund_failed(
+        &self,
+        effect: i64,
+        due_at_ms: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached(
+                    "UPDATE effects SET attempts = attempts + 1, due_at = ?2, note = ?3, \
+                     failed_at = COALESCE(failed_at, ?4) WHERE effect = ?1 AND done_at IS NULL",
+                )?
+                .execute((effect, due_at_ms, &why, now_ms))?;
+                Ok(())
+            })
+            .await
+    }
+
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
         self.writer
             .write(move |tx| {

@@ -4,8 +4,8 @@ use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::ids::OrderId;
 pub(super) use crate::ledger::stored::{
-    GIVEN_UP_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up, holder, items,
-    items_text, parsed, seat_kind, seat_word, unsearched,
+    GIVEN_UP_FOR_MS, READ_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up,
+    holder, items, items_text, parsed, seat_kind, seat_word, unsearched,
 };
 use crate::money::{Currency, Money};
 use crate::orders::{Buyer, Order, OrderState};
@@ -50,8 +50,7 @@ pub(super) fn find_order(connection: &Connection, id: &OrderId) -> Result<Option
     rows.next()?.map(order).transpose()
 }
 
-pub(super) const PAYMENT_COLUMNS: &str =
-    "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client";
+pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client, p.refunded";
 
 /// Reads a row whose columns from `at` on are [`PAYMENT_COLUMNS`].
 pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
@@ -69,6 +68,7 @@ pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
         state: PaymentState::of_word(&state).ok_or_else(|| corrupt(&state))?,
         reference: row.get(at + 6)?,
         client: row.get(at + 7)?,
+        refunded: row.get(at + 8)?,
     })
 }
 

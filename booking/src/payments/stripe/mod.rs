@@ -4,6 +4,7 @@
 mod amount;
 mod api;
 pub mod event;
+mod refund;
 
 use std::fmt;
 
@@ -151,8 +152,8 @@ fn key(payment: &Payment, what: &str, attempt: u32) -> String {
     }
 }
 
-/// The intent's path. Without a reference nothing was ever made that somebody could have paid.
-fn path_of(payment: &Payment) -> Result<String, Fault> {
+/// What Stripe calls the payment. Without a reference nothing was ever made that somebody could have paid.
+fn reference_of(payment: &Payment) -> Result<&str, Fault> {
     let reference = payment.reference.as_deref().unwrap_or("");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if reference.is_empty() || !reference.bytes().all(plain) {
@@ -160,7 +161,12 @@ fn path_of(payment: &Payment) -> Result<String, Fault> {
             "the payment was never made at Stripe".to_owned(),
         ));
     }
-    Ok(format!("/v1/payment_intents/{reference}"))
+    Ok(reference)
+}
+
+/// The intent's path.
+fn path_of(payment: &Payment) -> Result<String, Fault> {
+    Ok(format!("/v1/payment_intents/{}", reference_of(payment)?))
 }
 
 fn state_of(intent: &Value) -> PaymentState {
@@ -250,30 +256,7 @@ impl Provider for Stripe {
     }
 
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
-        let reference = payment.reference.as_deref().unwrap_or("");
-        if attempt > 0 && self.read_back(payment).await?.state == PaymentState::Refunded {
-            return Ok(());
-        }
-        let fields = [("payment_intent", reference)];
-        match self
-            .api
-            .post("/v1/refunds", &fields, &key(payment, "refund", attempt))
-            .await
-        {
-            Ok(refund) if matches!(refund["status"].as_str(), Some("succeeded" | "pending")) => {
-                Ok(())
-            }
-            Ok(refund) => Err(ProviderError::Later(format!(
-                "the refund is {}",
-                refund["status"]
-            ))),
-            Err(Fault::State(_))
-                if self.read_back(payment).await?.state == PaymentState::Refunded =>
-            {
-                Ok(())
-            }
-            Err(fault) => Err(fault.into()),
-        }
+        self.give_back(payment, attempt).await
     }
 
     async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
@@ -296,7 +279,12 @@ impl Provider for Stripe {
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
         let charge = &intent["latest_charge"];
-        let refunded = event::money(charge, "amount_refunded").map_or(0, |money| money.amount);
+        // The charge counts what is on its way as gone; only the refunds themselves tell what has arrived.
+        let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
+        let refunded = match begun {
+            true => self.refunds(payment).await?.succeeded,
+            false => 0,
+        };
         let whole = state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
         Ok(ReadBack {
             state: if whole { PaymentState::Refunded } else { state },

@@ -1,0 +1,116 @@
+//! Money on its way back. A refund that Stripe has taken on may be pending for days and may fail at last, so it is done
+//! only when Stripe says so; one that failed is asked for anew, under another key.
+
+use serde_json::Value;
+
+use super::api::Fault;
+use super::event::money;
+use super::{Stripe, key, reference_of};
+use crate::payments::{Payment, ProviderError};
+
+/// What became of the refunds of a payment so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Refunds {
+    /// What has gone back, in minor units.
+    pub(super) succeeded: i64,
+    /// Whether one is on its way.
+    pending: bool,
+    /// How many failed or were cancelled.
+    failed: u32,
+}
+
+fn read(list: &Value) -> Refunds {
+    let mut refunds = Refunds::default();
+    for refund in list["data"].as_array().into_iter().flatten() {
+        match refund["status"].as_str() {
+            Some("succeeded") => {
+                refunds.succeeded += money(refund, "amount").map_or(0, |money| money.amount);
+            }
+            Some("failed" | "canceled") => refunds.failed += 1,
+            _ => refunds.pending = true,
+        }
+    }
+    refunds
+}
+
+impl Stripe {
+    pub(super) async fn refunds(&self, payment: &Payment) -> Result<Refunds, Fault> {
+        let reference = reference_of(payment)?;
+        let path = format!("/v1/refunds?payment_intent={reference}&limit=100");
+        Ok(read(&self.api.get(&path).await?))
+    }
+
+    /// Gives back what is left, once for each failure of the refund before.
+    pub(super) async fn give_back(
+        &self,
+        payment: &Payment,
+        attempt: u32,
+    ) -> Result<(), ProviderError> {
+        let mut earlier = Refunds::default();
+        if attempt > 0 {
+            earlier = self.refunds(payment).await?;
+            if let Some(answer) = told_by(&earlier, payment) {
+                return answer;
+            }
+        }
+        let what = match earlier.failed {
+            0 => "refund".to_owned(),
+            failed => format!("refund_after_{failed}"),
+        };
+        let fields = [("payment_intent", reference_of(payment)?)];
+        let key = key(payment, &what, attempt);
+        match self.api.post("/v1/refunds", &fields, &key).await {
+            Ok(refund) => match refund["status"].as_str() {
+                Some("succeeded") => Ok(()),
+                Some("failed" | "canceled") => Err(ProviderError::Failed(format!(
+                    "the refund failed: {}",
+                    refund["failure_reason"]
+                ))),
+                _ => Err(ProviderError::Pending(
+                    "the refund is on its way".to_owned(),
+                )),
+            },
+            Err(Fault::State(why)) => {
+                let now = self.refunds(payment).await?;
+                told_by(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+/// The answer, where the refunds tell it; none where another one is to be asked for.
+fn told_by(refunds: &Refunds, payment: &Payment) -> Option<Result<(), ProviderError>> {
+    if refunds.succeeded >= payment.amount.amount {
+        return Some(Ok(()));
+    }
+    let pending = || ProviderError::Pending("a refund is on its way".to_owned());
+    refunds.pending.then(|| Err(pending()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_succeeded_has_gone_back() {
+        let refund = |status: &str| json!({ "status": status, "amount": 70, "currency": "eur" });
+        let all = [
+            "succeeded",
+            "pending",
+            "failed",
+            "canceled",
+            "requires_action",
+        ]
+        .map(refund);
+        let list = json!({ "data": all });
+        let expected = Refunds {
+            succeeded: 70,
+            pending: true,
+            failed: 2,
+        };
+        assert_eq!(read(&list), expected);
+        assert_eq!(read(&json!({ "data": [] })), Refunds::default());
+    }
+}

@@ -1,0 +1,82 @@
+//! Money on its way back: it is back when the provider says so, and what could not be brought back is found.
+
+use booking::reconciler::finding::Kind;
+use serde_json::{Value, json};
+
+use crate::server::Intent;
+use crate::shop::*;
+
+/// An order that was given up, and whose money was taken all the same.
+async fn taken_in_vain(seed: u64, refunds_are: &'static str) -> (Shop, Value) {
+    let shop = Shop::open(seed, "4x10", json!({})).await;
+    shop.stripe.refunds_are(refunds_are);
+    let order = shop.order(1, 2).await;
+    shop.cancel(&order).await;
+    shop.stripe
+        .take(&text(&order["payment"]["client"], "client_secret"));
+    (shop, order)
+}
+
+fn intent(shop: &Shop, order: &Value) -> Intent {
+    let payment = text(&order["payment"], "payment");
+    shop.stripe.intents()[&payment][0].clone()
+}
+
+fn refunded(order: &Value) -> bool {
+    order["payment"]["state"] == "refunded"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
+    let (shop, order) = taken_in_vain(11, "pending").await;
+    until("the refund to be asked for", async || {
+        (intent(&shop, &order).refunds == ["pending"]).then_some(())
+    })
+    .await;
+    // The refund's event comes at once, and says as much as if the money were there.
+    until("the provider's news to be settled", async || {
+        let backlog = shop.ledger.backlog().await.expect("readable");
+        (backlog == (0, 1)).then_some(())
+    })
+    .await;
+    assert!(!refunded(&shop.read(&order).await));
+    let payment = text(&order["payment"], "payment");
+    shop.stripe.end_refund(&payment, "succeeded");
+    shop.order_once(&order, refunded).await;
+    until("nothing owed", async || {
+        let backlog = shop.ledger.backlog().await.expect("readable");
+        (backlog == (0, 0)).then_some(())
+    })
+    .await;
+    assert_eq!(
+        intent(&shop, &order).refunds,
+        ["succeeded"],
+        "asked for once"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
+    let (shop, order) = taken_in_vain(12, "pending").await;
+    until("the refund to be asked for", async || {
+        (intent(&shop, &order).refunds == ["pending"]).then_some(())
+    })
+    .await;
+    shop.stripe.refunds_are("failed");
+    let payment = text(&order["payment"], "payment");
+    shop.stripe.end_refund(&payment, "failed");
+    let reconciler = shop.booking.reconciler();
+    let found = until("the finding", async || {
+        let found = reconciler.pass(0).await.expect("readable");
+        found
+            .into_iter()
+            .find(|line| line.kind == Kind::RefundFailed)
+    })
+    .await;
+    assert_eq!(found.repair, "later", "somebody has to look at it");
+    assert!(found.told.contains(&payment), "{}", found.told);
+    assert_eq!(intent(&shop, &order).refunds, ["failed", "failed"]);
+    assert_eq!(shop.read(&order).await["payment"]["state"], "captured");
+    let backlog = shop.ledger.backlog().await.expect("readable");
+    assert_eq!(backlog.1, 1, "it is still owed");
+}

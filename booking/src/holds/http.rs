@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use rand::RngExt;
 use serde::Serialize;
 
 use super::ask::{HoldAsk, HoldChange};
@@ -17,6 +18,7 @@ use crate::http::{Body, BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, ShowId};
 use crate::money::Money;
+use crate::store::CallId;
 
 /// What the handlers of holds need.
 #[derive(Clone)]
@@ -204,11 +206,16 @@ pub async fn extend(
         .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/extend");
+    // A retry with the key of a call whose answer was lost is that call.
+    let extension = match &key {
+        Some(key) => CallId::of_key(pass.holder(), key),
+        None => CallId(rand::rng().random()),
+    };
     let act = async {
         let now_ms = routes.clock.now_ms();
         let hold = routes
             .desk
-            .extend(&show, pass.holder(), &id, now_ms)
+            .extend(&show, pass.holder(), &id, extension, now_ms)
             .await?;
         Answer::json(200, &HoldView::new(&show, hold, now_ms))
     };

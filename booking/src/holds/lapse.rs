@@ -11,12 +11,14 @@ use crate::clock::Clock;
 use crate::http::Problem;
 use crate::ids::HoldId;
 use crate::inventory::seats::Seats;
+use crate::store::CallId;
 
 /// How often what is overdue is looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
 impl HoldDesk {
-    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last.
+    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last; the same call again does nothing
+    /// more.
     ///
     /// # Errors
     /// 409 `no_extensions_left`, `hold_ordered`; 410 `hold_expired`; 403 `not_yours`.
@@ -25,6 +27,7 @@ impl HoldDesk {
         show: &Show,
         visitor: Holder,
         id: &HoldId,
+        call: CallId,
         now_ms: i64,
     ) -> Result<Hold, Problem> {
         let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
@@ -32,7 +35,7 @@ impl HoldDesk {
         match self
             .seats
             .store
-            .extend(id, visitor, expires_at_ms, lock_until_ms)
+            .extend(id, visitor, call, expires_at_ms, lock_until_ms)
             .await
         {
             Ok(hold) => Ok(hold),

@@ -10,6 +10,7 @@ pub mod redis;
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;
+use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use crate::holds::{Held, Hold};
@@ -76,6 +77,25 @@ pub struct Opening {
     pub cursor: u64,
     /// What of the catalogue it was made of: [`crate::catalogue::show::Show::edition`].
     pub edition: u64,
+}
+
+/// Names one call, so that it is done once however often it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallId(pub [u8; 16]);
+
+impl CallId {
+    /// A visitor's call under a key of its choice.
+    #[must_use]
+    pub fn of_key(visitor: Holder, key: &str) -> Self {
+        let digest = Sha256::new()
+            .chain_update(b"fairgate/call/v1")
+            .chain_update(visitor.0)
+            .chain_update(key)
+            .finalize();
+        let mut id = [0; 16];
+        id.copy_from_slice(&digest[..16]);
+        Self(id)
+    }
 }
 
 /// A row of the show's seat outbox: what the ledger has decided.
@@ -184,14 +204,15 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// The hold, while it lives.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused>;
 
-    /// Frees the cells of a basket.
+    /// Frees the cells of a basket. The same again is the same success, for some minutes.
     async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused>;
 
-    /// Moves the deadlines of a basket, while extensions last.
+    /// Moves the deadlines of a basket, while extensions last. The same call again answers with the hold as it is.
     async fn extend(
         &self,
         hold: &HoldId,
         visitor: Holder,
+        call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, Refused>;
@@ -212,6 +233,12 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// The holds that are locked for orders, in all shows that are open here, as far as this process has heard.
     async fn ordered(&self) -> Vec<Secured>;
+
+    /// How far the show's seat outbox was carried out: the number of the newest row that was.
+    ///
+    /// Nobody uses the show by asking this, nor by `view`, `packed` and `counts`: those who look after shows must not keep
+    /// one from coming to rest.
+    async fn cursor(&self, show: &ShowId) -> Result<u64, Refused>;
 
     /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and nothing behind a gap is
     /// carried out. Answers with the number of the newest row that is.
@@ -240,7 +267,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Shows that were open here and are not any more: they are to be opened from the ledger again.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Shows that were asked for here lately and are open.
+    /// Shows that were asked for here lately and are open: the ones that somebody looks at or buys from.
     async fn in_use(&self) -> Vec<ShowId>;
 
     /// Whether other processes work on the same shows.

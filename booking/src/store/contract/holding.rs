@@ -19,6 +19,7 @@ pub(super) const CASES: &[Case] = cases![
     what_is_not_in_the_hold_is_not_given_back,
     extending_ends_with_the_extensions_and_never_shortens,
     a_basket_given_back_is_free_and_gone,
+    what_is_sent_twice_is_done_once,
     of_five_hundred_tasks_on_one_cell_exactly_one_wins,
 ];
 
@@ -102,7 +103,9 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
         .await;
     assert_eq!(changed, foreign.clone());
     assert_eq!(
-        store.extend(&hold.id, BEN, i64::MAX, i64::MAX).await,
+        store
+            .extend(&hold.id, BEN, call(1), i64::MAX, i64::MAX)
+            .await,
         foreign.clone()
     );
     assert_eq!(store.secure(&hold.id, BEN, i64::MAX).await, foreign);
@@ -120,7 +123,7 @@ async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
         .await;
     assert_eq!(changed, gone.clone());
     assert_eq!(
-        store.extend(&none, ANA, LOCK_MS, LOCK_MS).await,
+        store.extend(&none, ANA, call(1), LOCK_MS, LOCK_MS).await,
         gone.clone()
     );
     assert_eq!(store.secure(&none, ANA, LOCK_MS).await, gone);
@@ -249,7 +252,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
     };
     let hold = store.take(hold, NO_LIMIT).await.expect("free");
     let longer = store
-        .extend(&hold.id, ANA, EXPIRES_MS + 10, LOCK_MS + 10)
+        .extend(&hold.id, ANA, call(1), EXPIRES_MS + 10, LOCK_MS + 10)
         .await
         .expect("two are left");
     assert_eq!(
@@ -261,7 +264,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
         (EXPIRES_MS + 10, LOCK_MS + 10, 1)
     );
     let same = store
-        .extend(&hold.id, ANA, NOW_MS, NOW_MS)
+        .extend(&hold.id, ANA, call(2), NOW_MS, NOW_MS)
         .await
         .expect("one is left");
     assert_eq!(
@@ -269,7 +272,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
         (EXPIRES_MS + 10, LOCK_MS + 10, 0)
     );
     let refused = store
-        .extend(&hold.id, ANA, EXPIRES_MS + 99, LOCK_MS + 99)
+        .extend(&hold.id, ANA, call(3), EXPIRES_MS + 99, LOCK_MS + 99)
         .await;
     assert_eq!(refused, Err(Refused::NoExtensions));
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(same));
@@ -279,11 +282,50 @@ async fn a_basket_given_back_is_free_and_gone(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
     assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
-    assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
         store.take(basket("b", ANA, &[0, 1]), 2).await.is_ok(),
         "what was given back counts no more"
+    );
+}
+
+async fn what_is_sent_twice_is_done_once(store: Store) {
+    opened(&store).await;
+    let hold = Hold {
+        extensions_left: 2,
+        ..basket("a", ANA, &[0])
+    };
+    let hold = store.take(hold, NO_LIMIT).await.expect("free");
+    let extend = async |n, ms| {
+        store
+            .extend(&hold.id, ANA, call(n), EXPIRES_MS + ms, LOCK_MS + ms)
+            .await
+    };
+    let once = extend(1, 10).await.expect("two are left");
+    assert_eq!(extend(1, 20).await, Ok(once), "its answer was lost");
+    let twice = extend(2, 30).await.expect("another one is left");
+    assert_eq!(
+        (twice.extensions_left, twice.expires_at_ms),
+        (0, EXPIRES_MS + 30)
+    );
+    assert_eq!(extend(2, 40).await, Ok(twice));
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    let before = picture(&store).await;
+    assert_eq!(
+        store.release(&hold.id, ANA).await,
+        Ok(()),
+        "its answer was lost"
+    );
+    assert_eq!(store.release(&hold.id, BEN).await, Err(Refused::Gone));
+    assert_eq!(picture(&store).await, before);
+    let lapsed = taken(&store, "b", ANA, &[0]).await;
+    store.sweep(LOCK_MS, 100).await;
+    let gone = store.release(&lapsed.id, ANA).await;
+    assert_eq!(
+        gone,
+        Err(Refused::Gone),
+        "it ran out, and nobody gave it back"
     );
 }
 

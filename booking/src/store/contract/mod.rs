@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{InventoryStore, Opening, SeatRow, SeatRowKind, Secured};
+use super::{CallId, InventoryStore, Opening, SeatRow, SeatRowKind, Secured};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::{CellState, Grid};
@@ -100,6 +100,10 @@ fn seats(seats: &[u32]) -> Vec<Held> {
 
 fn id(key: &str) -> HoldId {
     HoldId::of_key(&show(), ANA, key)
+}
+
+fn call(n: u8) -> CallId {
+    CallId([n; 16])
 }
 
 /// A basket over all legs of some seats; the key names it, whoever asks.

@@ -32,6 +32,8 @@ struct Model {
     orders: BTreeMap<u8, (Holder, Vec<Held>)>,
     /// The last change of a hold, which asked again is done already.
     wishes: BTreeMap<u8, (Vec<Held>, Vec<u32>)>,
+    /// Who gave a hold back last, likewise.
+    released: BTreeMap<u8, Holder>,
 }
 
 impl Model {
@@ -132,6 +134,17 @@ impl Model {
         Ok(hold)
     }
 
+    fn release(&mut self, key: u8, visitor: Holder) -> Result<(), Refused> {
+        if !self.holds.contains_key(&key) && self.released.get(&key) == Some(&visitor) {
+            return Ok(());
+        }
+        let hold = self.basket(key, visitor)?;
+        self.unlock(key, &hold.items);
+        self.holds.remove(&key);
+        self.released.insert(key, visitor);
+        Ok(())
+    }
+
     fn secure(&mut self, key: u8, visitor: Holder, until_ms: i64) -> Result<Hold, Refused> {
         let hold = self.own(key, visitor)?;
         if hold.stage == Stage::Ordered {
@@ -220,10 +233,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 assert_eq!(got, expected, "{step:?}");
             }
             Step::Release(key, who) => {
-                let expected = model.basket(key, visitor(who)).map(|hold| {
-                    model.unlock(key, &hold.items);
-                    model.holds.remove(&key);
-                });
+                let expected = model.release(key, visitor(who));
                 let got = store.release(&key_of(key), visitor(who)).await;
                 assert_eq!(got, expected, "{step:?}");
             }

@@ -43,7 +43,7 @@ async fn an_extended_hold_lapses_at_its_new_deadline(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let extended = store
-        .extend(&hold.id, ANA, EXPIRES_MS + 500, LOCK_MS + 500)
+        .extend(&hold.id, ANA, call(1), EXPIRES_MS + 500, LOCK_MS + 500)
         .await;
     assert!(extended.is_ok());
     assert!(lapsed(&store, LOCK_MS + 499).await.is_empty());
@@ -112,7 +112,9 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
         .await;
     assert_eq!(changed, ordered.clone());
     assert_eq!(
-        store.extend(&hold.id, ANA, i64::MAX, i64::MAX).await,
+        store
+            .extend(&hold.id, ANA, call(1), i64::MAX, i64::MAX)
+            .await,
         ordered
     );
     assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Ordered));

@@ -1,7 +1,7 @@
 //! One show's cells, locks, holds and deadlines. Plain data: every transition checks everything first and
 //! then changes everything, under the show's lock.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use fairgate_pass::Holder;
 
@@ -9,10 +9,15 @@ use crate::holds::{Held, Hold, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{Baskets, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured};
+use crate::store::{
+    Baskets, CallId, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured,
+};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
+
+/// So many holds that were given back are remembered.
+const RELEASED_MAX: usize = 1_024;
 
 /// Seats to take and seats to give back.
 type Wish = (Vec<Held>, Vec<u32>);
@@ -27,12 +32,16 @@ pub(super) struct ShowCells {
     holds: HashMap<HoldId, Hold>,
     /// The last change of a hold: asked again it is done already, and its answer was lost.
     wishes: HashMap<HoldId, Wish>,
+    /// The last extension of a hold, likewise.
+    extensions: HashMap<HoldId, CallId>,
+    /// Who gave back which hold last, the latest behind: asked again it is done already.
+    released: VecDeque<(HoldId, Holder)>,
     deadlines: BTreeSet<(i64, HoldId)>,
     short_calls: BTreeSet<(i64, HoldId)>,
     /// Seats a visitor has bought; what it holds is counted beside.
     bought: HashMap<Holder, u32>,
     held: HashMap<Holder, u32>,
-    cursor: u64,
+    pub(super) cursor: u64,
 }
 
 impl ShowCells {
@@ -63,6 +72,8 @@ impl ShowCells {
             locks: HashMap::new(),
             holds: HashMap::new(),
             wishes: HashMap::new(),
+            extensions: HashMap::new(),
+            released: VecDeque::new(),
             deadlines: BTreeSet::new(),
             short_calls: BTreeSet::new(),
             bought,
@@ -162,8 +173,17 @@ impl ShowCells {
     }
 
     pub(super) fn release(&mut self, id: &HoldId, visitor: Holder) -> Result<(), Refused> {
+        let is_same = |(of, by): &(HoldId, Holder)| of == id && *by == visitor;
+        if !self.holds.contains_key(id) && self.released.iter().any(is_same) {
+            return Ok(());
+        }
         self.basket(id, visitor)?;
         self.drop_hold(id);
+        self.released.retain(|(of, _)| of != id);
+        self.released.push_back((id.clone(), visitor));
+        if self.released.len() > RELEASED_MAX {
+            self.released.pop_front();
+        }
         Ok(())
     }
 
@@ -171,10 +191,15 @@ impl ShowCells {
         &mut self,
         id: &HoldId,
         visitor: Holder,
+        call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
-        if self.basket(id, visitor)?.extensions_left == 0 {
+        let present = self.basket(id, visitor)?;
+        if self.extensions.get(id) == Some(&call) {
+            return Ok(present.clone());
+        }
+        if present.extensions_left == 0 {
             return Err(Refused::NoExtensions);
         }
         let Some(hold) = self.remove(id) else {
@@ -187,6 +212,7 @@ impl ShowCells {
             ..hold
         };
         self.insert(extended.clone());
+        self.extensions.insert(id.clone(), call);
         Ok(extended)
     }
 
@@ -424,6 +450,7 @@ impl ShowCells {
     fn remove(&mut self, id: &HoldId) -> Option<Hold> {
         let hold = self.holds.remove(id)?;
         self.wishes.remove(id);
+        self.extensions.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
         self.short_calls
             .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));

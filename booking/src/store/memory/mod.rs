@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
-use super::{Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured, Swept, View};
+use super::{
+    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured, Swept, View,
+};
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
@@ -124,11 +126,12 @@ impl InventoryStore for MemoryStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
+        call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
         self.with(&hold.show(), |cells| {
-            cells.extend(hold, visitor, expires_at_ms, lock_until_ms)
+            cells.extend(hold, visitor, call, expires_at_ms, lock_until_ms)
         })
     }
 
@@ -160,6 +163,10 @@ impl InventoryStore for MemoryStore {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).ordered();
         shows.values().flat_map(of_show).collect()
+    }
+
+    async fn cursor(&self, show: &ShowId) -> Result<u64, Refused> {
+        self.with(show, |cells| Ok(cells.cursor))
     }
 
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {

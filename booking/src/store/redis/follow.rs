@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use fairgate_redis::{Error, Reply};
 use tokio::task::JoinSet;
 
-use super::followed::{Closed, Followed};
-use super::known::{Gap, Known};
+use super::followed::{Closed, Followed, Point};
+use super::known::{self, Gap, Known};
 use super::scripts::SCRIPTS;
 use super::{Inner, REFRESH};
 use crate::store::Refused;
@@ -17,12 +17,10 @@ use crate::store::Refused;
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
 const EVERY: Duration = Duration::from_millis(50);
-/// A show that nobody asked for in so long is read less often.
-pub(super) const IDLE: Duration = Duration::from_secs(10);
-/// How often, where holds may run out in it.
-const IDLE_EVERY: Duration = Duration::from_millis(500);
-/// A show that nobody asked for in so long, and that has no holds, is forgotten here.
-const FORGET: Duration = Duration::from_secs(600);
+/// How often that of a show at rest is, where holds may run out in it.
+const IDLE_EVERY: Duration = Duration::from_secs(2);
+/// A show that nobody used for so long, and that has no holds, is forgotten here.
+const FORGET: Duration = Duration::from_secs(60);
 /// How often this process makes sure that the data set belongs to its ledger.
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
 
@@ -82,6 +80,7 @@ impl Inner {
     }
 
     async fn read_on(&self, followed: &Followed) -> Result<Found, Refused> {
+        let seen = followed.newest();
         let here = {
             let state = followed.state();
             // After a loss only a whole picture will do: the old one is of another life.
@@ -101,27 +100,51 @@ impl Inner {
             Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(Found::Gap),
             Err(error) => return Err(self.refusal(followed, life, error).await),
         };
-        self.take_over(followed, life, &reply).map_err(|error| {
+        let unread = |error: Error| {
             tracing::error!(show = %followed.show, %error, "the feed cannot be read; reading the whole picture");
             followed.state().known = None;
             Refused::Unreachable
-        })
+        };
+        let (counter, sub) = reply.at(1).and_then(known::position).map_err(unread)?;
+        self.went_on(followed, seen, (life, counter, sub)).await?;
+        self.take_over(followed, life, (counter, sub), &reply)
+            .map_err(unread)
     }
 
-    fn take_over(&self, followed: &Followed, life: u64, reply: &Reply) -> Result<Found, Error> {
-        let newest = (reply.at(1)?.count()?, reply.at(2)?.count()?);
-        let entries = reply.at(3)?.list()?;
+    /// Makes sure that what Redis tells now lies behind what it has told before it was asked. Otherwise its data were set
+    /// back, though server and life have the names they had: seats that are held would be free again. The show is closed
+    /// for all until it is opened from the ledger.
+    async fn went_on(&self, followed: &Followed, seen: Point, now: Point) -> Result<(), Refused> {
+        if now >= seen {
+            return Ok(());
+        }
+        self.close(followed, &mut followed.state(), Closed::Regressed);
+        let (life, counter, sub) = seen;
+        let condemned = self
+            .call(&SCRIPTS.condemn, followed, life, |call| {
+                call.arg(counter).arg(sub)
+            })
+            .await;
+        if let Err(error) = condemned {
+            tracing::warn!(show = %followed.show, %error, "a show that was set back could not be closed for the others");
+        }
+        Err(Refused::NotReady)
+    }
+
+    fn take_over(
+        &self,
+        followed: &Followed,
+        life: u64,
+        newest: (u64, u64),
+        reply: &Reply,
+    ) -> Result<Found, Error> {
+        let entries = reply.at(2)?.list()?;
         let mut signals = Vec::new();
         let found = {
             let mut state = followed.state();
             let Some(known) = state.known.as_mut().filter(|known| known.life == life) else {
                 return Ok(Found::Gap);
             };
-            if newest < known.position() {
-                // The data went back in time under the same name.
-                self.close(followed, &mut state, Closed::Server);
-                return Ok(Found::Gap);
-            }
             let mut gap = false;
             for entry in entries {
                 match known.follow(&followed.show, entry)? {
@@ -147,6 +170,7 @@ impl Inner {
 
     /// Reads the whole show, in whatever life it is.
     pub(super) async fn read_whole(&self, followed: &Followed) -> Result<(), Refused> {
+        let seen = followed.newest();
         let asked = self
             .call_any(&SCRIPTS.snapshot, followed, |call| call)
             .await;
@@ -158,6 +182,9 @@ impl Inner {
             tracing::error!(show = %followed.show, %error, "a show in Redis cannot be read");
             Refused::Unreachable
         })?;
+        let (counter, sub) = known.position();
+        self.went_on(followed, seen, (known.life, counter, sub))
+            .await?;
         let mut state = followed.state();
         state.closed = None;
         state.known = Some(known);
@@ -181,13 +208,9 @@ pub(super) async fn keep_up(store: Weak<Inner>) {
         }
         let mut reading = JoinSet::new();
         for followed in store.shows() {
-            let known_holds = {
-                let state = followed.state();
-                state.known.as_ref().is_some_and(Known::has_holds)
-            };
-            if followed.idle() > FORGET && !known_holds {
+            if followed.idle() > FORGET && !followed.has_holds() {
                 store.forget(&followed.show);
-            } else if followed.idle() < IDLE || followed.age() > IDLE_EVERY {
+            } else if followed.wants_reading(store.options.idle, IDLE_EVERY) {
                 let store = Arc::clone(&store);
                 reading.spawn(async move {
                     // What it means is kept with the show; the next tick tries again.

@@ -19,6 +19,8 @@ pub(super) enum Closed {
     Server,
     /// The clock of Redis jumped.
     Clock,
+    /// Its feed is behind what it told before: the data were set back under the same name.
+    Regressed,
 }
 
 impl Closed {
@@ -28,9 +30,13 @@ impl Closed {
             Self::Building => "building",
             Self::Server => "server",
             Self::Clock => "clock",
+            Self::Regressed => "regressed",
         }
     }
 }
+
+/// A point of a show's feed: life, counter, the number below.
+pub(super) type Point = (u64, u64, u64);
 
 pub(super) struct Followed {
     pub(super) show: ShowId,
@@ -48,7 +54,7 @@ pub(super) struct State {
     /// When the newest successful catch-up was asked for.
     pub(super) fresh_at: Option<Instant>,
     /// The newest point of the feed that an answer to this process told of: life, counter, the number below.
-    at_least: (u64, u64, u64),
+    at_least: Point,
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
 }
@@ -81,6 +87,17 @@ impl Followed {
             state.known = None;
             state
         })
+    }
+
+    /// The newest point of the feed that anything told of, as of now: life, counter, the number below. Whatever is asked
+    /// from here on must not lie before it.
+    pub(super) fn newest(&self) -> Point {
+        let state = self.state();
+        let known = state.known.as_ref().map(|known| {
+            let (counter, sub) = known.position();
+            (known.life, counter, sub)
+        });
+        state.at_least.max(known.unwrap_or_default())
     }
 
     /// The life to work in, where the show is open as far as is known.
@@ -121,14 +138,29 @@ impl Followed {
         used_at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// How long ago a catch-up succeeded.
-    pub(super) fn age(&self) -> Duration {
-        let fresh_at = self.state().fresh_at;
-        fresh_at.map_or(Duration::MAX, |at| at.elapsed())
+    /// Whether anything may run out in it, as far as is known.
+    pub(super) fn has_holds(&self) -> bool {
+        self.state().known.as_ref().is_some_and(Known::has_holds)
     }
 
-    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it was not asked for a second.
-    pub(super) fn wants_sweep(&self, now_ms: i64) -> bool {
+    /// Whether its feed is to be read now: all the time while it is used, or where this process was told of more than it
+    /// has read; every now and then where holds may run out in it; else not at all.
+    pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
+        if self.idle() < idle {
+            return true;
+        }
+        let state = self.state();
+        let Some(known) = &state.known else {
+            return false;
+        };
+        let old = state.fresh_at.is_none_or(|at| at.elapsed() > idle_every);
+        !state.is_whole() || old && known.has_holds()
+    }
+
+    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it is used and was not asked for a
+    /// second.
+    pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
+        let used = self.idle() < idle;
         let mut state = self.state();
         if state.closed.is_some() {
             return false;
@@ -141,7 +173,8 @@ impl Followed {
             .swept_at
             .is_none_or(|at| at.elapsed() > Duration::from_secs(1));
         let anyway = self.sweep_anyway.swap(false, Ordering::AcqRel);
-        let wanted = anyway || behind || known.is_due(now_ms) || known.has_holds() && long_ago;
+        let wanted =
+            anyway || behind || known.is_due(now_ms) || used && known.has_holds() && long_ago;
         if wanted {
             state.swept_at = Some(Instant::now());
         }

@@ -6,6 +6,7 @@
 //! | `{show:ID}:LIFE:held`, `:sold`, `:blocked` | bitmaps, a bit a cell |
 //! | `{show:ID}:LIFE:lock:CELL` | the hold whose cell it is, with a time to live as a safety net |
 //! | `{show:ID}:LIFE:hold:HEX` | hash: a hold's document |
+//! | `{show:ID}:LIFE:released:HEX` | whose hold was given back, for a while |
 //! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks fall, when owners are told |
 //! | `{show:ID}:LIFE:kept` | hash: each hold's stage, deadlines and cells in short, for who reads the whole show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: seats of a visitor in holds, and bought |

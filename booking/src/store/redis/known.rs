@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashMap};
 use fairgate_redis::{Error, Reply};
 
 use super::keys::{self, Tail};
-use super::packing;
+use super::packing::{self, InShort};
 use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
 use crate::store::{Baskets, HoldSignal, Secured, View};
 
-/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/enter.lua`.
+/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/keep.lua`.
 const SHORT_MS: i64 = 60_000;
 
 /// The next change of the feed is not the one after this picture's.
@@ -41,35 +41,27 @@ struct Kept {
 }
 
 impl Kept {
-    /// Reads what `tell` in `scripts/enter.lua` keeps: stage, lock deadline, deadline as shown, cells.
-    fn read(text: &str) -> Result<Self, Error> {
-        let mut parts = text.split(',');
-        let stage = parts.next().unwrap_or_default();
-        let mut number = || {
-            let number = parts.next().and_then(|part| part.parse::<i64>().ok());
-            number.ok_or_else(|| wrong("a hold in short"))
-        };
-        let (lock_until_ms, expires_at_ms, cells) = (number()?, number()?, number()?);
-        Ok(Self {
-            lock_until_ms,
-            expires_at_ms,
-            short_at_ms: (stage == "basket").then_some(expires_at_ms - SHORT_MS),
-            cells: u64::try_from(cells).map_err(|_| wrong("a hold in short"))?,
-            basket: stage != "ordered",
-        })
+    fn of(short: &InShort) -> Self {
+        Self {
+            lock_until_ms: short.lock_until_ms,
+            expires_at_ms: short.expires_at_ms,
+            short_at_ms: (short.state == "basket").then_some(short.expires_at_ms - SHORT_MS),
+            cells: short.cells,
+            basket: short.state != "ordered",
+        }
     }
 }
 
 impl Known {
     /// Reads the answer of `snapshot`.
     pub(super) fn read(reply: &Reply) -> Result<Self, Error> {
-        let shape = reply.at(3)?;
+        let shape = reply.at(2)?;
         let (seats, legs) = (shape.at(1)?.count()?, shape.at(2)?.count()?);
         let grid = Grid {
             seats: u32::try_from(seats).map_err(|_| wrong("too many seats"))?,
             legs: u16::try_from(legs).map_err(|_| wrong("too many legs"))?,
         };
-        let views = [4, 5, 6].map(|index| reply.at(index).and_then(Reply::bytes));
+        let views = [3, 4, 5].map(|index| reply.at(index).and_then(Reply::bytes));
         let [held, sold, blocked] = views;
         let (held, sold, blocked) = (held?, sold?, blocked?);
         let state = |cell| {
@@ -84,7 +76,7 @@ impl Known {
             }
         };
         let life = shape.at(0)?.count()?;
-        let counter = reply.at(1)?.count()?;
+        let (counter, sub) = position(reply.at(1)?)?;
         let states = (0..grid.cells()).map(state).collect();
         let mut known = Self {
             life,
@@ -92,14 +84,15 @@ impl Known {
             picture: Picture::at(life, counter, states),
             edition: shape.at(4)?.count()?,
             plan_version: u32::try_from(shape.at(3)?.count()?).map_err(|_| wrong("a plan"))?,
-            sub: reply.at(2)?.count()?,
+            sub,
             holds: HashMap::new(),
             deadlines: BTreeSet::new(),
             short_calls: BTreeSet::new(),
         };
-        for hold in reply.at(7)?.list()?.chunks(2) {
+        for hold in reply.at(6)?.list()?.chunks(2) {
             if let [tail, kept] = hold {
-                known.keep(read_tail(tail)?, Kept::read(kept.text()?)?);
+                let short = packing::read_short(kept.bytes()?)?;
+                known.keep(packing::read_tail(tail.bytes()?)?, Kept::of(&short));
             }
         }
         Ok(known)
@@ -129,31 +122,18 @@ impl Known {
         if (counter, sub) != (here.0, here.1 + 1) && (counter, sub) != (here.0 + 1, 0) {
             return Ok(Err(Gap));
         }
-        // Always the same seven fields in the same order: names at even places, values at odd ones.
-        let fields = entry.at(1)?;
-        let value = |n: usize| fields.at(2 * n + 1);
-        let tail = read_tail(value(0)?)?;
-        let state = value(2)?.text()?;
+        // One field: its name, and the change.
+        let change = packing::read_change(entry.at(1)?.at(1)?.bytes()?)?;
         if counter > here.0 {
-            let changes = packing::read_changes(value(3)?.bytes()?);
-            self.picture.follow(counter, changes);
+            self.picture
+                .follow(counter, packing::read_cells(change.cells));
         }
         self.sub = sub;
-        let expires_at_ms = value(5)?.int()?;
+        let state = change.short.state;
         if state == "lapsed" || state == "gone" {
-            self.forget(&tail);
+            self.forget(&change.tail);
         } else {
-            let short_at_ms = (state == "basket").then_some(expires_at_ms - SHORT_MS);
-            self.keep(
-                tail,
-                Kept {
-                    lock_until_ms: value(4)?.int()?,
-                    expires_at_ms,
-                    short_at_ms,
-                    cells: value(6)?.count()?,
-                    basket: state != "ordered",
-                },
-            );
+            self.keep(change.tail, Kept::of(&change.short));
         }
         let state = match state {
             "lapsed" => "lapsed",
@@ -162,10 +142,10 @@ impl Known {
             _ => return Ok(Ok(None)),
         };
         Ok(Ok(Some(HoldSignal {
-            visitor: packing::holder(value(1)?.bytes()?)?,
-            hold: packing::hold_id(show, &tail)?,
+            visitor: change.visitor,
+            hold: packing::hold_id(show, &change.tail)?,
             state,
-            expires_at_ms,
+            expires_at_ms: change.short.expires_at_ms,
         })))
     }
 
@@ -246,11 +226,6 @@ pub(super) fn position(reply: &Reply) -> Result<(u64, u64), Error> {
     numbers
         .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)))
         .ok_or_else(|| wrong("a number of the feed"))
-}
-
-fn read_tail(reply: &Reply) -> Result<Tail, Error> {
-    let tail = reply.bytes()?.try_into();
-    tail.map_err(|_| wrong("a hold's id"))
 }
 
 fn wrong(what: &str) -> Error {

@@ -2,9 +2,9 @@
 //! keeps the picture of the shows it serves, by their feeds.
 //!
 //! Three things protect against what Redis may do to its data. Every key but one is of a **life** (incarnation), and
-//! a script that is called for another life refuses. Every script compares the **server's identity** with the one the
-//! life was written on, so a restarted server and a promoted replica refuse. Every script compares the **clock** with
-//! its caller's. Where one of them fails the show is closed, and opened again from the ledger.
+//! a script that is called for another life refuses. Every script compares the **history of the data**, which names the
+//! server, with the one the life was written on, so a restarted server and a promoted replica refuse. Every script
+//! compares the **clock** with its caller's. Where one of them fails the show is closed, and opened again from the ledger.
 
 mod follow;
 mod followed;
@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use super::{
-    Baskets, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured, Swept,
+    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured, Swept,
     View,
 };
 use crate::clock::Clock;
@@ -43,6 +43,10 @@ use scripts::SCRIPTS;
 const SIGNALS_MAX: usize = 4_096;
 /// What is answered from memory is at most so old.
 const REFRESH: Duration = Duration::from_millis(100);
+/// How long a hold that was given back is remembered: nobody tries again for longer.
+const RELEASED_MS: i64 = 600_000;
+/// When a show comes to rest.
+const IDLE: Duration = Duration::from_secs(10);
 /// How young a picture must be to refuse cells.
 const SHIELD: Duration = Duration::from_secs(1);
 
@@ -58,6 +62,9 @@ pub struct Options {
     pub assumed_ahead_ms: i64,
     /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1 s.
     pub shield: Duration,
+    /// A show that nobody used for so long comes to rest here: its feed is not read any more, but now and then where
+    /// holds may run out in it: 10 s.
+    pub idle: Duration,
 }
 
 impl Options {
@@ -69,6 +76,7 @@ impl Options {
             clock_off_ms_max: CLOCK_OFF_MS_MAX,
             assumed_ahead_ms: 0,
             shield: SHIELD,
+            idle: IDLE,
         }
     }
 }
@@ -153,14 +161,20 @@ impl Inner {
         shows.get(show).cloned()
     }
 
+    /// A show that somebody uses.
     fn followed(&self, show: &ShowId) -> Arc<Followed> {
-        let followed = self.present(show).unwrap_or_else(|| {
+        let followed = self.looked_at(show);
+        followed.touch();
+        followed
+    }
+
+    /// A show as those see it who only look after it: it may come to rest all the same.
+    fn looked_at(&self, show: &ShowId) -> Arc<Followed> {
+        self.present(show).unwrap_or_else(|| {
             let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
             let fresh = || Arc::new(Followed::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))
-        });
-        followed.touch();
-        followed
+        })
     }
 
     fn forget(&self, show: &ShowId) {
@@ -325,7 +339,7 @@ impl Inner {
 
     /// The picture as it is, brought up to date where that is possible.
     async fn look<T>(&self, show: &ShowId, look: impl FnOnce(&Known) -> T) -> Option<T> {
-        let followed = self.followed(show);
+        let followed = self.looked_at(show);
         // What cannot be reached or is being opened anew answers from its last picture.
         let _ = self.refresh(&followed).await;
         let state = followed.state();
@@ -356,6 +370,13 @@ fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
         "PLAN" => Refused::PlanChanged,
         _ => Refused::Unreachable,
     })
+}
+
+/// How far the outbox was carried out, as `deliver` answers.
+fn cursor_in(reply: &Reply) -> Result<u64, Refused> {
+    refused(reply, 0)?;
+    let cursor = reply.at(2).and_then(Reply::count);
+    cursor.map_err(|_| Refused::Unreachable)
 }
 
 fn own<'a>(call: Call<'a>, hold: &HoldId, visitor: Holder) -> Call<'a> {
@@ -476,7 +497,7 @@ impl InventoryStore for RedisStore {
         let reply = self
             .inner
             .act(&hold.show(), &SCRIPTS.release, |call| {
-                own(call, hold, visitor)
+                own(call, hold, visitor).arg(RELEASED_MS)
             })
             .await?;
         refused(&reply, 0)
@@ -486,11 +507,13 @@ impl InventoryStore for RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
+        call: CallId,
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
-        self.of_hold(&SCRIPTS.extend, hold, visitor, 0, |call| {
-            call.arg(expires_at_ms).arg(lock_until_ms)
+        self.of_hold(&SCRIPTS.extend, hold, visitor, 0, |asked| {
+            let asked = asked.arg(&call.0[..]);
+            asked.arg(expires_at_ms).arg(lock_until_ms)
         })
         .await
     }
@@ -539,6 +562,18 @@ impl InventoryStore for RedisStore {
         ordered
     }
 
+    async fn cursor(&self, show: &ShowId) -> Result<u64, Refused> {
+        let (followed, now_ms) = (
+            self.inner.looked_at(show),
+            self.inner.options.clock.now_ms(),
+        );
+        let reply = self
+            .inner
+            .act_at(&followed, &SCRIPTS.deliver, now_ms, |call| call)
+            .await?;
+        cursor_in(&reply)
+    }
+
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {
         let items: Vec<Vec<u8>> = rows.iter().map(|row| packing::items(&row.items)).collect();
         let reply = self
@@ -558,11 +593,7 @@ impl InventoryStore for RedisStore {
                 call
             })
             .await?;
-        refused(&reply, 0)?;
-        reply
-            .at(2)
-            .and_then(Reply::count)
-            .map_err(|_| Refused::Unreachable)
+        cursor_in(&reply)
     }
 
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
@@ -572,7 +603,7 @@ impl InventoryStore for RedisStore {
                 swept.more = true;
                 break;
             }
-            if !followed.wants_sweep(now_ms) {
+            if !followed.wants_sweep(now_ms, self.inner.options.idle) {
                 continue;
             }
             let room = (batch_max - swept.lapsed.len()) as u64;
@@ -597,7 +628,9 @@ impl InventoryStore for RedisStore {
 
     async fn in_use(&self) -> Vec<ShowId> {
         let mut shows = self.inner.shows();
-        shows.retain(|followed| followed.life().is_some() && followed.idle() < follow::IDLE);
+        shows.retain(|followed| {
+            followed.life().is_some() && followed.idle() < self.inner.options.idle
+        });
         shows.iter().map(|followed| followed.show.clone()).collect()
     }
 
@@ -647,6 +680,8 @@ impl InventoryStore for RedisStore {
     }
 
     async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes> {
+        // Somebody follows it, picture by picture.
+        self.inner.followed(show);
         self.inner
             .look(show, |known| known.picture.changes(since))
             .await

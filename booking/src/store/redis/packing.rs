@@ -6,7 +6,7 @@ use fairgate_redis::{Arg, Error, Reply};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::CellState;
-use crate::store::redis::keys;
+use crate::store::redis::keys::{self, Tail};
 
 /// Bytes of one item: seat, first leg, leg behind the last, amount; all little-endian.
 const ITEM: usize = 16;
@@ -47,9 +47,65 @@ pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
     records.iter().map(|n| u32::from_le_bytes(*n)).collect()
 }
 
+/// A change of a show, as `tell` in `scripts/tell.lua` writes it.
+pub(super) struct Change<'a> {
+    pub(super) tail: Tail,
+    pub(super) visitor: Holder,
+    pub(super) short: InShort<'a>,
+    /// What [`read_cells`] reads.
+    pub(super) cells: &'a [u8],
+}
+
+/// A hold in short.
+pub(super) struct InShort<'a> {
+    pub(super) state: &'a str,
+    pub(super) lock_until_ms: i64,
+    pub(super) expires_at_ms: i64,
+    pub(super) cells: u64,
+}
+
+pub(super) fn read_change(bytes: &[u8]) -> Result<Change<'_>, Error> {
+    let wrong = || Error::Wrong("a change in the feed is not what it must be".into());
+    let (tail, rest) = bytes.split_at_checked(32).ok_or_else(wrong)?;
+    let (visitor, rest) = rest.split_at_checked(32).ok_or_else(wrong)?;
+    let end = rest.iter().position(|byte| *byte == b';');
+    let (short, cells) = rest.split_at(end.ok_or_else(wrong)?);
+    Ok(Change {
+        tail: read_tail(tail)?,
+        visitor: holder(visitor)?,
+        short: read_short(short)?,
+        cells: &cells[1..],
+    })
+}
+
+/// Reads stage, lock deadline, deadline as shown, and how many cells.
+pub(super) fn read_short(bytes: &[u8]) -> Result<InShort<'_>, Error> {
+    let wrong = || Error::Wrong("a hold in short is not what it must be".into());
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
+    let mut parts = text.split(',');
+    let state = parts.next().ok_or_else(wrong)?;
+    let mut number = || {
+        let number = parts.next().and_then(|part| part.parse::<i64>().ok());
+        number.ok_or_else(wrong)
+    };
+    Ok(InShort {
+        state,
+        lock_until_ms: number()?,
+        expires_at_ms: number()?,
+        cells: u64::try_from(number()?).map_err(|_| wrong())?,
+    })
+}
+
+pub(super) fn read_tail(bytes: &[u8]) -> Result<Tail, Error> {
+    let tail = bytes.try_into();
+    tail.map_err(|_| Error::Wrong("a hold's id has 32 digits".into()))
+}
+
 /// Cells with the state each has now.
-pub(super) fn read_changes(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)> {
-    read_numbers(bytes).into_iter().map(|both| {
+pub(super) fn read_cells(bytes: &[u8]) -> impl Iterator<Item = (u32, CellState)> {
+    let (records, _) = bytes.as_chunks::<4>();
+    records.iter().map(|record| {
+        let both = u32::from_le_bytes(*record);
         let state = match both & 3 {
             0 => CellState::Free,
             1 => CellState::Held,
@@ -102,7 +158,7 @@ pub(super) fn hold_args(hold: &Hold) -> Vec<Arg> {
     ]
 }
 
-/// A hold as `answer` in `scripts/enter.lua` gives it.
+/// A hold as `answer` in `scripts/keep.lua` gives it.
 pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
     let small = |index: usize| {
         let number = reply.at(index)?.count()?;
@@ -156,6 +212,25 @@ mod tests {
         ];
         assert_eq!(read_items(&items(&held)), Ok(held.clone()));
         assert!(read_items(&items(&held)[1..]).is_err());
+    }
+
+    #[test]
+    fn a_change_is_read_whatever_bytes_a_visitor_has() {
+        let visitor = Holder([b';'; 32]);
+        let mut bytes = [b'a'; 32].to_vec();
+        bytes.extend(visitor.0);
+        bytes.extend(b"basket,105,100,2;");
+        bytes.extend(numbers(&[7 << 2 | 1, b';'.into()]));
+        let change = read_change(&bytes).expect("as it is written");
+        assert_eq!((change.tail, change.visitor), ([b'a'; 32], visitor));
+        let short = &change.short;
+        let numbers = (short.lock_until_ms, short.expires_at_ms, short.cells);
+        assert_eq!((short.state, numbers), ("basket", (105, 100, 2)));
+        let cells: Vec<_> = read_cells(change.cells).collect();
+        assert_eq!(cells, [(7, CellState::Held), (14, CellState::Blocked)]);
+        for cut in [0, 40, 70, 80] {
+            assert!(read_change(&bytes[..cut]).is_err(), "{cut}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Every script of the store, by name. What several share stands once, in `base` and `enter`.
+//! Every script of the store, by name. What several share stands once, in parts; each script
+//! is given those that it uses, for whatever a script names is made anew at every call.
 
 use std::sync::LazyLock;
 
@@ -6,6 +7,10 @@ use fairgate_redis::Script;
 
 const BASE: &str = include_str!("scripts/base.lua");
 const ENTER: &str = include_str!("scripts/enter.lua");
+const TELL: &str = include_str!("scripts/tell.lua");
+const LOCK: &str = include_str!("scripts/lock.lua");
+const KEEP: &str = include_str!("scripts/keep.lua");
+const FREE: &str = include_str!("scripts/free.lua");
 const OWN: &str = include_str!("scripts/own.lua");
 const BUILDING: &str = include_str!("scripts/building.lua");
 
@@ -27,15 +32,15 @@ macro_rules! scripts {
 }
 
 scripts! {
-    take: BASE, ENTER;
-    hold: BASE, ENTER, OWN;
-    change: BASE, ENTER, OWN;
-    release: BASE, ENTER, OWN;
-    extend: BASE, ENTER, OWN;
-    secure: BASE, ENTER, OWN;
-    unsecure: BASE, ENTER;
-    deliver: BASE, ENTER;
-    sweep: BASE, ENTER;
+    take: BASE, ENTER, TELL, LOCK, KEEP;
+    hold: BASE, ENTER, KEEP, OWN;
+    change: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
+    release: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    extend: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
+    secure: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
+    unsecure: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    deliver: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    sweep: BASE, ENTER, TELL, LOCK, KEEP, FREE;
     follow: BASE, ENTER;
     snapshot: BASE, ENTER;
     begin: BASE;
@@ -43,5 +48,6 @@ scripts! {
     fill_bought: BASE, BUILDING;
     fill_hold: BASE, BUILDING;
     live: BASE, BUILDING;
+    condemn: BASE;
     bury: BASE;
 }

@@ -23,6 +23,7 @@ fn suite_time() -> Options {
         clock_off_ms_max: i64::MAX / 4,
         assumed_ahead_ms: i64::MAX / 8,
         shield: SHIELD,
+        idle: IDLE,
     }
 }
 
@@ -329,6 +330,141 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
     assert_eq!(store.hold(&order.id, ANA).await, Ok(order));
     redis.set_clock_ahead(-3_600).expect("it is movable");
     until("the loss", async || store.lost().await == [show()]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybody() {
+    if servers::or_skip("data that were set back") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let (here, there) = (store(&redis).await, store(&redis).await);
+    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    let meta = keys::meta(&show());
+    let before = redis.command(0, &["HGET", &meta, "at"]).await;
+    let before = before.expect("it answers");
+    assert_eq!(there.edition(&show()).await, Ok(Some(1)));
+    here.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    assert_eq!(seat(&here, 0).await, CellState::Held);
+    // Whatever brought yesterday's data back: the lock is gone, the view is empty, and the feed stands where it stood.
+    let life = meta.replace("meta", "1:");
+    for key in ["held", "feed", "kept", "deadlines", "lock:0"] {
+        let key = format!("{life}{key}");
+        redis.command(0, &["DEL", &key]).await.expect("it answers");
+    }
+    let back = ["HSET", &meta, "at", before.text()];
+    redis.command(0, &back).await.expect("it answers");
+    until("the loss", async || here.lost().await == [show()]).await;
+    for node in [&here, &there] {
+        let refused = node.take(basket("b", BEN, &[0]), 4).await;
+        assert_eq!(refused, Err(Refused::NotReady));
+    }
+    let old = here.view(&show()).await.expect("the last picture");
+    assert_eq!(old.states[0], CellState::Held);
+    here.open(&show(), opening(2, 8)).await.expect("closed");
+    assert!(here.lost().await.is_empty());
+    assert!(there.take(basket("c", BEN, &[0]), 4).await.is_ok());
+}
+
+/// How many scripts were run so far.
+async fn scripts_run(redis: &servers::Redis) -> u64 {
+    let stats = redis.command(0, &["INFO", "commandstats"]).await;
+    let stats = stats.expect("it answers");
+    let calls = stats.text().lines().find_map(|line| {
+        let rest = line.strip_prefix("cmdstat_evalsha:calls=")?;
+        rest.split(',').next()?.parse().ok()
+    });
+    calls.unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_that_nobody_uses_come_to_rest_and_holds_in_them_lapse_on_time() {
+    if servers::or_skip("shows at rest") {
+        return;
+    }
+    const SHOWS: u64 = 60;
+    const SWEEP_EVERY: Duration = Duration::from_millis(100);
+    let redis = servers::Redis::single().await.expect("it starts");
+    let options = Options {
+        idle: Duration::from_millis(300),
+        ..Options::new(Clock::system())
+    };
+    let store = store_on(&redis.url(), options).await;
+    for n in 0..SHOWS {
+        let show: ShowId = format!("train-{n}").parse().expect("a slug");
+        store.open(&show, opening(1, 8)).await.expect("fresh");
+    }
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    let now_ms = Clock::system().now_ms();
+    let short = Hold {
+        expires_at_ms: now_ms + 3_000,
+        lock_until_ms: now_ms + 3_000,
+        ..basket("a", ANA, &[0])
+    };
+    store.take(short.clone(), 4).await.expect("free");
+    until("rest", async || store.in_use().await.is_empty()).await;
+    let before = scripts_run(&redis).await;
+    let (mut lapsed, mut every) = (Vec::new(), tokio::time::interval(SWEEP_EVERY));
+    while lapsed.is_empty() {
+        every.tick().await;
+        assert!(
+            Clock::system().now_ms() < now_ms + 10_000,
+            "it never lapsed"
+        );
+        lapsed = store.sweep(Clock::system().now_ms(), 100).await.lapsed;
+    }
+    assert_eq!(lapsed, [short.id]);
+    let asked = scripts_run(&redis).await - before;
+    assert!(asked < SHOWS / 3, "{asked} scripts for shows at rest");
+    assert_eq!(store.cursor(&show()).await, Ok(0));
+    assert_eq!(
+        store.view(&show()).await.expect("open").states[0],
+        CellState::Free
+    );
+    assert!(
+        store.in_use().await.is_empty(),
+        "looking after it wakes no show"
+    );
+    assert_eq!(store.edition(&show()).await, Ok(Some(1)));
+    assert_eq!(store.in_use().await, [show()], "using it does");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
+    if servers::or_skip("a hold that outlived its sweepers") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let store = store(&redis).await;
+    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    let hold = store.take(basket("a", ANA, &[0]), 4).await.expect("free");
+    let tail = String::from_utf8(keys::tail(&hold.id).to_vec()).expect("digits");
+    let life = keys::meta(&show()).replace("meta", "1:");
+    let ttl = redis
+        .command(0, &["PTTL", &format!("{life}hold:{tail}")])
+        .await;
+    assert_eq!(
+        ttl.expect("it answers"),
+        servers::Reply::Int(-1),
+        "it waits to be swept"
+    );
+    let lock = format!("{life}lock:0");
+    redis
+        .command(0, &["DEL", &lock])
+        .await
+        .expect("as its time to live does");
+    let swept = redis
+        .command(0, &["ZADD", &format!("{life}deadlines"), "1", &tail])
+        .await;
+    swept.expect("it answers");
+    let followed = store.inner.followed(&show());
+    followed.sweep_anyway.store(true, Ordering::Release);
+    until("the sweep", async || {
+        store.sweep(Clock::system().now_ms(), 10).await;
+        seat(&store, 0).await == CellState::Free
+    })
+    .await;
+    assert!(store.take(basket("b", BEN, &[0]), 4).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,10 +8,10 @@ local call, META, LIFE = redis.call, KEYS[1], ARGV[1]
 local function keys_of(life) return string.sub(META, 1, -5) .. life .. ':' end
 local P = keys_of(LIFE)
 
--- Which server this is and which history of data it goes on from: a restart changes the first, a promotion the second.
+-- Which history of data this server goes on with: whoever may be written to begins one of its own when it starts and
+-- when it is promoted.
 local function identity()
-  local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
-  return run .. string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
+  return string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
 end
 
 local function redis_ms()
@@ -19,13 +19,14 @@ local function redis_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Items are records of 16 bytes: seat, first leg, leg behind the last, and the amount, which no script reads.
+-- Items are records of 16 bytes: seat, first leg, leg behind the last, and the amount, which no script reads. Cells are
+-- given as digits: they go into keys and commands several times, and Redis writes a number out slowly each time.
 local SEATS
 local function cells_of(items)
   local cells = {}
   for at = 1, #items, 16 do
     local seat, from, to = struct.unpack('<I4I2I2', items, at)
-    for leg = from, to - 1 do cells[#cells + 1] = leg * SEATS + seat end
+    for leg = from, to - 1 do cells[#cells + 1] = string.format('%d', leg * SEATS + seat) end
   end
   return cells
 end

@@ -19,9 +19,11 @@ if old then
     if #beyond > 0 then return {'TAKEN', 0, packed(beyond)} end
   end
   for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed'}) do call('UNLINK', from .. name) end
+  -- Holds live until they are swept, however long nobody does; those of a life that is over go with it.
+  for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do call('PEXPIRE', from .. 'hold:' .. id, 86400000) end
   call('PEXPIRE', from .. 'deadlines', 86400000)
 end
 call('DEL', META)
 call('HSET', META, 'life', LIFE, 'state', 'building', 'server', server, 'seats', ARGV[4], 'legs', ARGV[5],
-  'plan', ARGV[6], 'edition', ARGV[7], 'counter', 0, 'sub', 0)
+  'plan', ARGV[6], 'edition', ARGV[7], 'at', '0-0')
 return {'OK', 0, old or ''}

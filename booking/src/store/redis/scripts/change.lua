@@ -1,6 +1,6 @@
 -- Gives some seats of a basket back and takes others, whole or not at all. ARGV from 6: limit, items to add, seats to
 -- remove (4 bytes each), side by side, a digest of the wish.
-if stage ~= 'basket' then return {'ORDERED', at()} end
+if stage ~= 'basket' then return {'ORDERED', at} end
 local limit, add, digest = tonumber(ARGV[6]), ARGV[7], ARGV[10]
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
 -- The same wish twice in a row is one whose answer was lost: done already.
@@ -20,12 +20,12 @@ end
 for seat, missing in pairs(leaving) do
   if missing then strangers[#strangers + 1] = seat end
 end
-if #strangers > 0 then return {'NOTHELD', at(), packed(strangers)} end
+if #strangers > 0 then return {'NOTHELD', at, packed(strangers)} end
 local coming, going, had = #add / 16, #out, have(visitor)
-if coming > going and had + coming - going > limit then return {'LIMIT', at(), had} end
+if coming > going and had + coming - going > limit then return {'LIMIT', at, had} end
 local taken = cells_of(add)
 local refused = lock(taken, id, lock_until)
-if #refused > 0 then return {'TAKEN', at(), packed(refused)} end
+if #refused > 0 then return {'TAKEN', at, packed(refused)} end
 local changed = {}
 mark(unlock(cells_of(table.concat(out)), id), 0, changed)
 mark(taken, 1, changed)

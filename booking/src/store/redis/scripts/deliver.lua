@@ -1,6 +1,6 @@
 -- What the ledger decided, in order, once each. ARGV from 4, five for each row: number, kind, hold, visitor, items.
 -- Answers with the number of the newest row carried out; behind a gap nothing is.
-local cursor = tonumber(meta[9])
+local cursor = tonumber(meta[8])
 for row = 4, #ARGV, 5 do
   local seq, kind, id, visitor, items = tonumber(ARGV[row]), ARGV[row + 1], ARGV[row + 2], ARGV[row + 3], ARGV[row + 4]
   if seq > cursor + 1 then break end
@@ -37,7 +37,7 @@ for row = 4, #ARGV, 5 do
       if not own and was_sold then count('bought', visitor, -#items / 16) end
       mark(freed, 0, changed)
     end
-    if own or #changed > 0 then tell(id, visitor, 'gone', changed, 0, 0, 0) end
+    if own or #changed > 0 then tell(id, visitor, 'gone', changed, '0', '0', '0') end
   end
 end
-return {'OK', at(), cursor}
+return {'OK', at, cursor}

@@ -11,7 +11,6 @@ for at = 4, #ARGV, 10 do
     end
     call('HSET', key, 'v', visitor, 'r', ARGV[at + 4], 'i', items, 'p', ARGV[at + 2], 'n', ARGV[at + 5], 'e', expires,
       'u', lock_until, 'x', ARGV[at + 8], 's', ARGV[at + 9], 'k', #cells)
-    call('PEXPIRE', key, net + 86400000)
     call('HINCRBY', P .. 'has', visitor, #items / 16)
     call('ZADD', P .. 'deadlines', lock_until, id)
     call('HSET', P .. 'kept', id, table.concat({ARGV[at + 9], lock_until, expires, #cells}, ','))

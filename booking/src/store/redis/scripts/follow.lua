@@ -1,3 +1,3 @@
 -- What happened after a point of the feed. ARGV from 4: counter, sub, how many at most.
 local from = '(' .. ARGV[4] .. '-' .. ARGV[5]
-return {'OK', counter, sub, call('XRANGE', P .. 'feed', from, '+', 'COUNT', ARGV[6])}
+return {'OK', at, call('XRANGE', P .. 'feed', from, '+', 'COUNT', ARGV[6])}

@@ -2,5 +2,5 @@
 local id, visitor = ARGV[4], ARGV[5]
 local hold = P .. 'hold:' .. id
 local owner, stage = unpack(call('HMGET', hold, 'v', 's'))
-if not owner then return {'GONE', at()} end
-if owner ~= visitor then return {'FOREIGN', at()} end
+if not owner then return {'GONE', at} end
+if owner ~= visitor then return {'FOREIGN', at} end

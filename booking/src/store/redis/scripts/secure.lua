@@ -10,7 +10,7 @@ if stage == 'ordered' then
   tell(id, visitor, 'ordered', {}, lock_until, expires, cells)
   return answer(id)
 end
-if plan ~= meta[5] then return {'PLAN', at()} end
+if plan ~= meta[5] then return {'PLAN', at} end
 if tonumber(ARGV[6]) > tonumber(lock_until) then lock_until = ARGV[6] end
 local lost, regained, all = {}, {}, cells_of(items)
 for _, cell in ipairs(all) do
@@ -22,7 +22,7 @@ for _, cell in ipairs(all) do
     lost[#lost + 1] = cell
   end
 end
-if #lost > 0 then return {'TAKEN', at(), packed(lost)} end
+if #lost > 0 then return {'TAKEN', at, packed(lost)} end
 for _, cell in ipairs(regained) do call('SET', P .. 'lock:' .. cell, id, 'PX', net_ms(lock_until)) end
 call('HSET', hold, 's', 'ordered', 'u', lock_until)
 schedule(id, lock_until, expires, 'ordered')

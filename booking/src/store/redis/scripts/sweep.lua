@@ -13,5 +13,5 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'short', '-inf', now, 'LIMIT', 0,
   local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'u', 'e', 'k')
   if hold[1] then tell(id, hold[1], 'short', {}, hold[2], hold[3], hold[4]) end
 end
-out[2] = at()
+out[2] = at
 return out

@@ -5,15 +5,15 @@ local hold, expires, lock_until = P .. 'hold:' .. id, ARGV[11], ARGV[12]
 local owner = call('HGET', hold, 'v')
 if owner then
   -- The first try landed and its answer was lost, or the call is made again.
-  if owner ~= visitor then return {'FOREIGN', at()} end
+  if owner ~= visitor then return {'FOREIGN', at} end
   return answer(id)
 end
-if plan ~= meta[5] then return {'PLAN', at()} end
+if plan ~= meta[5] then return {'PLAN', at} end
 local seats, had = #items / 16, have(visitor)
-if seats > 0 and had + seats > limit then return {'LIMIT', at(), had} end
+if seats > 0 and had + seats > limit then return {'LIMIT', at, had} end
 local cells = cells_of(items)
 local refused = lock(cells, id, lock_until)
-if #refused > 0 then return {'TAKEN', at(), packed(refused)} end
+if #refused > 0 then return {'TAKEN', at, packed(refused)} end
 call('HSET', hold, 'v', visitor, 'r', ARGV[9], 'i', items, 'p', plan, 'n', ARGV[10], 'e', expires, 'u', lock_until,
   'x', ARGV[13], 's', 'basket', 'k', #cells)
 count('has', visitor, seats)
@@ -21,4 +21,4 @@ schedule(id, lock_until, expires, 'basket')
 local changed = {}
 mark(cells, 1, changed)
 tell(id, visitor, 'basket', changed, lock_until, expires, #cells)
-return {'OK', at()}
+return {'OK', at}

@@ -1,0 +1,44 @@
+-- Takes a hold's locks off and says which cells are free by that. A lock that its safety net took is nobody's.
+local function unlock(cells, id)
+  local freed, locks, held = {}, P .. 'lock:', P .. 'held'
+  for _, cell in ipairs(cells) do
+    local owner = call('GET', locks .. cell)
+    if owner == id then
+      call('DEL', locks .. cell)
+      freed[#freed + 1] = cell
+    elseif not owner and call('GETBIT', held, cell) == 1 then
+      freed[#freed + 1] = cell
+    end
+  end
+  return freed
+end
+
+-- Keeps the locks that are still the hold's for as long as its deadline says.
+local function renew(cells, id, lock_until)
+  local net, locks = net_ms(lock_until), P .. 'lock:'
+  for _, cell in ipairs(cells) do
+    if call('GET', locks .. cell) == id then call('PEXPIRE', locks .. cell, net) end
+  end
+end
+
+-- Forgets a hold, not its locks; gives its visitor, items and deadline.
+local function forget(id)
+  local key = P .. 'hold:' .. id
+  local hold = call('HMGET', key, 'v', 'i', 'e')
+  call('ZREM', P .. 'deadlines', id)
+  call('ZREM', P .. 'short', id)
+  if not hold[1] then return nil end
+  call('DEL', key)
+  count('has', hold[1], -#hold[2] / 16)
+  return hold
+end
+
+-- Frees a hold's seats and forgets it.
+local function drop(id, why)
+  local hold = forget(id)
+  if not hold then return false end
+  local changed = {}
+  mark(unlock(cells_of(hold[2]), id), 0, changed)
+  tell(id, hold[1], why, changed, '0', hold[3], '0')
+  return true
+end

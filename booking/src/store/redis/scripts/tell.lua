@@ -1,0 +1,29 @@
+-- The feed: one numbered change of the show, as one value. What changes no cell is numbered below the change before it.
+-- The value is id (32 bytes), visitor (32 bytes), state, lock deadline, deadline as shown and cells in text, and after a
+-- semicolon what changed, 4 bytes each.
+local function tell(id, visitor, state, changed, lock_until, expires, cells)
+  local counter, sub = string.match(at, '(%d+)-(%d+)')
+  if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end
+  local short = state .. ',' .. lock_until .. ',' .. expires .. ',' .. cells
+  call('XADD', P .. 'feed', 'MAXLEN', '~', '8192', at, 'd', id .. visitor .. short .. ';' .. table.concat(changed))
+  call('HSET', META, 'at', at)
+  if state == 'gone' or state == 'lapsed' then
+    call('HDEL', P .. 'kept', id)
+  else
+    call('HSET', P .. 'kept', id, short)
+  end
+end
+
+-- Sets the bits of a view and notes the change: 0 free, 1 held, 2 sold.
+local function mark(cells, state, changed)
+  local held, sold = P .. 'held', P .. 'sold'
+  for _, cell in ipairs(cells) do
+    if state == 1 then
+      call('SETBIT', held, cell, '1')
+    else
+      call('SETBIT', held, cell, '0')
+      call('SETBIT', sold, cell, state == 2 and '1' or '0')
+    end
+    changed[#changed + 1] = struct.pack('<I4', cell * 4 + state)
+  end
+end

@@ -4,6 +4,7 @@
 
 mod carry;
 mod keep;
+mod lease;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryStore, Opening, Refused};
 
-/// How long an opening is one node's. Where it dies, another one opens the show then.
+/// How long an opening is one node's unless it renews it. Where it dies, another one opens the show then.
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
@@ -140,12 +141,13 @@ impl Seats {
             if self.is_ready(show).await? {
                 return Ok(());
             }
-            let alone = !self.store.is_shared();
-            if alone || self.ledger.lease(&lease, &self.owner, OPENING_MS).await? {
-                let opened = self.replace(show).await;
-                if !alone {
-                    self.ledger.let_go(&lease, &self.owner).await?;
-                }
+            if !self.store.is_shared() {
+                return self.replace(show).await;
+            }
+            let replacing = self.replace(show);
+            let opened =
+                lease::under(&self.ledger, &lease, &self.owner, OPENING_MS, replacing).await?;
+            if let Some(opened) = opened {
                 return opened;
             }
             if came.elapsed() > WAIT_MAX {
@@ -179,7 +181,7 @@ impl Seats {
         let began = Instant::now();
         // Read before the picture, so that no row may come in between. Where the store knows decisions that the ledger
         // lacks, the ledger was set back: its picture would offer sold seats again.
-        let seen = self.store.deliver(&show.id, &[]).await.unwrap_or(0);
+        let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
                 "the ledger is older than what the seats have seen of it",

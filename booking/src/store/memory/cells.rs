@@ -9,9 +9,7 @@ use crate::holds::{Held, Hold, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{
-    Baskets, CallId, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured,
-};
+use crate::store::{Baskets, CallId, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;

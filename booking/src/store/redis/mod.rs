@@ -28,8 +28,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use super::{
-    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured, Swept,
-    View,
+    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured,
+    Swept, View,
 };
 use crate::clock::Clock;
 use crate::holds::{Held, Hold};

@@ -1,0 +1,127 @@
+//! Work under a lease in the ledger that is renewed for as long as the work takes: who takes its time is not overtaken,
+//! and the lease of who died lapses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::ledger::{Ledger, LedgerError};
+
+/// Renewals within the time that a lease lasts.
+const RENEWALS: u64 = 4;
+
+/// Does the work while `owner` has the lease; `None`, and nothing was done, while another owner has it.
+///
+/// # Errors
+/// Where the ledger did not give the lease. One that cannot be given back afterwards lapses.
+pub(super) async fn under<T>(
+    ledger: &Arc<dyn Ledger>,
+    name: &str,
+    owner: &str,
+    ttl_ms: i64,
+    work: impl Future<Output = T>,
+) -> Result<Option<T>, LedgerError> {
+    if !ledger.lease(name, owner, ttl_ms).await? {
+        return Ok(None);
+    }
+    // Dropped with the work, however that ends. The task beside it then ends by itself: a renewal is never cut off.
+    let (working, over) = oneshot::channel();
+    let renewing = tokio::spawn(renew(
+        Arc::clone(ledger),
+        name.to_owned(),
+        owner.to_owned(),
+        ttl_ms,
+        over,
+    ));
+    let done = work.await;
+    drop(working);
+    // A renewal on its way must not come after the lease was let go.
+    let renewed = renewing.await;
+    if let Err(error) = renewed {
+        tracing::warn!(name, %error, "a lease was not renewed");
+    }
+    if let Err(error) = ledger.let_go(name, owner).await {
+        tracing::debug!(name, %error, "the lease runs out by itself");
+    }
+    Ok(Some(done))
+}
+
+/// Renews until the work is over or the lease is somebody else's. A ledger that does not answer has given it to nobody.
+async fn renew(
+    ledger: Arc<dyn Ledger>,
+    name: String,
+    owner: String,
+    ttl_ms: i64,
+    mut over: oneshot::Receiver<()>,
+) {
+    let every = Duration::from_millis(ttl_ms.unsigned_abs() / RENEWALS);
+    while tokio::time::timeout(every, &mut over).await.is_err() {
+        match ledger.lease(&name, &owner, ttl_ms).await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!(name, "a lease ran out over work that goes on");
+                return;
+            }
+            Err(error) => tracing::debug!(name, %error, "a lease could not be renewed yet"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_writer::Writer;
+
+    use super::*;
+    use crate::ledger::sqlite::SqliteLedger;
+
+    const TTL_MS: i64 = 400;
+
+    async fn ledger(folder: &tempfile::TempDir) -> Arc<dyn Ledger> {
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        Arc::new(SqliteLedger::open(writer).await.expect("a ledger"))
+    }
+
+    /// Whether another one would have the lease; where it would, it has it then.
+    async fn lost_to_another(ledger: &Arc<dyn Ledger>) -> bool {
+        let taken = ledger.lease("work", "another", TTL_MS).await;
+        taken.expect("it answers")
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn work_that_outlasts_its_lease_is_not_overtaken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = ledger(&folder).await;
+        let outlast = async {
+            let began_ms = ledger.now_ms().await.expect("it answers");
+            while ledger.now_ms().await.expect("it answers") < began_ms + 3 * TTL_MS {
+                assert!(!lost_to_another(&ledger).await, "the work goes on");
+            }
+        };
+        let done = under(&ledger, "work", "one", TTL_MS, outlast).await;
+        assert_eq!(done.expect("it answers"), Some(()));
+        assert!(lost_to_another(&ledger).await, "let go when it was done");
+        let refused = under(&ledger, "work", "one", TTL_MS, async {}).await;
+        assert_eq!(refused.expect("it answers"), None);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_lease_of_who_died_lapses() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = ledger(&folder).await;
+        let (began, begun) = oneshot::channel();
+        let work = async {
+            began.send(()).expect("somebody waits");
+            std::future::pending::<()>().await;
+        };
+        let dying = under(&ledger, "work", "one", TTL_MS, work);
+        tokio::select! {
+            _ = dying => unreachable!("it never ends"),
+            heard = begun => heard.expect("it began"),
+        }
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while !lost_to_another(&ledger).await {
+            assert!(std::time::Instant::now() < deadline, "it never lapsed");
+        }
+    }
+}

@@ -277,14 +277,9 @@ impl OrderRecord {
 }
 
 impl PaymentRecord {
-    /// A payment, what of it went back, and what the sandbox says of it.
+    /// A payment, when it last moved, and what the sandbox says of it.
     #[must_use]
-    pub fn of(
-        payment: Payment,
-        refunded: i64,
-        updated_ms: i64,
-        provider_state: Option<String>,
-    ) -> Self {
+    pub fn of(payment: Payment, updated_ms: i64, provider_state: Option<String>) -> Self {
         Self {
             payment: payment.id.to_string(),
             order: payment.order.to_string(),
@@ -297,7 +292,7 @@ impl PaymentRecord {
                 PaymentState::Captured | PaymentState::Refunded => payment.amount.amount,
                 _ => 0,
             },
-            refunded,
+            refunded: payment.refunded,
             updated_ms,
             provider_state,
         }

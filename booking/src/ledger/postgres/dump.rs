@@ -105,18 +105,13 @@ async fn claims(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
 
 async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, p.refunded FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.payment COLLATE \"C\""
     );
     each(tx, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let provider_state: Option<String> = row.try_get(9)?;
-        sink(&Record::Payment(PaymentRecord::of(
-            payment,
-            row.try_get(10)?,
-            row.try_get(8)?,
-            provider_state,
-        )))
+        let record = PaymentRecord::of(payment, row.try_get(9)?, row.try_get(10)?);
+        sink(&Record::Payment(record))
     })
     .await
 }

@@ -122,12 +122,12 @@ fn claims(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
 
 fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, p.refunded FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
     );
     each(connection, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let record = PaymentRecord::of(payment, row.get(10)?, row.get(8)?, row.get(9)?);
+        let record = PaymentRecord::of(payment, row.get(9)?, row.get(10)?);
         sink(&Record::Payment(record))
     })
 }

@@ -55,6 +55,7 @@ const KNOBS: &[&str] = &[
     "stripe_webhook_secret",
     "stripe_publishable_key",
     "stripe_url",
+    "stripe_read_back_s",
     "promoter_key",
     "viewer_key",
     "door_key",

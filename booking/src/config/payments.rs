@@ -1,7 +1,13 @@
 //! Who takes the money.
 
+use std::time::Duration;
+
 use super::Reader;
+use crate::payments::READ_BACK_AFTER;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
+
+/// The longest that a lost event may go unnoticed by setting, seconds.
+const READ_BACK_S_MAX: u64 = 3_600;
 
 /// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +30,18 @@ enum Named {
 
 impl Payments {
     /// The knobs of this concern.
-    pub const KNOBS: [&'static str; 5] = [
+    pub const KNOBS: [&'static str; 6] = [
         "payments",
         "stripe_secret_key",
         "stripe_webhook_secret",
         "stripe_publishable_key",
         "stripe_url",
+        "stripe_read_back_s",
     ];
 
     /// Takes it from what was set. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
     /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed; `FAIRGATE_STRIPE_URL` is the public
-    /// interface by default.
+    /// interface by default, `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) 15.
     pub fn read(reader: &mut Reader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
         let named = reader.take("payments", Named::None, what, |text| match text {
@@ -141,6 +148,17 @@ fn stripe(reader: &mut Reader) -> StripeSettings {
                 (good && !text.contains(char::is_whitespace)).then(|| text.to_owned())
             },
         ),
+        read_back_after: reader.take(
+            "stripe_read_back_s",
+            READ_BACK_AFTER,
+            "whole seconds from 1 to 3600",
+            |text| {
+                let seconds = text.parse().ok();
+                seconds
+                    .filter(|seconds| (1..=READ_BACK_S_MAX).contains(seconds))
+                    .map(Duration::from_secs)
+            },
+        ),
     }
 }
 
@@ -181,10 +199,11 @@ mod tests {
             ("STRIPE_WEBHOOK_SECRET", "hunter3"),
             ("STRIPE_PUBLISHABLE_KEY", "sk_live_hunter4"),
             ("STRIPE_URL", "http://elsewhere.example"),
+            ("STRIPE_READ_BACK_S", "0"),
         ]);
         let told = told.expect_err("all are bad");
         assert!(!told.contains("hunter"), "{told}");
-        assert_eq!(told.matches("  - ").count(), 4, "{told}");
+        assert_eq!(told.matches("  - ").count(), 5, "{told}");
     }
 
     #[test]
@@ -194,6 +213,7 @@ mod tests {
             ("STRIPE_SECRET_KEY", "rk_test_hunter2"),
             ("STRIPE_WEBHOOK_SECRET", "whsec_hunter3"),
             ("STRIPE_PUBLISHABLE_KEY", "pk_test_1"),
+            ("STRIPE_READ_BACK_S", "2"),
         ];
         let payments = read(&env).expect("good");
         assert!(payments.is_test());
@@ -202,6 +222,7 @@ mod tests {
             panic!("not Stripe");
         };
         assert_eq!(settings.url, PUBLIC_URL);
+        assert_eq!(settings.read_back_after, Duration::from_secs(2));
         let idle = read(&[("PAYMENTS", "sandbox"), ("STRIPE_SECRET_KEY", "sk_live_1")]);
         assert!(
             idle.expect_err("a key for nothing")

@@ -8,11 +8,16 @@ pub mod settling;
 pub mod stripe;
 pub mod webhook;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
+
+/// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
+pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
 
 /// Where a payment stands; it only moves forward, as [`PaymentState::may_become`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -244,6 +249,9 @@ pub trait Provider: Send + Sync + 'static {
 
     /// The header that carries the signature of its events.
     fn signature_header(&self) -> &'static str;
+
+    /// A payment that it has told nothing of for so long is read back.
+    fn read_back_after(&self) -> Duration;
 
     /// Makes the payment at the provider; again answers with the same. `None` where it needs no making.
     async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError>;

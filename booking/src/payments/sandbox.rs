@@ -2,6 +2,7 @@
 //! settled by the same worker as those of a real provider.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::{
     Made, Payment, PaymentState, Provider, ProviderError, ProviderEvent, ProviderEventKind,
-    ReadBack, Said,
+    READ_BACK_AFTER, ReadBack, Said,
 };
 use crate::ids::PaymentId;
 use crate::ledger::{Ledger, LedgerError};
@@ -140,6 +141,10 @@ impl Provider for Sandbox {
 
     fn signature_header(&self) -> &'static str {
         SIGNATURE_HEADER
+    }
+
+    fn read_back_after(&self) -> Duration {
+        READ_BACK_AFTER
     }
 
     async fn make(&self, _payment: &Payment, _attempt: u32) -> Result<Option<Made>, ProviderError> {

@@ -25,12 +25,12 @@ use repair::Repaired;
 use shows::Rounds;
 use watch::Watch;
 
-/// How often everything is compared.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often everything is compared; more often where payments are to be read back sooner than that.
+const EVERY_MAX: Duration = Duration::from_secs(10);
 
-/// The lease under which one node at a time does it.
+/// The lease under which one node at a time does it, and for how many comparisons: a node that died is missed as many.
 const LEASE: &str = "reconciler";
-const LEASE_MS: i64 = 30_000;
+const LEASE_TURNS: u32 = 3;
 
 /// Orders looked at in one pass.
 const BATCH_MAX: u32 = 200;
@@ -146,6 +146,15 @@ impl Reconciler {
         })
     }
 
+    /// The pause between two comparisons: a quiet payment is not to wait as long again for its turn.
+    fn every(&self) -> Duration {
+        let quiet = self
+            .inbox
+            .as_ref()
+            .map(|inbox| inbox.provider.read_back_after());
+        quiet.map_or(EVERY_MAX, |quiet| quiet.min(EVERY_MAX))
+    }
+
     /// Compares and mends for as long as the process runs, while this node has the lease.
     pub async fn reconcile_forever(self, owner: String) {
         for kind in Kind::ALL {
@@ -153,11 +162,13 @@ impl Reconciler {
                 .absolute(0);
         }
         let mut rounds = Rounds::default();
-        let mut every = tokio::time::interval(EVERY);
+        let pause = self.every();
+        let lease_ms = millis(pause * LEASE_TURNS);
+        let mut every = tokio::time::interval(pause);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            match self.ledger.lease(LEASE, &owner, LEASE_MS).await {
+            match self.ledger.lease(LEASE, &owner, lease_ms).await {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
@@ -175,4 +186,9 @@ impl Reconciler {
             }
         }
     }
+}
+
+/// A span as the ledger counts it.
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

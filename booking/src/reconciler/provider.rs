@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Reconciler;
+use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 use crate::payments::{Payment, ReadBack};
-
-/// Payments that have not moved for so long are read back.
-const QUIET_MS: i64 = 15_000;
 
 /// Payments read back in one pass.
 const BATCH_MAX: u32 = 200;
@@ -24,9 +21,10 @@ impl Reconciler {
         let Some(inbox) = &self.inbox else {
             return Ok(Vec::new());
         };
+        let quiet_ms = millis(inbox.provider.read_back_after());
         let quiet = self
             .ledger
-            .quiet_payments(now_ms, QUIET_MS, BATCH_MAX)
+            .quiet_payments(now_ms, quiet_ms, BATCH_MAX)
             .await?;
         let mut read = Vec::with_capacity(quiet.len());
         let mut quiet = quiet

@@ -1,6 +1,5 @@
 //! Booking against a server in the shape of Stripe: both over real HTTP, in one process, by the system's clock.
 
 mod refunds;
-mod server;
 mod shop;
 mod whole_way;

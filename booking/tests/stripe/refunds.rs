@@ -1,9 +1,9 @@
 //! Money on its way back: it is back when the provider says so, and what could not be brought back is found.
 
 use booking::reconciler::finding::Kind;
+use fairgate_servers::Intent;
 use serde_json::{Value, json};
 
-use crate::server::Intent;
 use crate::shop::*;
 
 /// An order that was given up, and whose money was taken all the same.

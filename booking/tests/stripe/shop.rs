@@ -13,8 +13,10 @@ use booking::door::{Role, RoleKeys};
 use booking::http::request_id;
 use booking::ledger::Ledger;
 use booking::ledger::sqlite::SqliteLedger;
+use booking::payments::READ_BACK_AFTER;
 use booking::payments::stripe::StripeSettings;
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
+use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
 use fairgate_writer::Writer;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -22,14 +24,12 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-use crate::server::{SECRET_KEY, Server, WEBHOOK_SECRET};
-
 const PROMOTER: &str = "promoter-key";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The shop, its workers, and its provider.
 pub struct Shop {
-    pub stripe: Server,
+    pub stripe: Stripe,
     pub booking: Booking,
     pub ledger: Arc<dyn Ledger>,
     router: Router,
@@ -41,7 +41,7 @@ pub struct Shop {
 impl Shop {
     /// A hall of `grid`, and a show whose document has these changes.
     pub async fn open(seed: u64, grid: &str, changes: Value) -> Self {
-        let stripe = Server::start(seed).await;
+        let stripe = Stripe::start(seed).await.expect("a port");
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
         let now_s = jiff::Timestamp::now().as_second();
@@ -54,10 +54,11 @@ impl Shop {
             keys,
             clock: Clock::system(),
             payments: Payments::Stripe(StripeSettings {
-                secret_key: SECRET_KEY.to_owned(),
-                webhook_secret: WEBHOOK_SECRET.to_owned(),
-                publishable_key: "pk_test_scripted".to_owned(),
-                url: stripe.url.clone(),
+                secret_key: STRIPE_SECRET_KEY.to_owned(),
+                webhook_secret: STRIPE_WEBHOOK_SECRET.to_owned(),
+                publishable_key: STRIPE_PUBLISHABLE_KEY.to_owned(),
+                url: stripe.url().to_owned(),
+                read_back_after: READ_BACK_AFTER,
             }),
         };
         let booking = Booking::open(writer.clone(), setup).await.expect("open");
@@ -68,7 +69,7 @@ impl Shop {
             .await
             .expect("a port");
         let address = listener.local_addr().expect("bound");
-        stripe.hook(format!("http://{address}/v1/payments/stripe/webhook"));
+        stripe.hook(vec![format!("http://{address}/v1/payments/stripe/webhook")]);
         let served = router.clone();
         let mut workers = booking.start();
         workers.spawn(async move {
@@ -189,7 +190,8 @@ impl Shop {
     /// What the page does with its card form.
     pub fn pay(&self, order: &Value, card: &str, good: bool) {
         let secret = text(&order["payment"]["client"], "client_secret");
-        self.stripe.confirm(&secret, card, good);
+        let known = self.stripe.confirm(&secret, card, good);
+        assert!(known.is_some(), "an intent of this secret");
     }
 
     /// Waits until the order is as `ready` wants it, while the reconciler passes now and then.

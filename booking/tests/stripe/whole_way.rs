@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use fairgate_servers::Chaos;
 use serde_json::{Value, json};
 
-use crate::server::Chaos;
 use crate::shop::*;
 
 fn ended(order: &Value) -> bool {
@@ -74,6 +74,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
         drop_pct: 10,
         twice_pct: 30,
         delay_ms_max: 300,
+        ..Chaos::default()
     });
     let mut orders = Vec::new();
     let mut late = Vec::new();

@@ -7,6 +7,7 @@ pub mod event;
 mod refund;
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -38,6 +39,8 @@ pub struct StripeSettings {
     pub publishable_key: String,
     /// The base address.
     pub url: String,
+    /// A payment that nothing was told of for so long is read back: what an event that was lost costs.
+    pub read_back_after: Duration,
 }
 
 impl fmt::Debug for StripeSettings {
@@ -195,6 +198,10 @@ impl Provider for Stripe {
 
     fn signature_header(&self) -> &'static str {
         "stripe-signature"
+    }
+
+    fn read_back_after(&self) -> Duration {
+        self.settings.read_back_after
     }
 
     async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError> {

@@ -1,0 +1,264 @@
+//! The calls: those of the account's owner, with its secret key, and a card form's one, with the intent's own secret.
+
+use std::collections::HashMap;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+
+use super::{Inner, Intent, Kept, STRIPE_SECRET_KEY, Stripe};
+
+/// The card that a card form names to be declined, as Stripe's own tests do.
+const DECLINED: &str = "pm_card_chargeDeclined";
+
+/// What a call came to: status, body, and the event that tells of it.
+type Done = (u16, Value, Option<(&'static str, String)>);
+
+/// Every route.
+pub(super) fn router(server: Stripe) -> Router {
+    Router::new()
+        .route("/v1/payment_intents", post(create))
+        .route("/v1/payment_intents/{id}", get(read))
+        .route("/v1/payment_intents/{id}/confirm", post(confirm))
+        .route("/v1/payment_intents/{id}/{verb}", post(act))
+        .route("/v1/refunds", post(refund).get(refunds))
+        .with_state(server)
+}
+
+impl Stripe {
+    /// One call that changes something: the dice, the idempotency key, and then `act`, once.
+    fn once(
+        &self,
+        headers: &HeaderMap,
+        asked: String,
+        act: impl FnOnce(&mut Inner) -> Done,
+    ) -> Response {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        if header("authorization") != Some(&format!("Bearer {STRIPE_SECRET_KEY}")) {
+            return error(401, "", "no such key");
+        }
+        let (status, body, told, hangs) = {
+            let mut inner = self.inner();
+            inner.calls += 1;
+            let Some(key) = header("idempotency-key").map(str::to_owned) else {
+                inner.keys_missing += 1;
+                return error(400, "", "this server wants a key");
+            };
+            let chaos = inner.chaos;
+            if let Some(refused) = inner.refusal() {
+                return refused;
+            }
+            let (hangs, broken) = (inner.falls(chaos.hang_pct), inner.falls(chaos.broken_pct));
+            match inner.answers.get(&key) {
+                Some(kept) if kept.asked != asked => {
+                    return error(400, "idempotency_error", "another body");
+                }
+                Some(kept) => (kept.status, kept.body.clone(), None, hangs),
+                None => {
+                    let (status, body, told) = act(&mut inner);
+                    // An answer is kept under its key, even a broken one.
+                    let (status, body) = if broken {
+                        (500, json!({ "error": { "message": "broken" } }).to_string())
+                    } else {
+                        (status, body.to_string())
+                    };
+                    let kept = Kept {
+                        asked,
+                        status,
+                        body: body.clone(),
+                    };
+                    inner.answers.insert(key, kept);
+                    (status, body, told, hangs)
+                }
+            }
+        };
+        if let Some((kind, id)) = told {
+            self.tell(kind, &id);
+        }
+        if hangs {
+            return unheard();
+        }
+        (status_of(status), body).into_response()
+    }
+}
+
+impl Inner {
+    /// Refused before anything is done.
+    fn refusal(&mut self) -> Option<Response> {
+        if self.chaos.away {
+            return Some(error(503, "", "away"));
+        }
+        let too_many = self.falls(self.chaos.too_many_pct);
+        too_many.then(|| error(429, "rate_limit", "too many"))
+    }
+}
+
+/// The caller's patience is long: the connection ends without an answer, as when a proxy gives up.
+fn unheard() -> Response {
+    (StatusCode::BAD_GATEWAY, "").into_response()
+}
+
+fn status_of(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn error(status: u16, code: &str, message: &str) -> Response {
+    let body = json!({ "error": { "code": code, "message": message } });
+    (status_of(status), body.to_string()).into_response()
+}
+
+fn refused(status: u16, code: &str, message: &str) -> Done {
+    let body = json!({ "error": { "code": code, "message": message } });
+    (status, body, None)
+}
+
+/// The fields of a form.
+fn fields(body: &Bytes) -> HashMap<String, String> {
+    let text = String::from_utf8_lossy(body);
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (unescaped(name), unescaped(value)))
+        .collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let digits = [bytes.next(), bytes.next()].map(Option::unwrap_or_default);
+        let value = hex::decode(digits).unwrap_or_default();
+        out.extend(value);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -> Response {
+    let asked = fields(&body);
+    let told = String::from_utf8_lossy(&body).into_owned();
+    server.once(&headers, told, |inner| {
+        inner.next += 1;
+        let id = format!("pi_{}", inner.next);
+        let Some(intent) = Intent::asked_for(inner.next, &asked) else {
+            return refused(400, "parameter_invalid", "an intent is not asked for so");
+        };
+        let shown = intent.shown(&id, false);
+        inner.intents.insert(id, intent);
+        (200, shown, None)
+    })
+}
+
+async fn read(State(server): State<Stripe>, Path(id): Path<String>, uri: Uri) -> Response {
+    let mut inner = server.inner();
+    inner.calls += 1;
+    if let Some(refused) = inner.refusal() {
+        return refused;
+    }
+    let query = uri.query().unwrap_or("");
+    let expanded = query.contains("latest_charge");
+    match inner.intents.get(&id) {
+        Some(intent) => intent.shown(&id, expanded).to_string().into_response(),
+        None => error(404, "resource_missing", "no such intent"),
+    }
+}
+
+/// A card form knows the intent's secret and a card. It is answered alike once the money is there, whatever became of it.
+async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Bytes) -> Response {
+    let asked = fields(&body);
+    let field = |name: &str| asked.get(name).map_or("", String::as_str);
+    let hangs = {
+        let mut inner = server.inner();
+        let hang_pct = inner.chaos.hang_pct;
+        if let Some(refused) = inner.refusal() {
+            return refused;
+        }
+        inner.falls(hang_pct)
+    };
+    if field("client_secret") != format!("{id}_secret_x") {
+        return error(404, "resource_missing", "no such intent");
+    }
+    let card = field("payment_method");
+    let status = server.confirm(field("client_secret"), card, card != DECLINED);
+    if hangs {
+        return unheard();
+    }
+    match status {
+        None => error(404, "resource_missing", "no such intent"),
+        Some("requires_payment_method") => error(402, "card_declined", "the card was declined"),
+        Some("canceled") => error(400, "payment_intent_unexpected_state", "it is canceled"),
+        Some(status) => json!({ "id": id, "status": status })
+            .to_string()
+            .into_response(),
+    }
+}
+
+async fn act(
+    State(server): State<Stripe>,
+    Path((id, verb)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let asked = format!("{id} {verb}");
+    server.once(&headers, asked, |inner| {
+        let Some(intent) = inner.intents.get_mut(&id) else {
+            return refused(404, "resource_missing", "no such intent");
+        };
+        let kind = match (verb.as_str(), intent.status) {
+            ("capture", "requires_capture") => {
+                intent.status = "succeeded";
+                intent.captures += 1;
+                "payment_intent.succeeded"
+            }
+            ("cancel", "requires_capture" | "requires_payment_method") => {
+                intent.status = "canceled";
+                "payment_intent.canceled"
+            }
+            (_, status) => {
+                let told = format!("the intent is {status}");
+                return refused(400, "payment_intent_unexpected_state", &told);
+            }
+        };
+        (200, intent.shown(&id, false), Some((kind, id.clone())))
+    })
+}
+
+async fn refund(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -> Response {
+    let id = fields(&body).remove("payment_intent").unwrap_or_default();
+    let asked = format!("refund {id}");
+    server.once(&headers, asked, |inner| {
+        let state = inner.refunds_are;
+        let Some(intent) = inner.intents.get_mut(&id) else {
+            return refused(404, "resource_missing", "no such intent");
+        };
+        if intent.status != "succeeded" || intent.refunded > 0 {
+            return refused(400, "charge_already_refunded", "nothing is left");
+        }
+        intent.refund(state);
+        let body = json!({ "id": format!("re_{id}"), "status": state });
+        (200, body, Some(("charge.refunded", id.clone())))
+    })
+}
+
+async fn refunds(State(server): State<Stripe>, uri: Uri) -> Response {
+    let mut inner = server.inner();
+    inner.calls += 1;
+    if let Some(refused) = inner.refusal() {
+        return refused;
+    }
+    let query = fields(&Bytes::from(uri.query().unwrap_or("").to_owned()));
+    let named = query.get("payment_intent").map_or("", String::as_str);
+    let Some(intent) = inner.intents.get(named) else {
+        return error(404, "resource_missing", "no such intent");
+    };
+    let shown = |state: &&'static str| json!({ "status": state, "amount": intent.amount, "currency": intent.currency });
+    let list: Vec<Value> = intent.refunds.iter().map(shown).collect();
+    json!({ "object": "list", "data": list })
+        .to_string()
+        .into_response()
+}

@@ -1,0 +1,137 @@
+//! A payment intent as the server keeps it, and as it is shown: to its maker, in events, in the books.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+/// An intent.
+#[derive(Debug, Clone)]
+pub struct Intent {
+    /// `requires_payment_method`, `requires_capture`, `succeeded` or `canceled`.
+    pub status: &'static str,
+    /// Minor units.
+    pub amount: i64,
+    /// Minor units, as Stripe counts: what is on its way counts as gone, what failed does not.
+    pub refunded: i64,
+    /// The states of its refunds, each over all of it.
+    pub refunds: Vec<&'static str>,
+    /// How often it was captured.
+    pub captures: u32,
+    /// The how manieth thing of the server it is.
+    pub(super) made: u64,
+    pub(super) currency: String,
+    pub(super) metadata: HashMap<String, String>,
+    card: String,
+    declined: bool,
+}
+
+impl Intent {
+    /// One that waits for a card, from the fields of the call that makes it; `None` where they are not as they should be.
+    pub(super) fn asked_for(made: u64, fields: &HashMap<String, String>) -> Option<Self> {
+        if fields.get("capture_method").map(String::as_str) != Some("manual") {
+            return None;
+        }
+        let metadata = ["payment", "order"].map(|name| {
+            let value = fields.get(&format!("metadata[{name}]")).cloned();
+            (name.to_owned(), value.unwrap_or_default())
+        });
+        Some(Self {
+            status: "requires_payment_method",
+            amount: fields.get("amount")?.parse().ok()?,
+            refunded: 0,
+            refunds: Vec::new(),
+            captures: 0,
+            made,
+            currency: fields.get("currency")?.clone(),
+            metadata: metadata.into(),
+            card: String::new(),
+            declined: false,
+        })
+    }
+
+    /// What its maker noted on it.
+    pub(super) fn named(&self, name: &str) -> &str {
+        self.metadata.get(name).map_or("", String::as_str)
+    }
+
+    /// A card is tried; the event that tells of it, where anything changed.
+    pub(super) fn confirm(&mut self, card: &str, good: bool) -> Option<&'static str> {
+        if self.status != "requires_payment_method" {
+            return None;
+        }
+        card.clone_into(&mut self.card);
+        self.declined = !good;
+        if good {
+            self.status = "requires_capture";
+            Some("payment_intent.amount_capturable_updated")
+        } else {
+            Some("payment_intent.payment_failed")
+        }
+    }
+
+    /// A refund of all of it is asked for, and becomes so.
+    pub(super) fn refund(&mut self, state: &'static str) {
+        self.refunds.push(state);
+        self.count_refunds();
+    }
+
+    /// Its last refund ends so.
+    pub(super) fn end_refund(&mut self, state: &'static str) {
+        if let Some(last) = self.refunds.last_mut() {
+            *last = state;
+        }
+        self.count_refunds();
+    }
+
+    fn count_refunds(&mut self) {
+        let gone = self.refunds.iter().any(|state| *state != "failed");
+        self.refunded = if gone { self.amount } else { 0 };
+    }
+
+    /// What was taken of it.
+    fn captured(&self) -> i64 {
+        if self.status == "succeeded" {
+            self.amount
+        } else {
+            0
+        }
+    }
+
+    /// A line of the books.
+    pub(super) fn booked(&self, id: &str) -> Value {
+        json!({
+            "kind": "intent", "intent": id, "payment": self.named("payment"), "order": self.named("order"),
+            "status": self.status, "amount": self.amount, "currency": self.currency.to_ascii_uppercase(),
+            "captured": self.captured(), "refunded": self.refunded, "captures": self.captures,
+        })
+    }
+
+    /// Its charge.
+    pub(super) fn charge(&self, id: &str) -> Value {
+        json!({
+            "id": format!("ch_{id}"), "payment_intent": id, "amount": self.amount, "amount_refunded": self.refunded,
+            "currency": self.currency, "metadata": self.metadata,
+            "payment_method_details": { "card": { "fingerprint": self.card } },
+        })
+    }
+
+    /// As calls and events show it, with its charge written out or only named.
+    pub(super) fn shown(&self, id: &str, expanded: bool) -> Value {
+        let capturable = if self.status == "requires_capture" {
+            self.amount
+        } else {
+            0
+        };
+        let mut intent = json!({
+            "id": id, "object": "payment_intent", "status": self.status, "amount": self.amount,
+            "amount_capturable": capturable, "amount_received": self.captured(), "currency": self.currency,
+            "metadata": self.metadata, "client_secret": format!("{id}_secret_x"),
+            "latest_charge": format!("ch_{id}"),
+            "last_payment_error": self.declined.then(|| json!({ "code": "card_declined" })),
+        });
+        if expanded {
+            intent["latest_charge"] = self.charge(id);
+        }
+        intent
+    }
+}

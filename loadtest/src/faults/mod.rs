@@ -12,7 +12,7 @@ use anyhow::Context;
 use fairgate_servers::Redis;
 use serde_json::{Value, json};
 
-use crate::rig::{Judged, RedisForm, Rig, Spec};
+use crate::rig::{Judged, Payments, RedisForm, Rig, Spec};
 use crate::swarm::{Ended, Ground, Report, Scenario, Trouble, play, scenario_of};
 
 pub use schedule::Strike;
@@ -36,10 +36,11 @@ pub struct Options {
     /// How many seeds, from 1 on
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Only this seed
-    #[arg(long, conflicts_with = "seeds")]
-    seed: Option<u64>,
-    /// The processes; without it, gateways=2,bookings=2,ledger=postgres and every form of Redis in turns
+    /// Only this seed, or these: 3,17,40
+    #[arg(long, conflicts_with = "seeds", value_delimiter = ',')]
+    seed: Vec<u64>,
+    /// The processes; without it gateways=2,bookings=2,ledger=postgres, every form of Redis in turns, and payments=stripe in
+    /// every other four seeds
     #[arg(long)]
     rig: Option<Spec>,
     /// Prints what each seed came to as one JSON document
@@ -85,9 +86,9 @@ impl Options {
     }
 
     async fn trials(&self, scenario: &Scenario) -> anyhow::Result<Vec<Trial>> {
-        let seeds: Vec<u64> = match self.seed {
-            Some(seed) => vec![seed],
-            None => (1..=self.seeds).collect(),
+        let seeds: Vec<u64> = match self.seed.is_empty() {
+            false => self.seed.clone(),
+            true => (1..=self.seeds).collect(),
         };
         let mut trials = Vec::new();
         for seed in seeds {
@@ -123,12 +124,17 @@ impl Options {
 }
 
 fn spec_of(seed: u64) -> Spec {
-    let form = usize::try_from(seed % FORMS.len() as u64).unwrap_or_default();
+    let turn = usize::try_from(seed % schedule::RIGS).unwrap_or_default();
     Spec {
         gateways: 2,
         bookings: 2,
-        redis: FORMS[form],
+        redis: FORMS[turn % FORMS.len()],
         ledger: crate::rig::Ledger::Postgres,
+        payments: if turn < FORMS.len() {
+            Payments::Sandbox
+        } else {
+            Payments::Stripe
+        },
     }
 }
 

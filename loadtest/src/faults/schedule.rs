@@ -7,7 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::rig::{Part, RedisForm, Spec, Target};
+use crate::rig::{Part, Payments, RedisForm, Spec, Target};
 
 /// The first strike falls not before this, seconds after the start: somebody is there to be struck.
 const FROM_S: f64 = 2.5;
@@ -21,6 +21,8 @@ const STRIKES: (usize, usize) = (2, 3);
 const STANDS_AGAIN_S: f64 = 2.0;
 /// How often a strike is drawn anew where it would fall on what another one holds down.
 const TRIES: usize = 50;
+/// Seeds take turns with so many rigs: those of one rig are so far apart.
+pub const RIGS: u64 = 8;
 
 /// One thing that is done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +50,17 @@ pub enum What {
     PromoteStale,
     /// Redis' clocks are so many seconds off, and right again at the end.
     Clock(i64),
+    /// The payment provider is not itself, and well again at the end.
+    Provider(Mood),
+}
+
+/// What is wrong with the payment provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    /// It delays, repeats, reorders and drops events, answers 500 after it did what was asked, or not at all.
+    Misbehaves,
+    /// It refuses everything, and tells nothing.
+    Away,
 }
 
 /// Clocks jump so far: a hold's whole life ahead, and an hour behind.
@@ -55,7 +68,7 @@ const AHEAD_S: i64 = 20 * 60;
 const BEHIND_S: i64 = -60 * 60;
 
 /// Every kind there is, as it is counted.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 17] = [
     "kill gateway",
     "kill booking",
     "kill redis",
@@ -69,7 +82,10 @@ pub const KINDS: [&str; 14] = [
     "restart ledger",
     "flush redis",
     "promote a stale replica",
-    "jump of redis' clock",
+    "redis' clock +20 min",
+    "redis' clock -60 min",
+    "provider misbehaves",
+    "provider away",
 ];
 
 impl What {
@@ -85,10 +101,7 @@ impl What {
         match self {
             Self::Kill(part) => format!("kill {}", of(part)),
             Self::Pause(part) => format!("stop {}", of(part)),
-            Self::RestartLedger => "restart ledger".to_owned(),
-            Self::Flush => "flush redis".to_owned(),
-            Self::PromoteStale => "promote a stale replica".to_owned(),
-            Self::Clock(_) => "jump of redis' clock".to_owned(),
+            other => other.to_string(),
         }
     }
 
@@ -102,18 +115,20 @@ impl What {
             },
             // A primary that stands still is replaced by a replica that may have missed its last words.
             Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
-            Self::RestartLedger => false,
+            Self::RestartLedger | Self::Provider(_) => false,
             Self::Flush | Self::PromoteStale | Self::Clock(_) => true,
         }
     }
 
-    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system.
-    fn subject(self) -> Part {
+    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system. None is the provider,
+    /// which is no process of ours.
+    fn subject(self) -> Option<Part> {
         match self {
-            Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Part::Redis(0),
-            Self::Kill(part) | Self::Pause(part) => part,
-            Self::RestartLedger => Part::Ledger,
-            Self::Flush | Self::PromoteStale | Self::Clock(_) => Part::Redis(0),
+            Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Some(Part::Redis(0)),
+            Self::Kill(part) | Self::Pause(part) => Some(part),
+            Self::RestartLedger => Some(Part::Ledger),
+            Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(Part::Redis(0)),
+            Self::Provider(_) => None,
         }
     }
 }
@@ -127,6 +142,8 @@ impl fmt::Display for What {
             Self::Flush => out.write_str("flush redis"),
             Self::PromoteStale => out.write_str("promote a stale replica"),
             Self::Clock(seconds) => write!(out, "redis' clock {:+} min", seconds / 60),
+            Self::Provider(Mood::Misbehaves) => out.write_str("provider misbehaves"),
+            Self::Provider(Mood::Away) => out.write_str("provider away"),
         }
     }
 }
@@ -149,15 +166,21 @@ impl Strike {
     }
 }
 
-/// The strikes of a seed, in the order of time.
+/// The strikes of a seed, in the order of time. One of them is of a kind that has its turn: dice alone leave some kinds out
+/// for hundreds of seeds.
 pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
+    let turn = in_turn(seed, &possible);
     let mut strikes: Vec<Strike> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
         // Kinds are drawn before victims: what there are many of is not struck the more often for it.
         let found = (0..TRIES).find_map(|_| {
-            let what = possible.choose(&mut rng)?.choose(&mut rng)?;
+            let kind = match strikes.is_empty() {
+                true => turn,
+                false => possible.choose(&mut rng),
+            };
+            let what = kind?.choose(&mut rng)?;
             let strike = at_some_time(*what, &mut rng);
             let free = strikes.iter().all(|other| !strike.meets(other));
             free.then_some(strike)
@@ -166,6 +189,30 @@ pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
     }
     strikes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     strikes
+}
+
+/// The kind whose turn it is with this seed: every other one is of those that few rigs have.
+fn in_turn(seed: u64, possible: &[Vec<What>]) -> Option<&Vec<What>> {
+    let round = usize::try_from(seed / RIGS).unwrap_or_default();
+    let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
+    let all: Vec<_> = possible.iter().collect();
+    let turns = if round.is_multiple_of(2) && !rare.is_empty() {
+        rare
+    } else {
+        all
+    };
+    turns.get(round / 2 % turns.len().max(1)).copied()
+}
+
+/// Whether only some rigs have it.
+fn is_rare(kind: &[What]) -> bool {
+    // Sentinels stand behind the two nodes that keep data.
+    let is_behind = |part: Part| matches!(part, Part::Redis(2..));
+    kind.first().is_some_and(|what| match *what {
+        What::PromoteStale | What::Provider(_) => true,
+        What::Kill(part) | What::Pause(part) => is_behind(part),
+        _ => false,
+    })
 }
 
 fn at_some_time(what: What, rng: &mut impl Rng) -> Strike {
@@ -198,7 +245,10 @@ fn possible(spec: Spec) -> Vec<Vec<What>> {
     }
     if spec.redis != RedisForm::None {
         kinds.push(vec![What::Flush]);
-        kinds.push(vec![What::Clock(AHEAD_S), What::Clock(BEHIND_S)]);
+        kinds.extend([AHEAD_S, BEHIND_S].map(|seconds| vec![What::Clock(seconds)]));
+    }
+    if spec.payments == Payments::Stripe {
+        kinds.extend([Mood::Misbehaves, Mood::Away].map(|mood| vec![What::Provider(mood)]));
     }
     if matches!(spec.redis, RedisForm::Replica | RedisForm::Sentinel) {
         kinds.push(vec![What::PromoteStale]);
@@ -209,12 +259,12 @@ fn possible(spec: Spec) -> Vec<Vec<What>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     use super::*;
 
     fn spec(redis: &str) -> Spec {
-        let text = format!("gateways=2,bookings=2,redis={redis},ledger=postgres");
+        let text = format!("gateways=2,bookings=2,redis={redis},ledger=postgres,payments=stripe");
         text.parse().expect("good")
     }
 
@@ -226,15 +276,19 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_comes_up_and_none_that_the_rig_does_not_have() {
-        let mut seen = BTreeSet::new();
-        for redis in ["single", "replica", "sentinel", "cluster"] {
-            let spec = spec(redis);
-            for strike in (0..200).flat_map(|seed| draw(seed, spec)) {
-                seen.insert(strike.what.kind(spec));
+    fn two_hundred_seeds_strike_with_every_kind_often_and_with_none_that_the_rig_does_not_have() {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for seed in 1..=200 {
+            let spec = crate::faults::spec_of(seed);
+            for strike in draw(seed, spec) {
+                *seen.entry(strike.what.kind(spec)).or_default() += 1;
             }
         }
-        assert_eq!(seen, KINDS.map(str::to_owned).into());
+        let kinds: Vec<&str> = seen.keys().map(String::as_str).collect();
+        let mut all = KINDS;
+        all.sort_unstable();
+        assert_eq!(kinds, all);
+        assert!(seen.values().all(|count| *count >= 8), "{seen:?}");
         for strike in (0..100).flat_map(|seed| draw(seed, Spec::default())) {
             let gateway = Part::Gateway(0);
             assert!([What::Kill(gateway), What::Pause(gateway)].contains(&strike.what));

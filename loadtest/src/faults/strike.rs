@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use fairgate_servers::Chaos;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::schedule::{Strike, What};
+use super::schedule::{Mood, Strike, What};
 use crate::rig::{Part, RedisForm, Rig};
 use crate::swarm::{Disturbance, Stage, round};
 
@@ -79,6 +80,32 @@ async fn carry_out(rig: &Rig, what: What, lasts: Duration) -> anyhow::Result<()>
             tokio::time::sleep(lasts).await;
             rig.redis()?.set_clock_ahead(0)
         }
+        What::Provider(mood) => {
+            let stripe = rig.stripe().context("the rig has the sandbox's payments")?;
+            stripe.misbehave(chaos(mood));
+            tokio::time::sleep(lasts).await;
+            stripe.misbehave(Chaos::default());
+            Ok(())
+        }
+    }
+}
+
+/// How a provider is that is not itself: bad enough that most orders of that time meet some of it.
+fn chaos(mood: Mood) -> Chaos {
+    match mood {
+        Mood::Away => Chaos {
+            away: true,
+            ..Chaos::default()
+        },
+        Mood::Misbehaves => Chaos {
+            away: false,
+            too_many_pct: 10,
+            broken_pct: 25,
+            hang_pct: 10,
+            drop_pct: 30,
+            twice_pct: 40,
+            delay_ms_max: 1_500,
+        },
     }
 }
 

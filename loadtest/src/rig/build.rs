@@ -5,16 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use fairgate_servers::{Postgres, Redis, RedisOptions};
+use fairgate_servers::{
+    Postgres, Redis, RedisOptions, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY,
+    STRIPE_WEBHOOK_SECRET, Stripe,
+};
 use futures_util::future::try_join_all;
 use rand::RngExt;
 
 use super::process::{Process, Setting, find_or_build};
-use super::spec::{Ledger, RedisForm};
+use super::spec::{Ledger, Payments, RedisForm};
 use super::{Rig, Spec, judge, memory};
 
 /// How often memory is read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// A payment that Stripe has told nothing of for so long is read back: sooner than by default, as everything is in a rig
+/// whose holds last seconds.
+const READ_BACK_S: &str = "1";
+/// Settles what the provider does by chance.
+const PROVIDERS_SEED: u64 = 1;
 
 impl Rig {
     /// Starts it, and waits until everything is ready.
@@ -40,12 +48,16 @@ impl Rig {
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
         let (redis, postgres) = tokio::try_join!(redis(spec, options), postgres(spec))?;
         let key = secret();
-        let mut settings: Vec<Setting> = vec![
-            ("FAIRGATE_PAYMENTS", "sandbox".to_owned()),
+        let stripe = match spec.payments {
+            Payments::Sandbox => None,
+            Payments::Stripe => Some(Stripe::start(PROVIDERS_SEED).await?),
+        };
+        let mut settings = payment_settings(stripe.as_ref());
+        settings.extend([
             ("FAIRGATE_PROMOTER_KEY", key.clone()),
             ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
             ("FAIRGATE_JOINS_BURST", "100000".to_owned()),
-        ];
+        ]);
         settings.extend(
             redis
                 .iter()
@@ -67,6 +79,11 @@ impl Rig {
         }
         let gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
         start_all(&gateways).await?;
+        if let Some(stripe) = &stripe {
+            // Behind any of them is the same inbox.
+            let hook = |gateway: &Process| format!("{}/v1/payments/stripe/webhook", gateway.url());
+            stripe.hook(gateways.iter().map(hook).collect());
+        }
         let samples = Arc::default();
         let pids = gateways.iter().map(Process::pid_cell).collect();
         let sampler = tokio::spawn(sample(pids, Arc::clone(&samples)));
@@ -76,6 +93,7 @@ impl Rig {
             bookings,
             redis,
             postgres,
+            stripe,
             key,
             folder: folder.keep(),
             kept: false.into(),
@@ -84,6 +102,24 @@ impl Rig {
             sampler,
         })
     }
+}
+
+/// Who takes the money, as a gateway or booking is told.
+fn payment_settings(stripe: Option<&Stripe>) -> Vec<Setting> {
+    let Some(stripe) = stripe else {
+        return vec![("FAIRGATE_PAYMENTS", "sandbox".to_owned())];
+    };
+    let settings = [
+        ("FAIRGATE_PAYMENTS", "stripe"),
+        ("FAIRGATE_STRIPE_URL", stripe.url()),
+        ("FAIRGATE_STRIPE_SECRET_KEY", STRIPE_SECRET_KEY),
+        ("FAIRGATE_STRIPE_WEBHOOK_SECRET", STRIPE_WEBHOOK_SECRET),
+        ("FAIRGATE_STRIPE_PUBLISHABLE_KEY", STRIPE_PUBLISHABLE_KEY),
+        ("FAIRGATE_STRIPE_READ_BACK_S", READ_BACK_S),
+    ];
+    settings
+        .map(|(name, value)| (name, value.to_owned()))
+        .into()
 }
 
 async fn redis(spec: Spec, options: RedisOptions) -> anyhow::Result<Option<Redis>> {

@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use fairgate_servers::{Postgres, Redis};
+use fairgate_servers::{Postgres, Redis, Stripe};
 use futures_util::future::try_join_all;
 
 pub use judge::Judged;
 pub use part::Part;
-pub use spec::{Kill, Ledger, RedisForm, Spec, Target};
+pub use spec::{Kill, Ledger, Payments, RedisForm, Spec, Target};
 
 use crate::swarm::Sample;
 use judge::Kept;
@@ -37,6 +37,7 @@ pub struct Rig {
     bookings: Vec<Process>,
     redis: Option<Redis>,
     postgres: Option<Postgres>,
+    stripe: Option<Stripe>,
     key: String,
     folder: PathBuf,
     /// Whether the folder stays.
@@ -193,7 +194,8 @@ impl Rig {
             Some(postgres) => Kept::Database(postgres.url()),
             None => Kept::Folder(self.gateways[0].data()),
         };
-        judge::judge(&kept, history, &self.folder).await
+        let books = self.stripe.as_ref().map(Stripe::books);
+        judge::judge(&kept, history, books.as_deref(), &self.folder).await
     }
 
     /// Shows the ends of the logs, where something went wrong.
@@ -218,6 +220,11 @@ impl Rig {
     /// Where it has none.
     pub fn redis(&self) -> anyhow::Result<&Redis> {
         self.redis.as_ref().context("the rig has no Redis")
+    }
+
+    /// The provider, where it is the server in the shape of Stripe.
+    pub fn stripe(&self) -> Option<&Stripe> {
+        self.stripe.as_ref()
     }
 
     /// Where logs and dump lie.

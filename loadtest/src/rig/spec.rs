@@ -17,6 +17,8 @@ pub struct Spec {
     pub redis: RedisForm,
     /// The ledger's database.
     pub ledger: Ledger,
+    /// Who takes the money.
+    pub payments: Payments,
 }
 
 /// The fast stores.
@@ -41,6 +43,15 @@ pub enum Ledger {
     Sqlite,
     /// A server for all.
     Postgres,
+}
+
+/// Who takes the money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payments {
+    /// The product's own sandbox, which a button pays.
+    Sandbox,
+    /// A server in the shape of Stripe, of the rig's own.
+    Stripe,
 }
 
 /// One kill.
@@ -72,6 +83,7 @@ impl Default for Spec {
             bookings: 0,
             redis: RedisForm::None,
             ledger: Ledger::Sqlite,
+            payments: Payments::Sandbox,
         }
     }
 }
@@ -89,6 +101,10 @@ impl RedisForm {
 impl Ledger {
     const NAMES: [(&'static str, Self); 2] =
         [("sqlite", Self::Sqlite), ("postgres", Self::Postgres)];
+}
+
+impl Payments {
+    const NAMES: [(&'static str, Self); 2] = [("sandbox", Self::Sandbox), ("stripe", Self::Stripe)];
 }
 
 impl Target {
@@ -114,7 +130,16 @@ impl fmt::Display for Spec {
         write!(
             out,
             "gateways={gateways},bookings={bookings},redis={redis},ledger={ledger}"
-        )
+        )?;
+        // Nearly every rig has the sandbox, and does not say so.
+        if self.payments != Payments::Sandbox {
+            write!(
+                out,
+                ",payments={}",
+                name_of(&Payments::NAMES, self.payments)
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -132,9 +157,10 @@ impl FromStr for Spec {
                 "bookings" => spec.bookings = count(name, value, 0)?,
                 "redis" => spec.redis = named(&RedisForm::NAMES, name, value)?,
                 "ledger" => spec.ledger = named(&Ledger::NAMES, name, value)?,
+                "payments" => spec.payments = named(&Payments::NAMES, name, value)?,
                 _ => {
                     return Err(format!(
-                        "\"{name}\" is none of gateways, bookings, redis, ledger"
+                        "\"{name}\" is none of gateways, bookings, redis, ledger, payments"
                     ));
                 }
             }
@@ -262,6 +288,7 @@ mod tests {
             ("gateways=three", "from 1 to 16"),
             ("ledger=mysql", "sqlite, postgres"),
             ("redis=two", "sentinel"),
+            ("payments=cash", "sandbox, stripe"),
             ("gateway=1", "gateways"),
             ("gateways", "NAME=VALUE"),
         ] {
@@ -280,6 +307,7 @@ mod tests {
             "gateways=3,bookings=2,redis=replica,ledger=postgres",
             "gateways=1,bookings=1,redis=sentinel,ledger=postgres",
             "gateways=3,bookings=2,redis=cluster,ledger=postgres",
+            "gateways=2,bookings=2,redis=single,ledger=postgres,payments=stripe",
         ] {
             let spec: Spec = text.parse().expect(text);
             assert_eq!(spec.to_string(), text);

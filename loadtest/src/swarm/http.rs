@@ -52,6 +52,8 @@ pub struct Call {
     pub key: Option<String>,
     /// A JSON body.
     pub body: Option<Value>,
+    /// A form in its place: what a card form sends to the provider.
+    pub form: Option<String>,
     /// `Accept`, where it matters.
     pub accept: Option<&'static str>,
 }
@@ -76,6 +78,7 @@ impl Call {
             bearer: None,
             key: None,
             body: None,
+            form: None,
             accept: None,
         }
     }
@@ -89,6 +92,14 @@ impl Call {
     pub fn post(path: impl Into<String>, body: Value) -> Self {
         Self {
             body: Some(body),
+            ..Self::new(Method::POST, path)
+        }
+    }
+
+    /// A POST of a form to the payment provider, as the script in its page sends it.
+    pub fn to_provider(path: impl Into<String>, form: String) -> Self {
+        Self {
+            form: Some(form),
             ..Self::new(Method::POST, path)
         }
     }
@@ -207,13 +218,15 @@ impl Http {
         if let Some(accept) = call.accept {
             request = request.header(header::ACCEPT, accept);
         }
-        let body = match &call.body {
-            Some(body) => {
-                request = request.header(header::CONTENT_TYPE, "application/json");
-                Bytes::from(body.to_string())
-            }
-            None => Bytes::new(),
+        let (kind, body) = match (&call.body, &call.form) {
+            (Some(body), _) => (Some("application/json"), body.to_string()),
+            (None, Some(form)) => (Some("application/x-www-form-urlencoded"), form.clone()),
+            (None, None) => (None, String::new()),
         };
+        if let Some(kind) = kind {
+            request = request.header(header::CONTENT_TYPE, kind);
+        }
+        let body = Bytes::from(body);
         let request = request
             .body(Full::new(body))
             .map_err(|error| format!("the request could not be built: {error}"))?;

@@ -11,6 +11,7 @@ mod plan;
 mod progress;
 mod run;
 mod scenario;
+mod settle;
 mod socket;
 mod stage;
 mod visitor;

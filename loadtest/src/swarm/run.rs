@@ -16,17 +16,12 @@ use super::figures::{Report, Setting, Tally};
 use super::history::History;
 use super::http::{Call, Http};
 use super::scenario::{Scenario, Step};
-use super::socket::Snapshot;
 use super::stage::{Show, Stage, round};
-use super::{faults, observer, plan, progress, visitor};
+use super::{faults, observer, plan, progress, settle, visitor};
 use crate::faults::{Strike, inflict};
 use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
 
-/// Baskets and orders that were left behind are waited for at most this long.
-const SETTLE_MAX_S: f64 = 120.0;
-/// Seats that are still held after that, for at most this long.
-const HELD_MAX_S: f64 = 30.0;
 /// Every node knows of a show within this time.
 const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 /// Observers hear of the last changes within this time.
@@ -75,7 +70,16 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     let (history, writer) = History::create(ground.history)?;
     write_beginning(&history, scenario, ground, clock, &shows);
     let tally = Tally::new(scenario.crowd.visitors);
-    let stage = Stage::new(scenario.clone(), clock, http, history, tally, shows);
+    let provider = ground.rig.as_ref().and_then(|rig| rig.stripe());
+    let provider = provider.map(|stripe| Http::new(&[stripe.url().to_owned()]));
+    let stage = Stage::new(
+        scenario.clone(),
+        clock,
+        (http, provider),
+        history,
+        tally,
+        shows,
+    );
 
     let observers = observer::open(&stage).await?;
     // Seed after seed nobody reads along.
@@ -112,7 +116,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
             );
         }
     }
-    let settled_ms = settle(&stage).await;
+    let settled_ms = settle::settle(&stage, ground.rig.as_deref()).await;
     if let Some(shown) = shown {
         shown.abort();
         progress::end_line();
@@ -238,41 +242,6 @@ fn write_beginning(
     }
 }
 
-/// Waits until baskets and orders that were left behind have ended; returns when, or nothing where some seats stayed
-/// held.
-async fn settle(stage: &Stage) -> Option<f64> {
-    let now_ms = stage.clock.now_ms();
-    let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
-    tokio::time::sleep(Duration::from_secs_f64(wait_s)).await;
-    let give_up_ms = stage.clock.now_ms() + HELD_MAX_S * 1e3;
-    while stage.clock.now_ms() < give_up_ms {
-        let mut held = 0;
-        for show in &stage.shows {
-            match read_seats(stage, &show.id).await {
-                Ok(snapshot) => held += snapshot.counts()[1],
-                // Not now, perhaps a moment later.
-                Err(_) => held += 1,
-            }
-        }
-        if held == 0 {
-            return Some(stage.clock.now_ms());
-        }
-        tokio::time::sleep(Duration::from_millis(300)).await;
-    }
-    None
-}
-
-async fn read_seats(stage: &Stage, show: &str) -> anyhow::Result<Snapshot> {
-    let call = Call::get(format!("/v1/shows/{show}/seats"));
-    let answer = stage
-        .http
-        .send(&call, 0)
-        .await
-        .map_err(anyhow::Error::msg)?;
-    let snapshot = Snapshot::read(&answer.body).filter(|_| answer.is_ok());
-    snapshot.with_context(|| format!("the seats of {show} could not be read in the end"))
-}
-
 /// Gives those who never asked for their rank the one that the published draw gave them: the line counted them for as
 /// long as it believed them there.
 fn rank_the_silent(stage: &Stage, record: &Value) {
@@ -296,7 +265,7 @@ fn rank_the_silent(stage: &Stage, record: &Value) {
 
 async fn write_finals(stage: &Stage) -> anyhow::Result<()> {
     for show in &stage.shows {
-        let seats = read_seats(stage, &show.id).await?;
+        let seats = settle::read_seats(stage, &show.id).await?;
         stage.history.write(
             "final_seats",
             json!({

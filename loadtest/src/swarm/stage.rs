@@ -40,6 +40,17 @@ pub struct Show {
     pub by_label: Vec<bool>,
 }
 
+/// An order that somebody paid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paid {
+    /// The buyer.
+    pub who: usize,
+    /// The order.
+    pub order: String,
+    /// Its key.
+    pub key: String,
+}
+
 /// Shared by all visitors.
 pub struct Stage {
     /// What is played.
@@ -48,6 +59,8 @@ pub struct Stage {
     pub clock: Clock,
     /// The wire.
     pub http: Http,
+    /// Where card forms send their cards; none where the sandbox is paid by its button.
+    pub provider: Option<Http>,
     /// What was told.
     pub history: History,
     /// What is counted.
@@ -56,6 +69,8 @@ pub struct Stage {
     pub shows: Vec<Show>,
     /// Until when baskets and orders that were left behind may take to lapse, ms since the epoch.
     lapses_ms: Mutex<f64>,
+    /// Orders that were paid, and whose buyers have not seen how that ended.
+    paid: Mutex<Vec<Paid>>,
     /// Set when the run is over.
     over: AtomicBool,
     bell: Notify,
@@ -66,7 +81,7 @@ impl Stage {
     pub fn new(
         scenario: Scenario,
         clock: Clock,
-        http: Http,
+        (http, provider): (Http, Option<Http>),
         history: History,
         tally: Tally,
         shows: Vec<Show>,
@@ -75,10 +90,12 @@ impl Stage {
             scenario,
             clock,
             http,
+            provider,
             history,
             tally,
             shows,
             lapses_ms: Mutex::new(0.0),
+            paid: Mutex::default(),
             over: AtomicBool::new(false),
             bell: Notify::new(),
         })
@@ -96,6 +113,24 @@ impl Stage {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *lapses = lapses.max(at_ms);
+    }
+
+    /// Notes that an order may have been paid.
+    pub fn paid(&self, paid: Paid) {
+        let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(paid);
+    }
+
+    /// Notes that the buyer has seen how it ended.
+    pub fn seen_through(&self, order: &str) {
+        let mut all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|paid| paid.order != order);
+    }
+
+    /// Orders whose buyers went before they had seen how it ended.
+    pub fn not_seen_through(&self) -> Vec<Paid> {
+        let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        all.clone()
     }
 
     /// When the last thing left behind has ended by itself.
@@ -166,7 +201,9 @@ impl Stage {
                 .await
                 .map_err(|Over| NoAnswer::Over)?;
             let sent_ms = self.clock.now_ms();
-            let answer = self.http.send(call, who).await;
+            // A form is the provider's.
+            let http = self.provider.as_ref().filter(|_| call.form.is_some());
+            let answer = http.unwrap_or(&self.http).send(call, who).await;
             let done_ms = self.clock.now_ms();
             self.write_call(
                 who,

@@ -1,6 +1,7 @@
 //! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It shares no code with the
 //! gateway or with booking, so a mistake in those is not repeated here.
 
+mod books;
 mod draw;
 mod dump;
 mod ending;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use books::Books;
 use dump::Dump;
 use history::History;
 use report::{Findings, Report};
@@ -39,6 +41,9 @@ pub struct Options {
     /// The ledger's dump, from `booking dump`.
     #[arg(long, required_unless_present = "self_test")]
     ledger: Option<PathBuf>,
+    /// The books of the payment provider, one intent a line, where it is the rig's own server in the shape of Stripe.
+    #[arg(long)]
+    provider: Option<PathBuf>,
     /// The published draw, where it is not the one in the history: the answer of GET /v1/rooms/{room}/draw.
     #[arg(long)]
     draw: Option<PathBuf>,
@@ -46,7 +51,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     /// Plants one violation after another in a clean run, and requires that each is found and nothing else is.
-    #[arg(long, conflicts_with_all = ["history", "ledger", "draw"])]
+    #[arg(long, conflicts_with_all = ["history", "ledger", "provider", "draw"])]
     self_test: bool,
 }
 
@@ -72,7 +77,8 @@ impl Options {
         reason = "the findings are what the command is for"
     )]
     fn judge(&self, history: &Path, ledger: &Path) -> anyhow::Result<bool> {
-        let report = files(history, ledger, self.draw.as_deref())?;
+        let (provider, draw) = (self.provider.as_deref(), self.draw.as_deref());
+        let report = files(history, ledger, provider, draw)?;
         if self.json {
             println!("{:#}", report.json());
         } else {
@@ -86,16 +92,27 @@ impl Options {
 ///
 /// # Errors
 /// Where one cannot be read; the message names file and line.
-pub fn files(history: &Path, ledger: &Path, draw: Option<&Path>) -> anyhow::Result<Report> {
+pub fn files(
+    history: &Path,
+    ledger: &Path,
+    provider: Option<&Path>,
+    draw: Option<&Path>,
+) -> anyhow::Result<Report> {
     let record = draw.map(|path| -> anyhow::Result<Value> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("{} is no draw record", path.display()))
     });
     let record = record.transpose()?;
+    let books = provider.map(|path| {
+        let text = lines::open(path)?;
+        Books::read(&path.display().to_string(), text)
+    });
+    let books = books.transpose()?;
     texts(
         (&history.display().to_string(), lines::open(history)?),
         (&ledger.display().to_string(), lines::open(ledger)?),
+        books.as_ref(),
         record.as_ref(),
     )
 }
@@ -104,6 +121,7 @@ pub fn files(history: &Path, ledger: &Path, draw: Option<&Path>) -> anyhow::Resu
 fn texts(
     (history_name, history): (&str, impl BufRead),
     (dump_name, dump): (&str, impl BufRead),
+    books: Option<&Books>,
     record: Option<&Value>,
 ) -> anyhow::Result<Report> {
     let history = history::read(history_name, history)?;
@@ -112,10 +130,10 @@ fn texts(
         history.records == 0 || !dump.shows.is_empty(),
         "{dump_name}: there is no show in it"
     );
-    Ok(judge(&history, &dump, record))
+    Ok(judge(&history, &dump, books, record))
 }
 
-fn judge(history: &History, dump: &Dump, record: Option<&Value>) -> Report {
+fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&Value>) -> Report {
     let mut findings = Findings::default();
     let story = Story::new(history, dump);
     let room = history.run.as_ref().map_or("", |run| run.room.as_str());
@@ -134,13 +152,16 @@ fn judge(history: &History, dump: &Dump, record: Option<&Value>) -> Report {
     seats::judge(&story, &mut findings);
     orders::judge(&story, &mut findings);
     money::judge(&story, &mut findings);
+    if let Some(books) = books {
+        books.judge(dump, &mut findings);
+    }
     draw::judge(&story, published.as_ref(), &mut findings);
     let passes = line::judge(&story, &mut findings);
     limits::judge(&story, &mut findings);
     let pictures = feed::judge(&story, &mut findings);
     let lapses = lapse::judge(&story, &pictures, &mut findings);
     ending::judge(&story, &mut findings);
-    let figures = vec![
+    let mut figures = vec![
         ("records", history.records as u64),
         ("visitors", history.ends.len() as u64),
         ("holds", story.holds.len() as u64),
@@ -151,5 +172,8 @@ fn judge(history: &History, dump: &Dump, record: Option<&Value>) -> Report {
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),
     ];
+    if let Some(books) = books {
+        figures.push(("intents in the provider's books", books.count()));
+    }
     Report { findings, figures }
 }

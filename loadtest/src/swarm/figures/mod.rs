@@ -30,6 +30,7 @@ pub const OPS: &[&str] = &[
     "pay",
     "order_read",
     "cancel",
+    "consent",
     "ticket",
     "room",
 ];
@@ -42,6 +43,7 @@ pub const BOOKING: &[&str] = &[
     "pay",
     "order_read",
     "cancel",
+    "consent",
     "ticket",
 ];
 /// What there is of each operation, and of `booking` as a whole.

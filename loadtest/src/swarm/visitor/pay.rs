@@ -7,6 +7,8 @@ use super::basket::{Basket, labels};
 use super::{End, Visitor, Way, fields};
 use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::http::{Answer, Call};
+use crate::swarm::settle::{accepts, is_over};
+use crate::swarm::stage::Paid;
 
 /// An order is looked at again after this long at first, then ever less often, seconds.
 const FIRST_LOOK_S: f64 = 0.2;
@@ -30,6 +32,8 @@ struct Order {
     id: String,
     key: String,
     payment: String,
+    /// What the provider's card form needs; empty with the sandbox, which has a button.
+    client_secret: String,
     pay_until_ms: f64,
 }
 
@@ -93,6 +97,7 @@ impl Visitor {
                 id: text(&said["order"]),
                 key: text(&said["order_key"]),
                 payment: text(&said["payment"]["payment"]),
+                client_secret: text(&said["payment"]["client"]["client_secret"]),
                 pay_until_ms: said["pay_until"]
                     .as_str()
                     .and_then(rfc3339_ms)
@@ -103,10 +108,16 @@ impl Visitor {
         }
     }
 
-    /// Presses the sandbox's button; false where the payment was settled otherwise before.
+    /// Presses the sandbox's button, or sends a card to the provider; false where the payment was settled otherwise before.
     async fn pay(&mut self, order: &Order, outcome: &str, think_s: f64) -> Way<bool> {
-        let path = format!("/v1/sandbox/payments/{}", order.payment);
-        let call = Call::post(path, json!({ "outcome": outcome }));
+        let call = self.paying(order, outcome)?;
+        if outcome == "approve" {
+            self.stage.paid(Paid {
+                who: self.plan.who,
+                order: order.id.clone(),
+                key: order.key.clone(),
+            });
+        }
         let (id, payment) = (order.id.clone(), order.payment.clone());
         let answer = self
             .call("pay", &call, think_s, |_| {
@@ -122,9 +133,35 @@ impl Visitor {
                 }
                 Ok(true)
             }
+            // The card form is told at once that the card is no good.
+            402 if outcome == "decline" => Ok(true),
             409 => Ok(false),
+            400 if !order.client_secret.is_empty() => Ok(false),
             _ => Err(Self::unforeseen("pay", &answer)),
         }
+    }
+
+    /// The sandbox's button, or what the script of a provider like Stripe sends out of the page.
+    fn paying(&self, order: &Order, outcome: &str) -> Way<Call> {
+        let secret = &order.client_secret;
+        if secret.is_empty() {
+            let path = format!("/v1/sandbox/payments/{}", order.payment);
+            return Ok(Call::post(path, json!({ "outcome": outcome })));
+        }
+        let Some((intent, _)) = secret
+            .split_once("_secret_")
+            .filter(|_| self.stage.provider.is_some())
+        else {
+            let why = "the payment is a real provider's, and this crowd has no cards";
+            return Err(End::Failed(why.to_owned()));
+        };
+        let card = match outcome {
+            "approve" => "pm_card_visa",
+            _ => "pm_card_chargeDeclined",
+        };
+        let path = format!("/v1/payment_intents/{intent}/confirm");
+        let form = format!("client_secret={secret}&payment_method={card}");
+        Ok(Call::to_provider(path, form))
     }
 
     /// Looks at a paid order until its tickets are there, and fetches one.
@@ -136,13 +173,19 @@ impl Visitor {
             match said["state"].as_str() {
                 Some("ticketed") => {
                     let at_ms = self.at_ms;
+                    self.stage.seen_through(&order.id);
                     self.note(|person| person.ticketed_ms = Some(at_ms));
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}
-                Some("expired" | "awaiting_consent") if self.was_halted(order) => {
-                    return Err(End::TooLate);
+                Some("expired" | "cancelled") if self.was_halted(order) => {
+                    // What late money buys is found out first, and the buyer is asked.
+                    if is_over(&said) && said["payment"]["state"] != "created" {
+                        self.stage.seen_through(&order.id);
+                        return Err(End::TooLate);
+                    }
                 }
+                Some("awaiting_consent") if self.was_halted(order) => self.consent(order).await?,
                 state => {
                     let state = state.unwrap_or("without a state");
                     return Err(End::Failed(format!("a paid order is {state}")));
@@ -190,6 +233,23 @@ impl Visitor {
             Ok(End::Ticketed)
         } else {
             Err(Self::unforeseen("ticket", &answer))
+        }
+    }
+
+    /// Says whether it takes other seats for money that came late.
+    async fn consent(&mut self, order: &Order) -> Way<()> {
+        let path = format!("/v1/orders/{}/consent", order.id);
+        let call = Call::post(path, json!({ "accept": accepts(self.plan.who) }))
+            .bearer(&order.key)
+            .key(&self.key("consent"));
+        let id = order.id.clone();
+        let answer = self
+            .call("consent", &call, 0.2, |_| fields(json!({"order": id})))
+            .await?;
+        // It may have run out, or been answered by a call that nobody heard of.
+        match answer.status {
+            200 | 409 => Ok(()),
+            _ => Err(Self::unforeseen("consent", &answer)),
         }
     }
 

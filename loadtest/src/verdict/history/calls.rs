@@ -283,6 +283,10 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "cancel" => Op::Cancel {
             order: asked("order", raw.order)?,
         },
+        "consent" => {
+            asked("order", raw.order)?;
+            Op::Read
+        }
         "ticket" => {
             answered(done, "ticket", raw.ticket)?;
             Op::Read

@@ -9,6 +9,7 @@ use serde_json::json;
 use clean::Run;
 use plants::{PLANTS, Plant};
 
+use super::books::Books;
 use super::report::Invariant;
 
 /// What became of one trial.
@@ -83,11 +84,16 @@ fn trials() -> Vec<Trial> {
 
 fn judged(what: &'static str, planted: Option<Invariant>, run: &Run) -> Trial {
     let (history, dump) = run.texts();
-    let judged = super::texts(
-        ("history", history.as_bytes()),
-        ("dump", dump.as_bytes()),
-        None,
-    );
+    let books = run.books();
+    let read = Books::read("books", books.as_bytes());
+    let judged = read.and_then(|books| {
+        super::texts(
+            ("history", history.as_bytes()),
+            ("dump", dump.as_bytes()),
+            (books.count() > 0).then_some(&books),
+            None,
+        )
+    });
     let (found, evidence) = match judged {
         Ok(report) => {
             let found = report.findings.broken();
@@ -133,7 +139,7 @@ mod tests {
     fn the_clean_run_brings_evidence_of_everything_that_is_judged() {
         let (history, dump) = Run::new().texts();
         let files = (("history", history.as_bytes()), ("dump", dump.as_bytes()));
-        let report = super::super::texts(files.0, files.1, None).expect("readable");
+        let report = super::super::texts(files.0, files.1, None, None).expect("readable");
         let without: Vec<_> = report
             .figures
             .iter()

@@ -152,6 +152,32 @@ plants! {
         run.dump.insert(3, again);
     };
 
+    Nothing "the provider's books agree" |run| { run.intent("order_0"); };
+    Books "the provider captured what the ledger has as open" |run| {
+        let intent = run.intent("order_3");
+        intent["status"] = json!("succeeded");
+        intent["captured"] = intent["amount"].clone();
+    };
+    Books "the provider took money for a payment that nobody knows" |run| {
+        let mut foreign = run.intent("order_0").clone();
+        foreign["payment"] = json!("payment_of_nobody");
+        run.intents.push(foreign);
+    };
+    Books "two intents were captured for one payment" |run| {
+        let again = run.intent("order_0").clone();
+        run.intents.push(again);
+    };
+    Books "the provider gave back what the ledger keeps" |run| {
+        let intent = run.intent("order_0");
+        intent["refunded"] = intent["captured"].clone();
+    };
+    Books "the provider never heard of what was sold" |run| {
+        run.intent("order_0");
+        run.intents.retain(|intent| intent["order"] != "order_0");
+    };
+    Settled "the provider still holds a buyer's money" |run| {
+        run.intent("order_3")["status"] = json!("requires_capture");
+    };
     MoneyOrder "captured before it was confirmed" |run| run.row("effect", "order", "order_0")["done_ms"] = json!(at(34.05));
     MoneyOrder "a ticket before the capture" |run| run.row("ticket", "order", "order_0")["issued_ms"] = json!(at(34.15));
     MoneyOrder "ticketed without a confirmation" |run| {

@@ -39,6 +39,8 @@ pub struct Run {
     pub history: Vec<Value>,
     /// The dump's records.
     pub dump: Vec<Value>,
+    /// The provider's books, once somebody asked for them.
+    pub intents: Vec<Value>,
     ranks: Vec<u64>,
     version: u64,
     packed: Vec<u8>,
@@ -82,6 +84,7 @@ impl Run {
         let mut run = Self {
             history: Vec::new(),
             dump: Vec::new(),
+            intents: Vec::new(),
             ranks: Vec::new(),
             version: 1 << 40,
             packed: vec![0; SEATS as usize],
@@ -102,6 +105,37 @@ impl Run {
     pub fn texts(&self) -> (String, String) {
         let text = |records: &[Value]| records.iter().map(|record| format!("{record}\n")).collect();
         (text(&self.history), text(&self.dump))
+    }
+
+    /// The provider's books as text; empty where nobody keeps any.
+    pub fn books(&self) -> String {
+        let records = self.intents.iter();
+        records.map(|record| format!("{record}\n")).collect()
+    }
+
+    /// Lets the provider keep books, which agree with the ledger; gives the intent of an order.
+    pub fn intent(&mut self, order: &str) -> &mut Value {
+        if self.intents.is_empty() {
+            let payments = self.dump.iter().filter(|row| row["kind"] == "payment");
+            let intent = |payment: &Value| {
+                let status = match payment["state"].as_str() {
+                    Some("captured") => "succeeded",
+                    _ => "requires_payment_method",
+                };
+                json!({
+                    "kind": "intent", "intent": format!("pi_{}", payment["order"].as_str().unwrap_or_default()),
+                    "payment": payment["payment"], "order": payment["order"], "status": status,
+                    "amount": payment["amount"], "currency": payment["currency"],
+                    "captured": payment["captured"], "refunded": payment["refunded"], "captures": 1,
+                })
+            };
+            self.intents = payments.map(intent).collect();
+        }
+        let found = self
+            .intents
+            .iter_mut()
+            .find(|intent| intent["order"] == order);
+        found.expect("the clean run has such an order")
     }
 
     /// A call that was answered.

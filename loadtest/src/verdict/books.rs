@@ -1,0 +1,156 @@
+//! The provider's books against the ledger's: every cent that was taken belongs to an order that was confirmed, or went
+//! back, and neither side knows of money that the other does not.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use anyhow::bail;
+use serde::Deserialize;
+
+use super::dump::{Dump, Payment};
+use super::lines::{each_line, kind_of};
+use super::report::{Findings, Invariant};
+
+/// What the provider knows, one intent a line.
+#[derive(Default)]
+pub struct Books {
+    intents: Vec<Intent>,
+}
+
+#[derive(Deserialize)]
+struct Intent {
+    intent: String,
+    payment: String,
+    order: String,
+    status: String,
+    amount: i64,
+    currency: String,
+    captured: i64,
+    refunded: i64,
+}
+
+impl Books {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// The first line that is not as it should be.
+    pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Self> {
+        let mut books = Self::default();
+        each_line(name, text, |_, line| {
+            let kind = kind_of(line)?.kind;
+            if kind != "intent" {
+                bail!("no record is of kind {kind:?}");
+            }
+            books.intents.push(serde_json::from_str(line)?);
+            Ok(())
+        })?;
+        Ok(books)
+    }
+
+    /// How many intents there are.
+    pub fn count(&self) -> u64 {
+        self.intents.len() as u64
+    }
+
+    /// Holds them to the ledger.
+    pub fn judge(&self, dump: &Dump, findings: &mut Findings) {
+        let mut by_payment: HashMap<&str, Vec<&Intent>> = HashMap::new();
+        for intent in &self.intents {
+            by_payment.entry(&intent.payment).or_default().push(intent);
+        }
+        let known: HashMap<&str, &Payment> = dump
+            .payments
+            .iter()
+            .map(|payment| (payment.payment.as_str(), payment))
+            .collect();
+        for intent in &self.intents {
+            self::undecided(intent, dump, findings);
+            if !known.contains_key(intent.payment.as_str()) && intent.captured != intent.refunded {
+                wrong(findings, || {
+                    format!(
+                        "{} took {} for {}, which the ledger does not know",
+                        intent.intent,
+                        intent.captured - intent.refunded,
+                        intent.payment
+                    )
+                });
+            }
+        }
+        let none = Vec::new();
+        for payment in &dump.payments {
+            let intents = by_payment.get(payment.payment.as_str()).unwrap_or(&none);
+            agree(payment, intents, dump, findings);
+        }
+    }
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Books, evidence);
+}
+
+/// Money of a buyer that is neither captured nor let go: only an order that waits for consent may keep it.
+fn undecided(intent: &Intent, dump: &Dump, findings: &mut Findings) {
+    let waits = dump
+        .order(&intent.order)
+        .is_some_and(|order| order.state == "awaiting_consent");
+    if intent.status == "requires_capture" && !waits {
+        findings.add(Invariant::Settled, || {
+            format!(
+                "the provider holds {} of {} in {}, neither captured nor let go",
+                intent.amount, intent.order, intent.intent
+            )
+        });
+    }
+}
+
+fn agree(payment: &Payment, intents: &[&Intent], dump: &Dump, findings: &mut Findings) {
+    let id = &payment.payment;
+    let sum = |field: fn(&Intent) -> i64| intents.iter().map(|intent| field(intent)).sum::<i64>();
+    let (captured, refunded) = (sum(|intent| intent.captured), sum(|intent| intent.refunded));
+    if (captured, refunded) != (payment.captured, payment.refunded) {
+        wrong(findings, || {
+            format!(
+                "{id}: the provider captured {captured} and gave {refunded} back, the ledger says {} and {}",
+                payment.captured, payment.refunded
+            )
+        });
+    }
+    let sold = dump.order(&payment.order).filter(|order| order.sold());
+    // What a refund of some tickets keeps is the show's rule, and the ledger's own books are held to it.
+    let exact = sold.is_none_or(|order| order.state != "partly_refunded");
+    let refunded_by_rule = dump
+        .order(&payment.order)
+        .is_some_and(|order| order.state == "refunded");
+    let owed = sold.map_or(0, |order| order.amount);
+    if exact && !refunded_by_rule && captured - refunded != owed {
+        wrong(findings, || {
+            format!(
+                "{id}: the provider keeps {}, and {} cost {owed}",
+                captured - refunded,
+                payment.order
+            )
+        });
+    }
+    let taken = intents.iter().filter(|intent| intent.captured != 0).count();
+    if taken > 1 {
+        wrong(findings, || format!("{id} was taken by {taken} intents"));
+    }
+    if let Some(other) = intents.iter().find(|intent| {
+        intent.amount != payment.amount
+            || intent.currency != payment.currency
+            || intent.order != payment.order
+    }) {
+        wrong(findings, || {
+            format!(
+                "{id} is over {} {} for {}, and {} over {} {} for {}",
+                payment.amount,
+                payment.currency,
+                payment.order,
+                other.intent,
+                other.amount,
+                other.currency,
+                other.order
+            )
+        });
+    }
+}

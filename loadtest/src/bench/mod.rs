@@ -8,6 +8,9 @@ use std::{
 
 mod draw;
 mod holds;
+mod one_seat;
+mod people;
+mod seats;
 
 /// The benches.
 #[derive(clap::Subcommand)]
@@ -16,6 +19,10 @@ pub enum Bench {
     Draw(draw::Options),
     /// Holds a second through booking's Redis store against its bare scripts.
     Holds(holds::Options),
+    /// Everybody at once for one seat, over several gateways: exactly one hold.
+    OneSeat(one_seat::Options),
+    /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
+    Seats(seats::Options),
 }
 
 /// How a run ended.
@@ -36,6 +43,8 @@ impl Bench {
         match self {
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
+            Self::OneSeat(options) => one_seat::run(&options),
+            Self::Seats(options) => seats::run(&options),
         }
     }
 }

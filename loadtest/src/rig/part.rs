@@ -1,10 +1,12 @@
 //! One process of a rig, whatever it is: named, killed, started, stopped where it stands.
 
 use std::fmt;
+use std::sync::PoisonError;
 
 use anyhow::Context;
 
 use super::Rig;
+use super::memory;
 use super::process::{self, Process};
 
 /// One process.
@@ -98,6 +100,13 @@ impl Rig {
     pub async fn restart_ledger(&self) -> anyhow::Result<()> {
         let postgres = self.postgres.as_ref().context("no PostgreSQL")?;
         postgres.restart().await
+    }
+
+    /// Resident memory of a gateway or booking in megabytes (10^6 bytes); none while it does not run.
+    pub fn resident_mb(&self, part: Part) -> Option<f64> {
+        let pid = self.process(part).ok()?.pid_cell();
+        let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);
+        memory::resident_mb(pid?)
     }
 
     fn signal(&self, part: Part, signal: process::Signal) {

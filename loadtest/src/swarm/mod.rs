@@ -25,9 +25,10 @@ use crate::rig::{Kill, Rig, Spec};
 use outcome::Outcome;
 
 pub use figures::{Disturbance, Report, Sample};
-pub use http::{Call, Http};
+pub use http::{Answer, Call, Http};
 pub use run::{Ground, Trouble, play};
 pub use scenario::{Scenario, read_text as scenario_of};
+pub use socket::Snapshot;
 pub use stage::{Stage, round};
 
 /// The command line of `loadtest swarm`.

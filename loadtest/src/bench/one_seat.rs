@@ -1,0 +1,232 @@
+//! Everybody wants the same seat in the same instant, at several gateways: exactly one gets it, every time, and all the
+//! others are told that it is taken.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::{Verdict, people};
+use crate::rig::{Rig, Spec};
+use crate::swarm::{Call, Http, Snapshot};
+
+/// The show.
+const SHOW: &str = "night";
+/// Every gateway shows the seat as held within this.
+const SHOWN_WITHIN: Duration = Duration::from_secs(5);
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many ask at once.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..=5_000))]
+    visitors: u32,
+    /// How often, each time for another seat.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// The processes; visitors spread over the gateways.
+    #[arg(
+        long,
+        default_value = "gateways=3,bookings=2,redis=single,ledger=postgres"
+    )]
+    rig: Spec,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The figures.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    rig: String,
+    visitors: u32,
+    rounds: u32,
+    /// Rounds in which exactly one got the seat, and everybody else was told that it is taken.
+    right: u32,
+    /// The longest that somebody waited for the answer.
+    answered_max_ms: f64,
+    held: bool,
+}
+
+/// What one round came to.
+struct Round {
+    held: usize,
+    taken: usize,
+    /// The first of the other answers.
+    other: Option<String>,
+    longest: Duration,
+}
+
+impl Round {
+    /// Whether one got it and everybody else was told.
+    fn is_right(&self, visitors: usize) -> bool {
+        self.held == 1 && self.held + self.taken == visitors
+    }
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// What made the run invalid.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let figures = runtime.block_on(measure(options))?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures)?);
+    } else {
+        println!(
+            "{} visitors at once for one seat, on {}",
+            figures.visitors, figures.rig
+        );
+        println!(
+            "  exactly one hold         {} of {} times",
+            figures.right, figures.rounds
+        );
+        println!(
+            "  all answered within      {:.0} ms",
+            figures.answered_max_ms
+        );
+        println!("{}", if figures.held { "held" } else { "FAILED" });
+    }
+    Ok(match figures.held {
+        true => Verdict::Held,
+        false => Verdict::Failed,
+    })
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Figures> {
+    let visitors = options.visitors as usize;
+    let rig = Rig::start(options.rig).await?;
+    let http = Http::new(&rig.urls());
+    let key = rig.promoter_key();
+    people::put(&http, key, "venues/hall", json!({"plan": "grid:10x20"})).await?;
+    let show = json!({
+        "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+        "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": options.rounds, "hold_s": 3_600,
+    });
+    people::put(&http, key, &format!("shows/{SHOW}"), show).await?;
+    people::open_room(&http, key, SHOW, visitors).await?;
+    let passes: Arc<[String]> = people::passes(&http, visitors).await?.into();
+    let map = people::granted(&http, 0, &Call::get(format!("/v1/shows/{SHOW}/seatmap"))).await?;
+    let (mut right, mut longest) = (0, Duration::ZERO);
+    for round in 0..options.rounds {
+        let seat = people::text(&map["seats"][round as usize], "label")?;
+        let came = one_round(&http, &passes, &seat).await?;
+        eprintln!(
+            "{seat}: {} got it, {} were told that it is taken{}; the longest waited {:.0} ms",
+            came.held,
+            came.taken,
+            came.other
+                .as_ref()
+                .map_or_else(String::new, |other| format!(", others were told {other}")),
+            came.longest.as_secs_f64() * 1e3,
+        );
+        right += u32::from(came.is_right(visitors));
+        longest = longest.max(came.longest);
+        shown(&rig.urls(), round as usize + 1).await?;
+    }
+    rig.stop().await?;
+    Ok(Figures {
+        bench: "one-seat",
+        rig: options.rig.to_string(),
+        visitors: options.visitors,
+        rounds: options.rounds,
+        right,
+        answered_max_ms: longest.as_secs_f64() * 1e3,
+        held: right == options.rounds,
+    })
+}
+
+/// Everybody asks for one seat, as close to the same instant as one machine can.
+async fn one_round(http: &Http, passes: &Arc<[String]>, seat: &str) -> anyhow::Result<Round> {
+    let ready = Arc::new(Barrier::new(passes.len()));
+    let mut asking = JoinSet::new();
+    for who in 0..passes.len() {
+        let (http, passes, ready) = (http.clone(), Arc::clone(passes), Arc::clone(&ready));
+        let call = Call::post(format!("/v1/shows/{SHOW}/holds"), json!({"seats": [seat]}));
+        let key = format!("{seat}-{who}");
+        asking.spawn(async move {
+            let call = call.bearer(&passes[who]).key(&key);
+            ready.wait().await;
+            let begun = Instant::now();
+            let answer = http.send(&call, who).await;
+            (answer, begun.elapsed())
+        });
+    }
+    let mut round = Round {
+        held: 0,
+        taken: 0,
+        other: None,
+        longest: Duration::ZERO,
+    };
+    while let Some(asked) = asking.join_next().await {
+        let (answer, took) = asked?;
+        round.longest = round.longest.max(took);
+        match answer {
+            Ok(answer) if answer.status == 201 => round.held += 1,
+            Ok(answer) if answer.code().as_deref() == Some("seats_taken") => round.taken += 1,
+            Ok(answer) => {
+                let code = answer.code().unwrap_or_default();
+                round.other = Some(format!("{} {code}", answer.status));
+            }
+            Err(error) => round.other = Some(error),
+        }
+    }
+    Ok(round)
+}
+
+/// Waits until every gateway shows so many seats as held, and no more.
+async fn shown(urls: &[String], held: usize) -> anyhow::Result<()> {
+    let read = Call::get(format!("/v1/shows/{SHOW}/seats"));
+    for url in urls {
+        let http = Http::new(std::slice::from_ref(url));
+        let begun = Instant::now();
+        loop {
+            let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
+            let seats = Snapshot::read(&answer.body).context("the seats could not be read")?;
+            let seen = seats.counts()[1];
+            if seen == held {
+                break;
+            }
+            ensure!(
+                begun.elapsed() < SHOWN_WITHIN,
+                "{url} shows {seen} seats as held, and {held} are"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_right_when_one_has_the_seat_and_everybody_else_was_told() {
+        for (held, taken, right) in [
+            (1, 499, true),
+            (2, 498, false),
+            (0, 500, false),
+            (1, 498, false),
+        ] {
+            let round = Round {
+                held,
+                taken,
+                other: None,
+                longest: Duration::ZERO,
+            };
+            assert_eq!(round.is_right(500), right, "{held} {taken}");
+        }
+    }
+}

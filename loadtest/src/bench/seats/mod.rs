@@ -1,0 +1,197 @@
+//! A million seats in one Redis: what they take, and how long it takes to import them, to sell a show out, to start again
+//! and to rebuild what was lost.
+
+mod sale;
+mod stages;
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Verdict, people};
+use crate::rig::{Part, Rig};
+use crate::swarm::Http;
+use stages::{Seen, Stage};
+
+/// A show is rebuilt within this.
+const REBUILD_MAX: Duration = Duration::from_secs(5);
+/// Everything is served again within this, or the run is invalid.
+const SERVED_WITHIN: Duration = Duration::from_secs(120);
+
+/// Imports shows through the promoter's calls, sells one of them out through holds, orders and payments of parties of 100, starts
+/// booking again, empties Redis, and waits until every show is rebuilt.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many shows.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    shows: u32,
+    /// Rows of each.
+    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    rows: u32,
+    /// Seats of each row.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    columns: u32,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The figures.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    shows: u32,
+    seats: u64,
+    stages: Vec<Stage>,
+    /// From the loss of the keys of the show that was sold out until its seats are served out of the new ones.
+    rebuild_one_s: f64,
+    /// From the loss of everything until the last show is served again.
+    rebuild_all_s: f64,
+    /// The threshold of a show.
+    rebuild_max_s: f64,
+    held: bool,
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// What made the run invalid.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let figures = runtime.block_on(measure(options))?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures)?);
+    } else {
+        print(&figures);
+    }
+    Ok(match figures.held {
+        true => Verdict::Held,
+        false => Verdict::Failed,
+    })
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Figures> {
+    let spec = "gateways=1,bookings=1,redis=single,ledger=postgres".parse();
+    let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
+    let http = Http::new(&rig.urls());
+    let shows: Vec<String> = (1..=options.shows).map(|n| format!("night-{n}")).collect();
+    let each = options.rows as usize * options.columns as usize;
+    let mut stages = vec![Stage::read(&rig, "empty", Duration::ZERO).await?];
+
+    let begun = Instant::now();
+    import(&http, rig.promoter_key(), &shows, options).await?;
+    stages.push(Stage::read(&rig, "imported", begun.elapsed()).await?);
+
+    let begun = Instant::now();
+    let opened = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
+    stages.push(Stage::read(&rig, "opened in Redis", begun.elapsed()).await?);
+    for show in &shows {
+        let free = opened.counts(show)[0];
+        ensure!(
+            free == each,
+            "{show} has {free} free seats instead of {each}"
+        );
+    }
+
+    let begun = Instant::now();
+    sale::sell_out(&http, rig.promoter_key(), &shows[0], each).await?;
+    stages.push(Stage::read(&rig, "one sold out", begun.elapsed()).await?);
+
+    let begun = Instant::now();
+    rig.kill(Part::Booking(0)).await?;
+    rig.revive(Part::Booking(0)).await?;
+    let before = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
+    stages.push(Stage::read(&rig, "booking started again", begun.elapsed()).await?);
+    is_as_sold(&before, &shows, each)?;
+
+    let begun = Instant::now();
+    stages::lose(&rig, &shows[0]).await?;
+    let sold_out = std::slice::from_ref(&shows[0]);
+    let one = stages::all_served(&http, sold_out, &before, SERVED_WITHIN).await?;
+    let rebuild_one = begun.elapsed();
+    stages.push(Stage::read(&rig, "one lost and rebuilt", rebuild_one).await?);
+    is_as_sold(&one, sold_out, each)?;
+
+    let before = stages::all_served(&http, &shows, &Seen::default(), SERVED_WITHIN).await?;
+    let begun = Instant::now();
+    rig.redis()?.flush_all().await?;
+    let all = stages::all_served(&http, &shows, &before, SERVED_WITHIN).await?;
+    let rebuild_all = begun.elapsed();
+    stages.push(Stage::read(&rig, "emptied and rebuilt", rebuild_all).await?);
+    is_as_sold(&all, &shows, each)?;
+    rig.stop().await?;
+
+    Ok(Figures {
+        bench: "seats",
+        shows: options.shows,
+        seats: u64::from(options.shows) * each as u64,
+        stages,
+        rebuild_one_s: rebuild_one.as_secs_f64(),
+        rebuild_all_s: rebuild_all.as_secs_f64(),
+        rebuild_max_s: REBUILD_MAX.as_secs_f64(),
+        held: rebuild_one < REBUILD_MAX && rebuild_all < REBUILD_MAX * options.shows,
+    })
+}
+
+/// The first show is sold out, and all others are free: whatever was lost meanwhile.
+fn is_as_sold(seen: &Seen, shows: &[String], each: usize) -> anyhow::Result<()> {
+    for (index, show) in shows.iter().enumerate() {
+        let wanted = if index == 0 {
+            [0, 0, each]
+        } else {
+            [each, 0, 0]
+        };
+        let [free, held, sold, _] = seen.counts(show);
+        ensure!(
+            [free, held, sold] == wanted,
+            "{show} has {free} free, {held} held and {sold} sold seats, and should have {wanted:?}"
+        );
+    }
+    Ok(())
+}
+
+/// One plan, and shows that sell to large parties.
+async fn import(http: &Http, key: &str, shows: &[String], options: &Options) -> anyhow::Result<()> {
+    let plan = format!("grid:{}x{}", options.rows, options.columns);
+    people::put(http, key, "venues/hall", json!({ "plan": plan })).await?;
+    for show in shows {
+        let document = json!({
+            "venue": "hall", "title": show, "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+            "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": sale::PARTY, "hold_s": 3_600,
+        });
+        people::put(http, key, &format!("shows/{show}"), document).await?;
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+fn print(f: &Figures) {
+    println!("{} shows, {} seats, in one Redis", f.shows, f.seats);
+    println!("  {:<24}  took s   redis MB  booking MB  gateway MB", "");
+    for stage in &f.stages {
+        println!(
+            "  {:<24} {:7.1} {:10.1} {:11.1} {:11.1}",
+            stage.name, stage.took_s, stage.redis_mb, stage.booking_mb, stage.gateway_mb
+        );
+    }
+    println!(
+        "  rebuild of a show        {:.2} s       under {} s",
+        f.rebuild_one_s, f.rebuild_max_s
+    );
+    println!(
+        "  rebuild of all           {:.2} s       under {} s each",
+        f.rebuild_all_s, f.rebuild_max_s
+    );
+    println!("{}", if f.held { "held" } else { "FAILED" });
+}

@@ -1,0 +1,85 @@
+//! Selling a show out over the whole way: every party holds its seats, orders and pays, until the ledger has sold them all.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+
+use crate::bench::people;
+use crate::swarm::{Call, Http, Snapshot};
+
+/// Seats of a party: large, as the number of seats is what counts here.
+pub const PARTY: usize = 100;
+/// How long the last tickets may take.
+const SOLD_WITHIN: Duration = Duration::from_secs(300);
+/// How often somebody looks.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Sells all seats of a show.
+///
+/// # Errors
+/// Where somebody is refused, or seats are left.
+pub async fn sell_out(http: &Http, key: &str, show: &str, each: usize) -> anyhow::Result<()> {
+    let map = Call::get(format!("/v1/shows/{show}/seatmap"));
+    let map = people::granted(http, 0, &map).await?;
+    let seats = map["seats"]
+        .as_array()
+        .context("a seat map without seats")?;
+    let labels = seats.iter().map(|seat| people::text(seat, "label"));
+    let labels: Arc<[String]> = labels.collect::<anyhow::Result<Vec<_>>>()?.into();
+    let parties = each.div_ceil(PARTY);
+    people::open_room(http, key, show, parties).await?;
+    let passes: Arc<[String]> = people::passes(http, parties).await?.into();
+    let show_of = show.to_owned();
+    people::all(http, parties, move |http, who| {
+        let (labels, passes, show) = (Arc::clone(&labels), Arc::clone(&passes), show_of.clone());
+        async move {
+            let from = who * PARTY;
+            let seats = &labels[from..labels.len().min(from + PARTY)];
+            buy(&http, who, &passes[who], &show, seats).await
+        }
+    })
+    .await?;
+    all_sold(http, show, each).await
+}
+
+async fn buy(
+    http: &Http,
+    who: usize,
+    pass: &str,
+    show: &str,
+    seats: &[String],
+) -> anyhow::Result<()> {
+    let hold = Call::post(format!("/v1/shows/{show}/holds"), json!({ "seats": seats }));
+    let hold = hold.bearer(pass).key(&format!("hold-{who}"));
+    let hold = people::text(&people::granted(http, who, &hold).await?, "hold")?;
+    let buyer = json!({"buyer": {"name": "A party", "email": "party@example.org"}});
+    let order = Call::post(format!("/v1/holds/{hold}/order"), buyer);
+    let order = order.bearer(pass).key(&format!("order-{who}"));
+    let order = people::granted(http, who, &order).await?;
+    let payment = people::text(&order["payment"], "payment")?;
+    let pay = Call::post(
+        format!("/v1/sandbox/payments/{payment}"),
+        json!({"outcome": "approve"}),
+    );
+    people::granted(http, who, &pay).await.map(drop)
+}
+
+async fn all_sold(http: &Http, show: &str, each: usize) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let read = Call::get(format!("/v1/shows/{show}/seats"));
+        let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
+        let seats = Snapshot::read(&answer.body).context("the seats could not be read")?;
+        let sold = seats.counts()[2];
+        if sold == each {
+            return Ok(());
+        }
+        ensure!(
+            begun.elapsed() < SOLD_WITHIN,
+            "{sold} of {each} seats of {show} are sold"
+        );
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

@@ -1,0 +1,150 @@
+//! What is read between the steps: memory, and which life of the store the seats are served out of.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use fairgate_servers::Reply;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::rig::{Part, Rig};
+use crate::swarm::{Call, Http, Snapshot};
+
+/// How often somebody looks whether seats are served.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A version is the incarnation times this, and a counter.
+const INCARNATION: u64 = 1 << 40;
+/// Deletes every key of a pattern.
+const DELETE: &str = "local keys = redis.call('KEYS', ARGV[1]) \
+    for _, key in ipairs(keys) do redis.call('DEL', key) end return #keys";
+
+/// How much memory everything takes after a step, and how long the step took.
+#[derive(Serialize)]
+pub struct Stage {
+    pub name: &'static str,
+    pub took_s: f64,
+    /// `used_memory`, 10^6 bytes.
+    pub redis_mb: f64,
+    /// Resident, 10^6 bytes.
+    pub booking_mb: f64,
+    /// Resident, 10^6 bytes.
+    pub gateway_mb: f64,
+}
+
+impl Stage {
+    /// Reads it, and tells of the step.
+    ///
+    /// # Errors
+    /// Where a process cannot be asked.
+    pub async fn read(rig: &Rig, name: &'static str, took: Duration) -> anyhow::Result<Self> {
+        let resident = |part| rig.resident_mb(part).context("a process is gone");
+        let stage = Self {
+            name,
+            took_s: took.as_secs_f64(),
+            redis_mb: used_mb(rig).await?,
+            booking_mb: resident(Part::Booking(0))?,
+            gateway_mb: resident(Part::Gateway(0))?,
+        };
+        eprintln!(
+            "{name}: {:.1} s; Redis {:.1} MB, booking {:.1} MB, gateway {:.1} MB",
+            stage.took_s, stage.redis_mb, stage.booking_mb, stage.gateway_mb
+        );
+        Ok(stage)
+    }
+}
+
+async fn used_mb(rig: &Rig) -> anyhow::Result<f64> {
+    let info = rig.redis()?.command(0, &["INFO", "memory"]).await?;
+    let Reply::Text(info) = info else {
+        anyhow::bail!("INFO was answered with {info:?}");
+    };
+    let used = info
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:"));
+    let bytes: f64 = used.context("no used_memory in INFO")?.trim().parse()?;
+    Ok(bytes / 1e6)
+}
+
+/// Seats as they are served.
+#[derive(Default)]
+pub struct Seen(HashMap<String, Snapshot>);
+
+impl Seen {
+    /// Free, held, sold and not for sale.
+    pub fn counts(&self, show: &str) -> [usize; 4] {
+        self.0.get(show).map(Snapshot::counts).unwrap_or_default()
+    }
+
+    fn incarnation(&self, show: &str) -> Option<u64> {
+        self.0.get(show).map(|seats| seats.version / INCARNATION)
+    }
+}
+
+/// Asks for the seats of all shows at once until each is served out of a later life of the store than `before`.
+///
+/// # Errors
+/// Where one is not within the time.
+pub async fn all_served(
+    http: &Http,
+    shows: &[String],
+    before: &Seen,
+    within: Duration,
+) -> anyhow::Result<Seen> {
+    let mut asking = JoinSet::new();
+    for show in shows {
+        let (http, show) = (http.clone(), show.clone());
+        let after = before.incarnation(&show);
+        asking.spawn(async move {
+            let seats = served(&http, &show, after, within).await?;
+            anyhow::Ok((show, seats))
+        });
+    }
+    let mut seen = Seen::default();
+    while let Some(asked) = asking.join_next().await {
+        let (show, seats) = asked??;
+        seen.0.insert(show, seats);
+    }
+    Ok(seen)
+}
+
+async fn served(
+    http: &Http,
+    show: &str,
+    after: Option<u64>,
+    within: Duration,
+) -> anyhow::Result<Snapshot> {
+    let begun = Instant::now();
+    let call = Call::get(format!("/v1/shows/{show}/seats"));
+    loop {
+        // What is not answered now is answered later.
+        let answer = http.send(&call, 0).await.ok();
+        let answer = answer.filter(|answer| answer.is_ok());
+        let seats = answer.and_then(|answer| Snapshot::read(&answer.body));
+        let later = |seats: &Snapshot| Some(seats.version / INCARNATION) > after;
+        if let Some(seats) = seats.filter(later) {
+            return Ok(seats);
+        }
+        ensure!(
+            begun.elapsed() < within,
+            "the seats of {show} are not served after {} s",
+            within.as_secs()
+        );
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Loses everything that Redis knows of one show.
+///
+/// # Errors
+/// Where Redis does not answer, or knew nothing.
+pub async fn lose(rig: &Rig, show: &str) -> anyhow::Result<()> {
+    let pattern = format!("*{{show:{show}}}*");
+    let delete = ["EVAL", DELETE, "0", &pattern];
+    let lost = rig.redis()?.command(0, &delete).await?;
+    ensure!(
+        matches!(lost, Reply::Int(1..)),
+        "no key of {show} was there to be lost: {lost:?}"
+    );
+    Ok(())
+}

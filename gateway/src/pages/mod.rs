@@ -194,7 +194,7 @@ async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Respons
         &json!({"test": pages.test, "order": order}),
     );
     page.headers_mut()
-        .insert(header::CONTENT_SECURITY_POLICY, pages.paying.clone());
+        .insert(header::CONTENT_SECURITY_POLICY, pages.paying);
     page
 }
 

@@ -10,7 +10,7 @@ const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? 
 const path = `/v1/orders/${encodeURIComponent(id)}`;
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check" };
-const USUAL = ["ordered", "payment_authorised", "payment_captured"]; // What the state itself says already.
+const USUAL = ["ordered", "payment_authorised", "payment_captured", "late_other_seats"]; // What the state itself says already.
 const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());

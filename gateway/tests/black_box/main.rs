@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_place;
 mod bad_socket;
 mod browser;
+mod card_form;
 mod command_line;
 mod crash;
 mod crash_freeze;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
@@ -26,7 +26,14 @@ pub(super) fn router(server: Stripe) -> Router {
         .route("/v1/payment_intents/{id}/confirm", post(confirm))
         .route("/v1/payment_intents/{id}/{verb}", post(act))
         .route("/v1/refunds", post(refund).get(refunds))
+        .route("/v3/", get(form))
         .with_state(server)
+}
+
+/// The card form's script, for pages.
+async fn form() -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "text/javascript")];
+    (kind, include_str!("form.js"))
 }
 
 impl Stripe {
@@ -189,14 +196,20 @@ async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Byt
     if hangs {
         return unheard();
     }
-    match status {
+    let mut answer = match status {
         None => error(404, "resource_missing", "no such intent"),
-        Some("requires_payment_method") => error(402, "card_declined", "the card was declined"),
+        Some("requires_payment_method") => error(402, "card_declined", "The card was declined"),
         Some("canceled") => error(400, "payment_intent_unexpected_state", "it is canceled"),
         Some(status) => json!({ "id": id, "status": status })
             .to_string()
             .into_response(),
-    }
+    };
+    // The form runs in pages of others.
+    let anywhere = HeaderValue::from_static("*");
+    answer
+        .headers_mut()
+        .insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, anywhere);
+    answer
 }
 
 async fn act(

@@ -1,0 +1,124 @@
+//! A browser that pays by card with a provider's own form, and one whose money came too late and is asked for consent.
+
+use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
+use serde_json::json;
+
+use crate::harness::{Browser, Ordered, Promoter, Server, Visitor};
+
+async fn selling_by_card(show: serde_json::Value) -> (Stripe, Server) {
+    let stripe = Stripe::start(1).await.expect("a port for the provider");
+    let server = Server::with(&[
+        ("FAIRGATE_PAYMENTS", "stripe"),
+        ("FAIRGATE_STRIPE_SECRET_KEY", STRIPE_SECRET_KEY),
+        ("FAIRGATE_STRIPE_WEBHOOK_SECRET", STRIPE_WEBHOOK_SECRET),
+        ("FAIRGATE_STRIPE_PUBLISHABLE_KEY", STRIPE_PUBLISHABLE_KEY),
+        ("FAIRGATE_STRIPE_URL", stripe.url()),
+    ])
+    .await;
+    stripe.hook(vec![server.at("/v1/payments/stripe/webhook")]);
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale(
+            "3x10",
+            show,
+            json!({"title": "Night one", "method": "open"}),
+        )
+        .await;
+    promoter.draw("sale").await;
+    (stripe, server)
+}
+
+/// Opens an order's page as the browser that bought would.
+async fn open(browser: &Browser, server: &Server, ordered: &Ordered) {
+    browser.go(&server.at("/")).await;
+    let kept = json!({"key": ordered.key, "show": "night"}).to_string();
+    browser
+        .run(&format!(
+            "localStorage.setItem({}, {})",
+            json!(format!("fairgate.order.{}", ordered.order)),
+            json!(kept)
+        ))
+        .await;
+    browser
+        .go(&server.at(&format!("/o/{}", ordered.order)))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_is_declined_may_be_followed_by_one_that_is_not() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let (_stripe, server) = selling_by_card(json!({"title": "Night one"})).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let held = ana.hold("night", &json!({"best": {"quantity": 2}})).await;
+    let ordered = ana.order(&held).await;
+    open(&browser, &server, &ordered).await;
+    browser
+        .until::<bool>("!document.querySelector('#stripe-pay').hidden && document.querySelector('#card-number') !== null")
+        .await;
+    browser.picture("6-order-card-form").await;
+    browser.fill("#card-number", "pm_card_chargeDeclined").await;
+    browser.click("#stripe-pay").await;
+    let fault: String = browser
+        .until("document.querySelector('#stripe-fault:not([hidden])').textContent")
+        .await;
+    assert!(
+        fault.contains("declined") && fault.contains("Nothing was charged"),
+        "{fault}"
+    );
+    browser.picture("6-order-card-declined").await;
+    browser
+        .run("document.querySelector('#card-number').value = ''")
+        .await;
+    browser.fill("#card-number", "pm_card_visa").await;
+    browser.click("#stripe-pay").await;
+    browser
+        .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    browser.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_is_shown_the_seats_that_it_may_take_and_takes_them_by_one_tap() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let short =
+        json!({"title": "Night one", "hold_s": 1, "grace_s": 0, "claim_grace_s": 0, "pay_s": 1});
+    let (stripe, server) = selling_by_card(short).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let seats = json!({"seats": ["A-1", "A-2"]});
+    let ordered = ana.order(&ana.hold("night", &seats).await).await;
+    ana.order_is(&ordered, "expired").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let others = ben.order(&ben.hold("night", &seats).await).await;
+    confirm(&stripe, &ben, &others).await;
+    ben.order_is(&others, "ticketed").await;
+    confirm(&stripe, &ana, &ordered).await;
+    ana.order_is(&ordered, "awaiting_consent").await;
+    open(&browser, &server, &ordered).await;
+    let offered: Vec<String> = browser
+        .until("(seats => seats.length > 0 && seats)([...document.querySelectorAll('#consent:not([hidden]) #offered li span')].map(seat => seat.textContent))")
+        .await;
+    assert_eq!(offered.len(), 2);
+    assert!(!offered.iter().any(|label| label == "A-1" || label == "A-2"));
+    let left: String = browser
+        .until("document.querySelector('#consent-clock').textContent")
+        .await;
+    assert!(left.contains(':'), "{left}");
+    browser.picture("6-order-late-money").await;
+    browser.click("#consent-yes").await;
+    browser
+        .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    browser.close("Ana").await;
+}
+
+async fn confirm(stripe: &Stripe, visitor: &Visitor<'_>, ordered: &Ordered) {
+    let order = visitor.read(ordered).await.expect(200);
+    let secret = order["payment"]["client"]["client_secret"]
+        .as_str()
+        .expect("a secret for the form");
+    assert!(stripe.confirm(secret, "pm_card_visa", true).is_some());
+}

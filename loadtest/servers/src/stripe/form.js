@@ -1,0 +1,20 @@
+// The card form of the server in the shape of Stripe: one field, and the calls that a page makes.
+
+(() => {
+  const { origin } = new URL(document.currentScript.src);
+  const confirm = async ({ elements: { clientSecret, field } }) => {
+    const id = clientSecret.split("_secret_")[0];
+    const body = new URLSearchParams({ client_secret: clientSecret, payment_method: field.value });
+    const answer = await fetch(`${origin}/v1/payment_intents/${id}/confirm`, { method: "POST", body });
+    const told = await answer.json();
+    return answer.ok ? { paymentIntent: told } : { error: { message: `${told.error.message}.` } };
+  };
+  const elements = ({ clientSecret }) => {
+    const field = document.createElement("input");
+    field.id = "card-number";
+    field.setAttribute("aria-label", "Card number");
+    const mount = (at) => document.querySelector(at).append(field);
+    return { clientSecret, field, create: () => ({ mount }) };
+  };
+  window.Stripe = () => ({ elements, confirmPayment: confirm });
+})();

@@ -6,159 +6,21 @@
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 pub mod postgres;
+mod records;
 pub mod sqlite;
 mod stored;
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;
 pub use fairgate_writer::LedgerError;
+pub use records::*;
 
-use crate::catalogue::show::ShowDocument;
-use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId, VenueId};
-use crate::orders::transition::{EffectKind, Happening, LateReason};
-use crate::orders::{Offer, Order, OrderRecord, Ticket};
+use crate::orders::transition::Happening;
+use crate::orders::{Order, OrderRecord, Ticket};
 use crate::payments::{Made, Payment, Said};
 use crate::reconciler::finding::OrderFacts;
 use crate::store::SeatRow;
-
-/// A stored show: the document and the plan version it pins.
-#[derive(Debug, Clone)]
-pub struct StoredShow {
-    /// The slug.
-    pub id: ShowId,
-    /// The promoter's document.
-    pub document: ShowDocument,
-    /// The pinned version of its venue's plan.
-    pub plan_version: u32,
-}
-
-/// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
-/// the orders that were pending at that moment.
-#[derive(Debug, Clone)]
-pub struct ShowPicture {
-    /// The new incarnation.
-    pub incarnation: u64,
-    /// Confirmed seats by visitor.
-    pub sold: Vec<(Holder, Vec<Held>)>,
-    /// Pending orders, as holds.
-    pub ordered: Vec<Hold>,
-    /// The newest of the show's outbox rows. The picture contains it and all before it, and none behind it.
-    pub cursor: u64,
-}
-
-/// Why transaction 1 was refused; nothing was written.
-#[derive(Debug, thiserror::Error)]
-pub enum ClaimRefused {
-    /// Cells that another order has.
-    #[error("cells are claimed: {0:?}")]
-    Taken(Vec<u32>),
-    /// The visitor's count, re-checked under the lock.
-    #[error("the visitor has {have} seats and may have {limit}")]
-    Limit {
-        /// Seats it has.
-        have: u32,
-        /// Seats it may have.
-        limit: u32,
-    },
-    /// The show pins another plan by now.
-    #[error("the plan has changed")]
-    PlanChanged,
-    /// The ledger did not take it.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
-/// Why a show was not written; nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ShowRefused {
-    /// Orders have cells that the new plan moves, drops or renames: their seats.
-    #[error("the plan is in use at seats {0:?}")]
-    PlanInUse(Vec<u32>),
-    /// The ledger did not take it.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
-/// What became of a happening.
-#[derive(Debug, Clone)]
-pub struct Applied {
-    /// The order afterwards.
-    pub order: Order,
-    /// Whether anything was written.
-    pub changed: bool,
-}
-
-/// An effect that is due.
-#[derive(Debug, Clone)]
-pub struct Effect {
-    /// Its row.
-    pub id: i64,
-    /// What to do.
-    pub kind: EffectKind,
-    /// How often it was tried.
-    pub attempts: u32,
-    /// The payment it is about.
-    pub payment: Payment,
-}
-
-/// An event of a provider, stored and not settled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredEvent {
-    /// Whose it is.
-    pub provider: String,
-    /// Its id there.
-    pub event: String,
-    /// The raw body.
-    pub body: Vec<u8>,
-    /// How often it was put off.
-    pub attempts: u32,
-}
-
-/// What late money buys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LateOutcome {
-    /// The order's own seats, kept by this hold.
-    SameSeats(HoldId),
-    /// Others, if the buyer says yes.
-    OtherSeats(Offer),
-    /// Nothing: it goes back.
-    Back(LateReason),
-}
-
-impl LateOutcome {
-    /// What that is for the order.
-    #[must_use]
-    pub fn happening(&self) -> Happening {
-        match self {
-            Self::SameSeats(_) => Happening::LateSame,
-            Self::OtherSeats(_) => Happening::LateOther,
-            Self::Back(why) => Happening::LateBack(*why),
-        }
-    }
-}
-
-/// Reads the seats of an order as they are stored.
-///
-/// # Errors
-/// Where they cannot be read.
-pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError> {
-    stored::items(text)
-}
-
-/// A claimed cell: seat, leg, and whether it is sold.
-pub type Claimed = (u32, u16, bool);
-
-/// An answer kept for retries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAnswer {
-    /// Digest of what was asked.
-    pub asked: [u8; 32],
-    /// The status.
-    pub status: u16,
-    /// The JSON body.
-    pub body: String,
-}
 
 /// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A worker whose call takes
 /// longer asks for more; where it dies, another one goes on, and the provider knows the call by its key.

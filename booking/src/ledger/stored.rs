@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
-use super::LedgerError;
+use super::{ClaimRefused, LedgerError};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::late::holds_of;
@@ -104,6 +104,23 @@ pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
 /// A try to order that took so long that its lock was given back.
 pub(super) fn given_up() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
+}
+
+/// Refuses what may not be claimed whatever cells are free: the show pins another plan, or the visitor has its share.
+pub(super) fn may_claim(
+    order: &Order,
+    pinned: Option<u32>,
+    have: u32,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    if pinned != Some(order.plan_version) {
+        return Err(ClaimRefused::PlanChanged);
+    }
+    let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);
+    if have.saturating_add(wanted) > limit {
+        return Err(ClaimRefused::Limit { have, limit });
+    }
+    Ok(())
 }
 
 /// Payments of orders that nobody paid are not read for ever.

@@ -15,9 +15,10 @@ use super::{PostgresLedger, lock};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use crate::orders::OrderState;
-use crate::orders::transition::{EffectKind, Owed};
+use crate::orders::transition::EffectKind;
 use crate::payments::{Payment, PaymentState};
 use crate::reconciler::finding::OrderFacts;
+use crate::reconciler::repair::{Missing, missing};
 
 #[async_trait]
 impl AuditLedger for PostgresLedger {
@@ -205,19 +206,14 @@ async fn mend(tx: &Tx, id: &OrderId, now_ms: i64) -> Result<bool> {
     let row = tx.one(sql, &[&id.as_str()]).await?;
     let (owes, late, money): (bool, bool, bool) =
         (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    let owed = match order.state {
-        OrderState::Ticketed => {
+    let owed = match missing(order.state, owes, late, money) {
+        None => return Ok(false),
+        Some(Missing::Owed(owed)) => owed,
+        Some(Missing::Tickets) => {
             let before = tickets(tx, id).await?;
             issue(tx, &order, now_ms).await?;
             return Ok(before != tickets(tx, id).await?);
         }
-        OrderState::Confirmed if !owes => Owed::Capture,
-        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
-            if money && !owes && !late =>
-        {
-            Owed::MoneyBack
-        }
-        _ => return Ok(false),
     };
     // What was done once is asked once more: the provider knows the call by its key.
     let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use fairgate_writer::Tx;
 
 use super::PostgresLedger;
-use super::orders::{allowed, apply, insert_claims, keep_out};
-use super::payments::over_card_limit;
+use super::claims::{allowed, insert_claims, keep_out};
+use super::orders::apply;
 use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
+use super::settle::over_card_limit;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId};
 use crate::inventory::Grid;

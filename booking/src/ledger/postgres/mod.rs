@@ -6,12 +6,14 @@
 
 mod audit;
 mod catalogue;
+mod claims;
 pub mod dump;
 mod late;
 mod orders;
 mod outbox;
 mod payments;
 mod rows;
+mod settle;
 mod tickets;
 
 use async_trait::async_trait;

@@ -5,7 +5,7 @@ use fairgate_writer::tokio_postgres::Row;
 
 pub(super) use crate::ledger::stored::{
     GIVEN_UP_FOR_MS, READ_FOR_MS, Result, as_hold, as_i64, bytes32, corrupt, coverage, given_up,
-    holder, items, items_text, json, parsed, seat_kind, seat_word, to_json, unsearched,
+    holder, items, items_text, json, may_claim, parsed, seat_kind, seat_word, to_json, unsearched,
 };
 
 use crate::ids::OrderId;

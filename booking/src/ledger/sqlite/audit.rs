@@ -13,9 +13,10 @@ use super::tickets::issue;
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 use crate::orders::OrderState;
-use crate::orders::transition::{EffectKind, Owed};
+use crate::orders::transition::EffectKind;
 use crate::payments::{Payment, PaymentState};
 use crate::reconciler::finding::OrderFacts;
+use crate::reconciler::repair::{Missing, missing};
 
 #[async_trait]
 impl AuditLedger for SqliteLedger {
@@ -205,19 +206,14 @@ fn mend(tx: &Connection, id: &OrderId, now_ms: i64) -> Result<bool> {
     let money = facts(
         "SELECT 1 FROM payments WHERE order_id = ?1 AND state IN ('authorised', 'captured')",
     )?;
-    let owed = match order.state {
-        OrderState::Ticketed => {
+    let owed = match missing(order.state, owes, late, money) {
+        None => return Ok(false),
+        Some(Missing::Owed(owed)) => owed,
+        Some(Missing::Tickets) => {
             let before: Option<i64> = tickets(tx, id)?;
             issue(tx, &order, now_ms)?;
             return Ok(before != tickets(tx, id)?);
         }
-        OrderState::Confirmed if !owes => Owed::Capture,
-        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
-            if money && !owes && !late =>
-        {
-            Owed::MoneyBack
-        }
-        _ => return Ok(false),
     };
     // What was done once is asked once more: the provider knows the call by its key.
     tx.execute(

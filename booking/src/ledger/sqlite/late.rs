@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
-use super::orders::{apply, check_plan_and_limit, insert_claims};
-use super::payments::over_card_limit;
+use super::claims::{check_plan_and_limit, insert_claims};
+use super::orders::apply;
 use super::rows::{self, Result, collect, corrupt, find_order, first, parsed};
+use super::settle::over_card_limit;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId};
 use crate::inventory::Grid;

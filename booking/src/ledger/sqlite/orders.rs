@@ -1,19 +1,14 @@
-//! Orders, claims, the seat outbox: transactions 1 and 2, expiry, and the picture of a show.
-
-use std::collections::HashMap;
+//! Orders and claims: transactions 1 and 2, and the deadline.
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;
-use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::Connection;
 
-use super::SqliteLedger;
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_hold, as_i64, collect, corrupt, find_order, first, given_up,
-    parsed, seat_kind, seat_word,
+    self, Result, as_i64, collect, corrupt, find_order, first, parsed, seat_word, to_json,
 };
+use super::{SqliteLedger, claims, outbox};
 use crate::clock::rfc3339;
-use crate::holds::{Held, Hold, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
@@ -31,7 +26,9 @@ const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_un
 impl OrderLedger for SqliteLedger {
     async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
         let show = show.clone();
-        self.writer.write(move |tx| picture(tx, &show)).await
+        self.writer
+            .write(move |tx| outbox::picture(tx, &show))
+            .await
     }
 
     async fn claim(
@@ -42,7 +39,7 @@ impl OrderLedger for SqliteLedger {
         limit: u32,
     ) -> std::result::Result<Order, ClaimRefused> {
         self.writer
-            .write(move |tx| claim(tx, order, &payment, grid, limit))
+            .write(move |tx| claims::claim(tx, order, &payment, grid, limit))
             .await
     }
 
@@ -87,41 +84,13 @@ impl OrderLedger for SqliteLedger {
     }
 
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
-        // Rows are numbered where they are made; what is left to do is to find the shows.
-        self.writer
-            .read(|connection| {
-                collect(
-                    connection,
-                    "SELECT show, delivered FROM seat_marks WHERE numbered > delivered",
-                    [],
-                    |row| {
-                        let show: String = row.get(0)?;
-                        Ok((parsed(&show)?, row.get::<_, i64>(1)?.unsigned_abs()))
-                    },
-                )
-            })
-            .await
+        self.writer.read(outbox::undelivered).await
     }
 
     async fn seat_rows(&self, show: &ShowId, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
         let show = show.clone();
         self.writer
-            .read(move |connection| {
-                let sql = "SELECT s.number, s.kind, s.hold, s.items, o.visitor FROM seat_outbox s \
-                     JOIN orders o ON o.order_id = s.order_id WHERE s.show = ?1 AND s.number > ?2 ORDER BY s.number LIMIT ?3";
-                let with = (show.as_str(), as_i64(after), batch_max);
-                collect(connection, sql, with, |row| {
-                    let kind: String = row.get(1)?;
-                    let items = rows::items(&row.get::<_, String>(3)?)?;
-                    Ok(SeatRow {
-                        seq: row.get::<_, i64>(0)?.unsigned_abs(),
-                        kind: seat_kind(&kind)?,
-                        items: items.into_iter().map(|item| item.held).collect(),
-                        hold: parsed(&row.get::<_, String>(2)?)?,
-                        visitor: rows::holder(&row.get::<_, Vec<u8>>(4)?)?,
-                    })
-                })
-            })
+            .read(move |connection| outbox::rows(connection, &show, after, batch_max))
             .await
     }
 
@@ -141,201 +110,19 @@ impl OrderLedger for SqliteLedger {
     async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
         let show = show.clone();
         self.writer
-            .read(move |connection| cursor(connection, &show))
+            .read(move |connection| outbox::cursor(connection, &show))
             .await
     }
 
     async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
-        let shows = serde_json::to_string(&shows).map_err(|error| corrupt(&error.to_string()))?;
+        let shows = to_json(&shows)?;
         self.writer
-            .read(move |connection| {
-                // The shows are chosen before the rows are counted, so that other shows' rows never hide these.
-                collect(
-                    connection,
-                    "SELECT seq, visitor FROM finished WHERE seq > ?1 AND show IN (SELECT value FROM json_each(?2)) \
-                     ORDER BY seq LIMIT 10000",
-                    (as_i64(after), &shows),
-                    |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), rows::holder(&row.get::<_, Vec<u8>>(1)?)?)),
-                )
-            })
+            .read(move |connection| outbox::finished(connection, after, &shows))
             .await
     }
 }
 
-fn cursor(connection: &Connection, show: &ShowId) -> Result<u64> {
-    let sql = "SELECT numbered FROM seat_marks WHERE show = ?1";
-    let newest: Option<i64> = first(connection, sql, [show.as_str()])?;
-    Ok(newest.unwrap_or(0).unsigned_abs())
-}
-
-fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
-    tx.execute(
-        "UPDATE shows SET incarnation = incarnation + 1 WHERE show = ?1",
-        [show.as_str()],
-    )?;
-    let incarnation: Option<i64> = first(
-        tx,
-        "SELECT incarnation FROM shows WHERE show = ?1",
-        [show.as_str()],
-    )?;
-    let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed')"
-    );
-    let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
-    let mut ordered = Vec::new();
-    for order in collect(tx, &sql, [show.as_str()], rows::order)? {
-        if order.state == OrderState::Pending {
-            ordered.push(as_hold(&order));
-        } else if order.state == OrderState::AwaitingConsent {
-            let kept = kept(tx, &order)?;
-            ordered.push(Hold {
-                id: kept.hold,
-                items: kept.items.iter().map(|item| item.held.clone()).collect(),
-                ..as_hold(&order)
-            });
-        } else {
-            sold.entry(order.visitor).or_default().extend(order.held());
-        }
-    }
-    Ok(ShowPicture {
-        incarnation: incarnation.unwrap_or(1).unsigned_abs(),
-        sold: sold.into_iter().collect(),
-        ordered,
-        cursor: cursor(tx, show)?,
-    })
-}
-
-fn claim(
-    tx: &Connection,
-    order: Order,
-    payment: &Payment,
-    grid: Grid,
-    limit: u32,
-) -> std::result::Result<Order, ClaimRefused> {
-    if let Some(present) = find_order(tx, &order.id)? {
-        return Ok(present);
-    }
-    let barred: Option<i64> = first(
-        tx,
-        "SELECT 1 FROM given_up WHERE hold = ?1 AND at >= ?2",
-        (order.hold.as_str(), order.created_at_ms),
-    )?;
-    if barred.is_some() {
-        return Err(given_up().into());
-    }
-    check_plan_and_limit(tx, &order, limit)?;
-    insert_order(tx, &order)?;
-    insert_claims(tx, &order, &order.held(), grid)?;
-    tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-        .and_then(|mut statement| {
-            statement.execute((
-                payment.id.as_str(),
-                order.id.as_str(),
-                &payment.provider,
-                payment.amount.amount,
-                payment.amount.currency.as_str(),
-                payment.state.word(),
-                order.created_at_ms,
-            ))
-        })
-        .map_err(LedgerError::from)?;
-    note(
-        tx,
-        &order.id,
-        order.state,
-        &order.reason,
-        order.created_at_ms,
-    )?;
-    Ok(order)
-}
-
-/// Refuses what may not be claimed whatever cells are free.
-pub(super) fn check_plan_and_limit(
-    tx: &Connection,
-    order: &Order,
-    limit: u32,
-) -> std::result::Result<(), ClaimRefused> {
-    let pinned: Option<u32> = first(
-        tx,
-        "SELECT plan_version FROM shows WHERE show = ?1",
-        [order.show.as_str()],
-    )?;
-    if pinned != Some(order.plan_version) {
-        return Err(ClaimRefused::PlanChanged);
-    }
-    let have: Option<u32> = first(
-        tx,
-        "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
-        (order.show.as_str(), order.visitor.0),
-    )?;
-    let have = have.unwrap_or(0);
-    if have.saturating_add(u32::try_from(order.items.len()).unwrap_or(u32::MAX)) > limit {
-        return Err(ClaimRefused::Limit { have, limit });
-    }
-    Ok(())
-}
-
-fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
-         plan_version, payment, state, reason, created_at, pay_until, claim_until) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-    )?
-    .execute(fairgate_writer::rusqlite::params![
-        order.id.as_str(),
-        order.show.as_str(),
-        order.hold.as_str(),
-        order.visitor.0,
-        order.room,
-        order.buyer.name,
-        order.buyer.email,
-        order.currency.as_str(),
-        order.total,
-        rows::items_text(&order.items)?,
-        order.plan_version,
-        order.payment.as_str(),
-        order.state.word(),
-        order.reason,
-        order.created_at_ms,
-        order.pay_until_ms,
-        order.claim_until_ms,
-    ])?;
-    Ok(())
-}
-
-/// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the savepoint takes the rest back.
-pub(super) fn insert_claims(
-    tx: &Connection,
-    order: &Order,
-    items: &[Held],
-    grid: Grid,
-) -> std::result::Result<(), ClaimRefused> {
-    let mut insert = tx
-        .prepare_cached("INSERT OR IGNORE INTO claims (show, seat, leg, order_id, visitor) VALUES (?1, ?2, ?3, ?4, ?5)")
-        .map_err(LedgerError::from)?;
-    let mut taken = Vec::new();
-    for cell in cells_of(items, grid) {
-        let inserted = insert
-            .execute((
-                order.show.as_str(),
-                grid.seat_of(cell),
-                grid.leg_of(cell),
-                order.id.as_str(),
-                order.visitor.0,
-            ))
-            .map_err(LedgerError::from)?;
-        if inserted == 0 {
-            taken.push(cell);
-        }
-    }
-    if taken.is_empty() {
-        Ok(())
-    } else {
-        Err(ClaimRefused::Taken(taken))
-    }
-}
-
-fn note(
+pub(super) fn note(
     tx: &Connection,
     order: &OrderId,
     state: OrderState,
@@ -389,7 +176,7 @@ pub(super) fn apply(
             .execute([id.as_str()])?;
     }
     if let Some(kind) = seats {
-        tell_store(tx, &order, seat_word(kind))?;
+        outbox::tell_store(tx, &order, seat_word(kind))?;
     }
     if happening == Happening::Consented {
         order.items = kept(tx, &order)?.items;
@@ -408,29 +195,6 @@ pub(super) fn apply(
         order,
         changed: true,
     }))
-}
-
-/// A row in the show's seat outbox. It has its own hold and seats: those of the order may be others when it is delivered.
-fn tell_store(tx: &Connection, order: &Order, kind: &str) -> Result<()> {
-    let kept = kept(tx, order)?;
-    let number: i64 = tx
-        .prepare_cached(
-            "INSERT INTO seat_marks (show, numbered) VALUES (?1, 1) \
-             ON CONFLICT (show) DO UPDATE SET numbered = numbered + 1 RETURNING numbered",
-        )?
-        .query_row([order.show.as_str()], |row| row.get(0))?;
-    tx.prepare_cached(
-        "INSERT INTO seat_outbox (show, number, kind, order_id, hold, items) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute((
-        order.show.as_str(),
-        number,
-        kind,
-        order.id.as_str(),
-        kept.hold.as_str(),
-        rows::items_text(&kept.items)?,
-    ))?;
-    Ok(())
 }
 
 /// The hold and the seats that are kept for an order: its own, or those that late money was given.

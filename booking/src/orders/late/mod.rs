@@ -5,24 +5,25 @@
 //! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds its own locks, and the
 //! ledger's transaction is a compare-and-set of the order.
 
+pub mod choice;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use choice::{item_of, out_of_bounds, seats_like};
+
 use super::checkout::lock_until_ms;
 use super::transition::LateReason;
-use super::{Offer, Order, OrderItem, OrderRecord, OrderState};
+use super::{Offer, Order, OrderRecord, OrderState};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
-use crate::inventory::CellState;
-use crate::inventory::choose;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Applied, ClaimRefused, LateOutcome, Ledger, LedgerError};
-use crate::payments::PaymentState;
-use crate::store::{Refused, View};
+use crate::store::Refused;
 use crate::wake::Wake;
 
 /// How long a buyer has to say yes or no to other seats.
@@ -82,73 +83,6 @@ enum Tried {
 #[must_use]
 pub fn holds_of(order: &OrderId) -> [HoldId; 2] {
     ["same", "other"].map(|what| HoldId::of_late_money(order, what))
-}
-
-/// What forbids the sale whatever seats are free; `None` where nothing does.
-#[must_use]
-pub fn out_of_bounds(
-    order: &Order,
-    payment: PaymentState,
-    show: Option<&Show>,
-    now_ms: i64,
-) -> Option<LateReason> {
-    if !payment.has_money() {
-        return Some(LateReason::Withdrawn);
-    }
-    let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
-        return Some(LateReason::PlanChanged);
-    };
-    (show.document.starts_at.as_millisecond() <= now_ms).then_some(LateReason::ShowBegun)
-}
-
-/// Seats like the order's own among those that are free: as many of each category, at today's same price, near the old
-/// ones. Pure but for the dice between equals.
-#[must_use]
-pub fn seats_like(
-    show: &Show,
-    order: &Order,
-    view: &View,
-    rng: &mut impl rand::Rng,
-) -> Option<Vec<OrderItem>> {
-    let map = &show.plan.map;
-    let category = |item: &OrderItem| {
-        map.seats
-            .get(item.held.seat as usize)
-            .map(|seat| seat.category)
-    };
-    let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
-    for item in &order.items {
-        let category = category(item)?;
-        if show.price(item.held.seat) != Some(item.held.amount) {
-            return None;
-        }
-        match groups.iter_mut().find(|(known, _)| *known == category) {
-            Some((_, items)) => items.push(item),
-            None => groups.push((category, vec![item])),
-        }
-    }
-    let mut chosen = Vec::with_capacity(order.items.len());
-    for (_, items) in groups {
-        let asked: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
-        let free = |seat: u32| view.states.get(seat as usize) == Some(&CellState::Free);
-        let choice = choose::suggest(map, &free, &asked, false, rng)?;
-        for (seat, item) in choice.cells.iter().zip(&items) {
-            chosen.push(item_of(show, *seat, &item.held));
-        }
-    }
-    (chosen.len() == order.items.len()).then_some(chosen)
-}
-
-/// A seat in the place of another: same legs, same price.
-fn item_of(show: &Show, seat: u32, like: &Held) -> OrderItem {
-    OrderItem {
-        held: Held {
-            seat,
-            ..like.clone()
-        },
-        label: show.label(seat).to_owned(),
-        category: show.category(seat).to_owned(),
-    }
 }
 
 impl LateMoney {

@@ -1,0 +1,163 @@
+//! Transaction 1: who may claim, and the cells that decide.
+
+use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::types::ToSql;
+
+use super::lock;
+use super::rows::{Result, find_order, given_up, items_text, may_claim, small};
+use crate::holds::{Held, cells_of};
+use crate::inventory::Grid;
+use crate::ledger::ClaimRefused;
+use crate::orders::Order;
+use crate::payments::Payment;
+
+pub(super) async fn claim(
+    tx: &Tx,
+    order: &Order,
+    payment: &Payment,
+    grid: Grid,
+    limit: u32,
+) -> std::result::Result<Order, ClaimRefused> {
+    keep_out(tx, order).await?;
+    if let Some(present) = check(tx, order, limit).await? {
+        return Ok(present);
+    }
+    insert_order(tx, order, payment).await?;
+    insert_claims(tx, order, &order.held(), grid).await?;
+    Ok(order.clone())
+}
+
+/// From here on the show's plan stays as it is, this visitor's other orders wait, and nobody gives this one up. No lock
+/// touches a row, so claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only
+/// wait.)
+pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
+    let [a, b, c, d, ..] = order.visitor.0;
+    let visitor = i32::from_be_bytes([a, b, c, d]);
+    let sql = "SELECT pg_advisory_xact_lock_shared($1, hashtext($2)), pg_advisory_xact_lock($3, $4), \
+         pg_advisory_xact_lock($5, hashtext($6))";
+    let (show, id) = (order.show.as_str(), order.id.as_str());
+    let with: [&(dyn ToSql + Sync); 6] = [
+        &lock::PLAN,
+        &show,
+        &lock::VISITOR,
+        &visitor,
+        &lock::ORDER,
+        &id,
+    ];
+    tx.one(sql, &with).await?;
+    Ok(())
+}
+
+/// What may not be claimed whatever cells are free; gives the order where it is there already. This statement sees what
+/// the transactions that were waited for have committed.
+async fn check(
+    tx: &Tx,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<Option<Order>, ClaimRefused> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM orders WHERE order_id = $1), \
+         COALESCE((SELECT plan_version FROM shows WHERE show = $2), -1), \
+         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $2 AND visitor = $3), \
+         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1)";
+    let (id, show, hold) = (order.id.as_str(), order.show.as_str(), order.hold.as_str());
+    let row = tx
+        .one(sql, &[&id, &show, &order.visitor.0.as_slice(), &hold])
+        .await?;
+    let column = |at: usize| {
+        row.try_get::<_, i64>(at)
+            .map_err(fairgate_writer::LedgerError::from)
+    };
+    if row.try_get(0).map_err(fairgate_writer::LedgerError::from)? {
+        return Ok(find_order(tx, &order.id).await?);
+    }
+    if column(3)? >= order.created_at_ms {
+        return Err(given_up().into());
+    }
+    let have = u32::try_from(column(2)?).unwrap_or(u32::MAX);
+    may_claim(order, u32::try_from(column(1)?).ok(), have, limit)?;
+    Ok(None)
+}
+
+/// As [`check`], for an order that is there already.
+pub(super) async fn allowed(
+    tx: &Tx,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    let sql = "SELECT COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
+         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2)";
+    let with = order.visitor.0.as_slice();
+    let row = tx.one(sql, &[&order.show.as_str(), &with]).await?;
+    let column = |at: usize| {
+        row.try_get::<_, i64>(at)
+            .map_err(fairgate_writer::LedgerError::from)
+    };
+    let have = u32::try_from(column(1)?).unwrap_or(u32::MAX);
+    may_claim(order, u32::try_from(column(0)?).ok(), have, limit)
+}
+
+async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
+    tx.execute(
+        "WITH made AS (INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, \
+             items, plan_version, payment, state, reason, created_at, pay_until, claim_until) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)), \
+         paid AS (INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) \
+             VALUES ($12, $1, $18, $19, $20, $21, $15)) \
+         INSERT INTO order_history (order_id, step, at, state, reason) VALUES ($1, 1, $15, $13, $14)",
+        &[
+            &order.id.as_str(),
+            &order.show.as_str(),
+            &order.hold.as_str(),
+            &order.visitor.0.as_slice(),
+            &order.room,
+            &order.buyer.name,
+            &order.buyer.email,
+            &order.currency.as_str(),
+            &order.total,
+            &items_text(&order.items)?,
+            &i64::from(order.plan_version),
+            &order.payment.as_str(),
+            &order.state.word(),
+            &order.reason,
+            &order.created_at_ms,
+            &order.pay_until_ms,
+            &order.claim_until_ms,
+            &payment.provider,
+            &payment.amount.amount,
+            &payment.amount.currency.as_str(),
+            &payment.state.word(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback takes the rest back. Cells are
+/// inserted in one order by everybody, so two orders that want the same cells wait for one another, never in a circle.
+pub(super) async fn insert_claims(
+    tx: &Tx,
+    order: &Order,
+    held: &[Held],
+    grid: Grid,
+) -> std::result::Result<(), ClaimRefused> {
+    let cells = cells_of(held, grid);
+    let seats: Vec<i64> = cells
+        .iter()
+        .map(|cell| grid.seat_of(*cell).into())
+        .collect();
+    let legs: Vec<i64> = cells.iter().map(|cell| grid.leg_of(*cell).into()).collect();
+    let sql = "WITH wanted AS (SELECT seat, leg FROM unnest($4::bigint[], $5::bigint[]) AS w (seat, leg)), \
+         taken AS (INSERT INTO claims (show, seat, leg, order_id, visitor) \
+             SELECT $1, seat, leg, $2, $3 FROM wanted ORDER BY leg, seat \
+             ON CONFLICT (show, seat, leg) DO NOTHING RETURNING seat, leg) \
+         SELECT seat, leg FROM wanted EXCEPT SELECT seat, leg FROM taken ORDER BY leg, seat";
+    let (id, show) = (order.id.as_str(), order.show.as_str());
+    let with: [&(dyn ToSql + Sync); 5] = [&show, &id, &order.visitor.0.as_slice(), &seats, &legs];
+    let refused = tx.query(sql, &with).await?;
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let cell = |row| Ok(small::<u32>(row, 1)? * grid.seats + small::<u32>(row, 0)?);
+    let cells: Vec<u32> = refused.iter().map(cell).collect::<Result<_>>()?;
+    Err(ClaimRefused::Taken(cells))
+}

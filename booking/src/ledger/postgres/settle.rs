@@ -1,0 +1,112 @@
+//! Transaction 2: what an event, or a call that went through, does to a payment and its order.
+
+use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::types::ToSql;
+
+use super::lock;
+use super::orders::apply;
+use super::payments::find_payment;
+use super::rows::{Result, corrupt, lock_order, text};
+use super::tickets::issue;
+use crate::ids::OrderId;
+use crate::orders::Order;
+use crate::orders::transition::Happening;
+use crate::payments::settling::{self, Settling};
+use crate::payments::{PaymentState, ProviderEvent};
+
+/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's row is locked.
+pub(super) async fn outcome_of(
+    tx: &Tx,
+    provider: &str,
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let payment = says.payment.as_str();
+    let sql = "SELECT order_id FROM payments WHERE payment = $1";
+    let Some(row) = tx.first(sql, &[&payment]).await? else {
+        return Ok("unknown_payment");
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
+    let payment = find_payment(tx, payment).await?;
+    let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
+    let over = over_card_limit(tx, &order, says.card.as_deref()).await?;
+    let Settling {
+        payment: state,
+        happening,
+        refunded,
+        outcome,
+    } = settling::settle(&payment, order.state, provider, says, over);
+    let id = order.id.as_str();
+    if let Some(state) = state {
+        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4), \
+             card = COALESCE(card, $5) WHERE order_id = $1";
+        let with: [&(dyn ToSql + Sync); 5] =
+            [&id, &state.word(), &now_ms, &says.reference, &says.card];
+        tx.execute(sql, &with).await?;
+    }
+    if let Some(refunded) = refunded {
+        let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
+        tx.execute(sql, &[&id, &refunded]).await?;
+    }
+    let changed = match happening {
+        Some(Happening::Captured) => {
+            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+            tx.execute(sql, &[&id, &now_ms]).await?;
+            ticket(tx, order, now_ms).await?;
+            true
+        }
+        Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
+        None => false,
+    };
+    Ok(if changed { "applied" } else { outcome })
+}
+
+/// The captured order gets its tickets, once.
+pub(super) async fn ticket(tx: &Tx, order: Order, now_ms: i64) -> Result<()> {
+    let applied = apply(tx, order, Happening::Captured, now_ms).await?;
+    if applied.changed {
+        let order = &applied.order;
+        issue(tx, order, now_ms).await?;
+        let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
+        let visitor = order.visitor.0.as_slice();
+        tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
+    }
+    Ok(())
+}
+
+/// Whether the order's seats and those bought with the same card are more than the show allows; from here on nobody else
+/// counts this card for this show. Without a fingerprint, the one that is known of the order's payment counts.
+pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) -> Result<bool> {
+    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, p.card FROM shows s, payments p \
+         WHERE s.show = $1 AND p.order_id = $2";
+    let with = (order.show.as_str(), order.id.as_str());
+    let Some(row) = tx.first(sql, &[&with.0, &with.1]).await? else {
+        return Ok(false);
+    };
+    let Some(limit) = row.try_get::<_, Option<i64>>(0)? else {
+        return Ok(false);
+    };
+    let Some(card) = card.or(row.try_get(1)?) else {
+        return Ok(false);
+    };
+    let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
+    tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
+    let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+         WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3";
+    let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
+    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
+    Ok(row.try_get::<_, i64>(0)?.saturating_add(own) > limit)
+}
+
+pub(super) async fn move_payment(
+    tx: &Tx,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Transaction 1: who may claim, and the cells that decide.
+
+use fairgate_writer::LedgerError;
+use fairgate_writer::rusqlite::Connection;
+
+use super::orders::note;
+use super::rows::{self, Result, find_order, first, given_up, may_claim};
+use crate::holds::{Held, cells_of};
+use crate::inventory::Grid;
+use crate::ledger::ClaimRefused;
+use crate::orders::Order;
+use crate::payments::Payment;
+
+pub(super) fn claim(
+    tx: &Connection,
+    order: Order,
+    payment: &Payment,
+    grid: Grid,
+    limit: u32,
+) -> std::result::Result<Order, ClaimRefused> {
+    if let Some(present) = find_order(tx, &order.id)? {
+        return Ok(present);
+    }
+    let barred: Option<i64> = first(
+        tx,
+        "SELECT 1 FROM given_up WHERE hold = ?1 AND at >= ?2",
+        (order.hold.as_str(), order.created_at_ms),
+    )?;
+    if barred.is_some() {
+        return Err(given_up().into());
+    }
+    check_plan_and_limit(tx, &order, limit)?;
+    insert_order(tx, &order)?;
+    insert_claims(tx, &order, &order.held(), grid)?;
+    tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+        .and_then(|mut statement| {
+            statement.execute((
+                payment.id.as_str(),
+                order.id.as_str(),
+                &payment.provider,
+                payment.amount.amount,
+                payment.amount.currency.as_str(),
+                payment.state.word(),
+                order.created_at_ms,
+            ))
+        })
+        .map_err(LedgerError::from)?;
+    note(
+        tx,
+        &order.id,
+        order.state,
+        &order.reason,
+        order.created_at_ms,
+    )?;
+    Ok(order)
+}
+
+/// Refuses what may not be claimed whatever cells are free.
+pub(super) fn check_plan_and_limit(
+    tx: &Connection,
+    order: &Order,
+    limit: u32,
+) -> std::result::Result<(), ClaimRefused> {
+    let pinned: Option<u32> = first(
+        tx,
+        "SELECT plan_version FROM shows WHERE show = ?1",
+        [order.show.as_str()],
+    )?;
+    let have: Option<u32> = first(
+        tx,
+        "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
+        (order.show.as_str(), order.visitor.0),
+    )?;
+    may_claim(order, pinned, have.unwrap_or(0), limit)
+}
+
+fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
+         plan_version, payment, state, reason, created_at, pay_until, claim_until) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+    )?
+    .execute(fairgate_writer::rusqlite::params![
+        order.id.as_str(),
+        order.show.as_str(),
+        order.hold.as_str(),
+        order.visitor.0,
+        order.room,
+        order.buyer.name,
+        order.buyer.email,
+        order.currency.as_str(),
+        order.total,
+        rows::items_text(&order.items)?,
+        order.plan_version,
+        order.payment.as_str(),
+        order.state.word(),
+        order.reason,
+        order.created_at_ms,
+        order.pay_until_ms,
+        order.claim_until_ms,
+    ])?;
+    Ok(())
+}
+
+/// `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the savepoint takes the rest back.
+pub(super) fn insert_claims(
+    tx: &Connection,
+    order: &Order,
+    items: &[Held],
+    grid: Grid,
+) -> std::result::Result<(), ClaimRefused> {
+    let mut insert = tx
+        .prepare_cached("INSERT OR IGNORE INTO claims (show, seat, leg, order_id, visitor) VALUES (?1, ?2, ?3, ?4, ?5)")
+        .map_err(LedgerError::from)?;
+    let mut taken = Vec::new();
+    for cell in cells_of(items, grid) {
+        let inserted = insert
+            .execute((
+                order.show.as_str(),
+                grid.seat_of(cell),
+                grid.leg_of(cell),
+                order.id.as_str(),
+                order.visitor.0,
+            ))
+            .map_err(LedgerError::from)?;
+        if inserted == 0 {
+            taken.push(cell);
+        }
+    }
+    if taken.is_empty() {
+        Ok(())
+    } else {
+        Err(ClaimRefused::Taken(taken))
+    }
+}

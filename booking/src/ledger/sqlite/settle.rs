@@ -1,0 +1,114 @@
+//! Transaction 2: what an event, or a call that went through, does to a payment and its order.
+
+use fairgate_writer::rusqlite::Connection;
+
+use super::orders::apply;
+use super::payments::find_payment;
+use super::rows::{Result, corrupt, find_order, first};
+use super::tickets::issue;
+use crate::ids::OrderId;
+use crate::ledger::Applied;
+use crate::orders::Order;
+use crate::orders::transition::Happening;
+use crate::payments::settling::{self, Settling};
+use crate::payments::{PaymentState, ProviderEvent};
+
+/// Transaction 2: the payment moves forward, and the order with it.
+pub(super) fn outcome_of(
+    tx: &Connection,
+    provider: &str,
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let Some(payment) = find_payment(tx, says.payment.as_str())? else {
+        return Ok("unknown_payment");
+    };
+    let order =
+        find_order(tx, &payment.order)?.ok_or_else(|| corrupt("a payment without an order"))?;
+    let over = over_card_limit(tx, &order, says.card.as_deref())?;
+    let Settling {
+        payment: state,
+        happening,
+        refunded,
+        outcome,
+    } = settling::settle(&payment, order.state, provider, says, over);
+    if let Some(state) = state {
+        move_payment(tx, &order.id, state, now_ms)?;
+        tx.prepare_cached(
+            "UPDATE payments SET reference = COALESCE(reference, ?2), card = COALESCE(card, ?3) WHERE order_id = ?1",
+        )?
+        .execute((order.id.as_str(), &says.reference, &says.card))?;
+    }
+    if let Some(refunded) = refunded {
+        tx.prepare_cached("UPDATE payments SET refunded = MAX(refunded, ?2) WHERE order_id = ?1")?
+            .execute((order.id.as_str(), refunded))?;
+    }
+    let changed = match happening {
+        Some(Happening::Captured) => {
+            tx.prepare_cached("UPDATE effects SET done_at = ?2 WHERE order_id = ?1 AND kind = 'capture' AND done_at IS NULL")?
+                .execute((order.id.as_str(), now_ms))?;
+            ticket(tx, &order.id, now_ms)?;
+            true
+        }
+        Some(happening) => {
+            apply(tx, &order.id, happening, now_ms)?.is_some_and(|applied| applied.changed)
+        }
+        None => false,
+    };
+    Ok(if changed { "applied" } else { outcome })
+}
+
+/// The captured order gets its tickets, once.
+pub(super) fn ticket(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<()> {
+    let applied = apply(tx, order, Happening::Captured, now_ms)?;
+    if let Some(Applied {
+        order,
+        changed: true,
+    }) = applied
+    {
+        issue(tx, &order, now_ms)?;
+        tx.prepare_cached("INSERT INTO finished (show, visitor) VALUES (?1, ?2)")?
+            .execute((order.show.as_str(), order.visitor.0))?;
+    }
+    Ok(())
+}
+
+/// Whether the order's seats and those bought with the same card are more than the show allows. Without a fingerprint, the
+/// one that is known of the order's payment counts.
+pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>) -> Result<bool> {
+    let limit: Option<Option<i64>> = first(
+        tx,
+        "SELECT json_extract(document, '$.seats_per_card') FROM shows WHERE show = ?1",
+        [order.show.as_str()],
+    )?;
+    let Some(limit) = limit.flatten() else {
+        return Ok(false);
+    };
+    let known: Option<Option<String>> = first(
+        tx,
+        "SELECT card FROM payments WHERE order_id = ?1",
+        [order.id.as_str()],
+    )?;
+    let Some(card) = card.map(str::to_owned).or(known.flatten()) else {
+        return Ok(false);
+    };
+    let others: Option<i64> = first(
+        tx,
+        "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+         WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3",
+        (&card, order.show.as_str(), order.id.as_str()),
+    )?;
+    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
+    Ok(others.unwrap_or(0).saturating_add(own) > limit)
+}
+
+pub(super) fn move_payment(
+    tx: &Connection,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    tx.prepare_cached("UPDATE payments SET state = ?2, updated_at = ?3 WHERE order_id = ?1")?
+        .execute((order.as_str(), state.word(), now_ms))?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Every kind of drift is found, and what is on its way is none.
+
+use super::*;
+use crate::ids::HoldId;
+use crate::money::Currency;
+
+const NOW_MS: i64 = 1_000_000;
+
+fn facts(state: OrderState, money: PaymentState) -> OrderFacts {
+    let show = "night-1".parse().expect("a slug");
+    let order = OrderId::of_hold(&HoldId::of_key(&show, fairgate_pass::Holder([1; 32]), "k"));
+    OrderFacts {
+        payment: PaymentId::of_order(&order),
+        order,
+        state,
+        changed_ms: NOW_MS - ON_ITS_WAY_MS - 1,
+        claim_until_ms: NOW_MS,
+        seats: 2,
+        tickets: 2,
+        money,
+        owed: Vec::new(),
+        late: false,
+        refund_failed: false,
+    }
+}
+
+fn check(facts: &OrderFacts, expected: Option<Kind>) {
+    let snapshot = Snapshot {
+        orders: vec![facts.clone()],
+        ..Snapshot::default()
+    };
+    let found = findings(&snapshot, NOW_MS);
+    assert_eq!(
+        found.first().map(|finding| finding.kind),
+        expected,
+        "{facts:?}"
+    );
+}
+
+#[test]
+fn what_is_in_order_or_on_its_way_is_no_finding() {
+    use OrderState as S;
+    use PaymentState as P;
+    check(&facts(S::Pending, P::Created), None);
+    check(&facts(S::Expired, P::Created), None);
+    check(&facts(S::Expired, P::Voided), None);
+    check(&facts(S::Ticketed, P::Captured), None);
+    let mut late = facts(S::Expired, P::Authorised);
+    late.late = true;
+    check(&late, None);
+    let mut owed = facts(S::Cancelled, P::Authorised);
+    owed.owed = vec![EffectKind::Void];
+    check(&owed, None);
+    let mut young = facts(S::Confirmed, P::Authorised);
+    young.changed_ms = NOW_MS - ON_ITS_WAY_MS;
+    check(&young, None);
+}
+
+#[test]
+fn each_kind_of_drift_of_an_order_is_found() {
+    use OrderState as S;
+    use PaymentState as P;
+    for state in [S::Pending, S::AwaitingConsent] {
+        let mut overdue = facts(state, P::Created);
+        overdue.claim_until_ms = NOW_MS - ON_ITS_WAY_MS - 1;
+        check(&overdue, Some(Kind::OrderOverdue));
+    }
+    check(
+        &facts(S::Confirmed, P::Authorised),
+        Some(Kind::CaptureNotOwed),
+    );
+    for money in [P::Authorised, P::Captured] {
+        for state in [S::Expired, S::Cancelled, S::CaptureFailed] {
+            check(&facts(state, money), Some(Kind::MoneyNotReturned));
+        }
+    }
+    let mut bare = facts(S::Ticketed, P::Captured);
+    bare.tickets = 1;
+    check(&bare, Some(Kind::TicketsMissing));
+    let mut failed = facts(S::Expired, P::Captured);
+    failed.owed = vec![EffectKind::Refund];
+    failed.refund_failed = true;
+    check(&failed, Some(Kind::RefundFailed));
+}
+
+#[test]
+fn news_of_the_provider_is_found_and_old_news_is_not() {
+    use PaymentState as P;
+    let facts = facts(OrderState::Pending, P::Created);
+    let payment = |state| Payment {
+        id: facts.payment.clone(),
+        order: facts.order.clone(),
+        provider: "stripe".to_owned(),
+        amount: Currency::EUR.of(100),
+        state,
+        reference: None,
+        client: None,
+        refunded: 0,
+    };
+    for (here, there, refunded, news) in [
+        (P::Created, P::Created, 0, false),
+        (P::Created, P::Authorised, 0, true),
+        (P::Declined, P::Authorised, 0, true),
+        (P::Authorised, P::Refunded, 100, true),
+        (P::Captured, P::Authorised, 0, false),
+        (P::Captured, P::Captured, 0, false),
+        (P::Captured, P::Captured, 40, true),
+        (P::Captured, P::Refunded, 100, true),
+        (P::Voided, P::Voided, 0, false),
+    ] {
+        let read = ReadBack {
+            state: there,
+            amount: Currency::EUR.of(100),
+            refunded,
+            card: None,
+        };
+        let found = of_payment(&payment(here), 0, &read);
+        assert_eq!(found.is_some(), news, "{here:?} {there:?}");
+    }
+}
+
+#[test]
+fn cells_are_compared_both_ways_and_baskets_are_no_drift() {
+    use CellState as C;
+    let facts = |claims: &[(u32, bool)], states: &[CellState]| ShowFacts {
+        show: "night-1".parse().expect("a slug"),
+        claims: claims.to_vec(),
+        states: states.to_vec(),
+        read_ms: NOW_MS,
+    };
+    let kinds = |facts: ShowFacts| -> Vec<Kind> {
+        let mut found = Vec::new();
+        of_show(&facts, &mut found);
+        found.iter().map(|finding| finding.kind).collect()
+    };
+    let right = [C::Sold, C::Held, C::Held, C::Free, C::Blocked];
+    assert!(kinds(facts(&[(0, true), (1, false)], &right)).is_empty());
+    assert_eq!(
+        kinds(facts(&[(0, true), (2, true)], &right)),
+        [Kind::SoldOnlyInLedger]
+    );
+    assert_eq!(kinds(facts(&[], &right)), [Kind::SoldOnlyInStore]);
+    assert_eq!(
+        kinds(facts(&[(0, true), (3, false)], &right)),
+        [Kind::ClaimNotHeld]
+    );
+    assert_eq!(
+        kinds(facts(&[(0, true), (9, true)], &right)),
+        [Kind::SoldOnlyInLedger]
+    );
+}

@@ -110,12 +110,17 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
                 reconciler.pass(0).await.expect("readable");
             }
-            // An intent that somebody paid is not over before the ledger knows.
+            // It is over when provider and ledger say the same: one of them may have moved since the other was asked.
             let payment = text(&order["payment"], "payment");
-            let paid = shop.stripe.intents()[&payment]
-                .iter()
-                .any(|intent| intent.status == "requires_capture");
-            (ended(&now) && !paid).then_some(now)
+            let intents = shop.stripe.intents();
+            let of = |status| {
+                intents[&payment]
+                    .iter()
+                    .filter(move |intent| intent.status == status)
+            };
+            let ours = of("succeeded").any(|intent| intent.refunded == 0);
+            let agree = of("requires_capture").count() == 0 && ours == (now["state"] == "ticketed");
+            (ended(&now) && agree).then_some(now)
         })
         .await;
         if last["state"] == "ticketed" {

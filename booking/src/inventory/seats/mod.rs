@@ -27,6 +27,8 @@ use crate::store::{InventoryStore, Opening, Refused};
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
+/// How long who only looks waits to hear whether the picture is the newest.
+const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A node that hears of a change of the catalogue late must not put its old edition in place of the new one.
@@ -98,8 +100,8 @@ impl Seats {
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
     pub async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
-        let open = self.store.edition(&show.id).await;
-        if !matches!(open, Ok(Some(_))) && self.store.packed(&show.id).await.is_some() {
+        let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
+        if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
             // It is mended beside, and nobody need wait for that.
             return Ok(());
         }

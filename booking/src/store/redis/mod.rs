@@ -47,6 +47,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 const RELEASED_MS: i64 = 600_000;
 /// When a show comes to rest.
 const IDLE: Duration = Duration::from_secs(10);
+/// Who only looks waits at most so long for a newer picture.
+const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// How young a picture must be to refuse cells.
 const SHIELD: Duration = Duration::from_secs(1);
 
@@ -340,8 +342,13 @@ impl Inner {
     /// The picture as it is, brought up to date where that is possible.
     async fn look<T>(&self, show: &ShowId, look: impl FnOnce(&Known) -> T) -> Option<T> {
         let followed = self.looked_at(show);
-        // What cannot be reached or is being opened anew answers from its last picture.
-        let _ = self.refresh(&followed).await;
+        // What cannot be reached or is being opened anew answers from its last picture, where there is one, and then nobody
+        // waits long for a newer one.
+        let at_most = match followed.state().known {
+            Some(_) => LOOKED_FOR_MAX,
+            None => Duration::MAX,
+        };
+        let _ = tokio::time::timeout(at_most, self.refresh(&followed)).await;
         let state = followed.state();
         state.known.as_ref().map(look)
     }

@@ -378,6 +378,11 @@ async fn the_list_of_calls_is_the_same_wherever_booking_is() {
 
 /// A booking that says it is well and hangs up on every other call.
 async fn hangs_up(ledger: String) -> (SocketAddr, Arc<AtomicUsize>) {
+    answers(ledger, "").await
+}
+
+/// A booking that is well, and answers every call with these bytes.
+async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let calls = Arc::new(AtomicUsize::new(0));
@@ -393,6 +398,7 @@ async fn hangs_up(ledger: String) -> (SocketAddr, Arc<AtomicUsize>) {
                     if heard.starts_with(b"POST ") {
                         counted.fetch_add(1, Ordering::SeqCst);
                     }
+                    let _ = stream.write_all(always.as_bytes()).await;
                     return;
                 }
                 let state = json!({"ready": true, "reasons": [], "warnings": [], "ledger": ledger, "coverage": []})
@@ -465,6 +471,39 @@ async fn a_call_whose_answer_was_lost_is_sent_again_only_under_its_key() {
     );
     assert_eq!(sent(&router, "POST", Some("k-1")).await, lost);
     assert_eq!(heard(), 2, "booking knows it again by its key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_booking_cannot_do_is_asked_of_the_next_where_that_does_no_harm() {
+    const ILL: &str = "HTTP/1.1 500 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    const DONE: &str = "HTTP/1.1 201 Yes\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    let (ill, heard_by_ill) = answers("aa".to_owned(), ILL).await;
+    let (well, heard_by_well) = answers("aa".to_owned(), DONE).await;
+    let heard = || heard_by_ill.swap(0, Ordering::SeqCst) + heard_by_well.swap(0, Ordering::SeqCst);
+    let router = router_over(&[ill, well], 2).await;
+    heard();
+    for key in 0..8 {
+        let key = format!("k-{key}");
+        assert_eq!(sent(&router, "POST", Some(&key)).await.0, 201);
+    }
+    let tries = heard();
+    assert!(
+        tries > 8,
+        "{tries}: some keys belong to the one that is ill"
+    );
+    // Without a key nobody knows what the first one did.
+    let answers = [
+        sent(&router, "POST", None).await.0,
+        sent(&router, "POST", None).await.0,
+    ];
+    assert!(answers.contains(&500), "{answers:?}");
+    assert_eq!(heard(), 2);
+    let none = router_over(&[ill], 1).await;
+    assert_eq!(
+        sent(&none, "POST", Some("k")).await.0,
+        500,
+        "as it was answered"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,9 +56,10 @@ pub async fn forward(pool: Pool, request: Request) -> Response {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
     };
+    parts.headers = sent_on(&parts);
+    // Judged by what booking gets: a key that belonged to this connection only does not reach it.
     let again = may_be_repeated(&parts);
     let mark = mark(&parts.headers);
-    parts.headers = sent_on(&parts);
     send(&pool, &parts, body, again, mark.as_deref())
         .await
         .unwrap_or_else(IntoResponse::into_response)
@@ -72,6 +73,7 @@ async fn send(
     mark: Option<&[u8]>,
 ) -> Result<Response, Problem> {
     let mut was_sent = false;
+    let mut failing = None;
     for node in pool.candidates(mark) {
         let Some(url) = address(&node, parts.uri.path_and_query()) else {
             return Err(Problem::not_found("page", parts.uri.path()));
@@ -86,6 +88,13 @@ async fn send(
             .timeout(at_most)
             .body(body);
         match request.send().await {
+            // It could not, and another one may: over one ledger the next finds what this one did. Where two could not, it
+            // is not for want of trying.
+            Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
+                tracing::debug!(booking = %node.base(), status = %answer.status(), "the next booking is asked");
+                was_sent = true;
+                failing = Some(answer);
+            }
             Ok(answer) => return Ok(given_back(answer)),
             Err(error) => {
                 node.failed(&error);
@@ -96,6 +105,9 @@ async fn send(
                 }
             }
         }
+    }
+    if let Some(answer) = failing {
+        return Ok(given_back(answer));
     }
     Err(if was_sent {
         unanswered()
@@ -298,6 +310,18 @@ mod tests {
             let call = parts(method, "/v1/shows/a/holds", headers);
             assert_eq!(may_be_repeated(&call), expected, "{method}, key {key}");
         }
+    }
+
+    #[test]
+    fn a_key_that_booking_does_not_get_allows_no_second_try() {
+        let headers = [
+            ("idempotency-key", "k"),
+            ("connection", "close, Idempotency-Key"),
+        ];
+        let mut call = parts("POST", "/v1/shows/a/holds", &headers);
+        call.headers = sent_on(&call);
+        assert!(!may_be_repeated(&call));
+        assert_eq!(mark(&call.headers), None);
     }
 
     #[test]

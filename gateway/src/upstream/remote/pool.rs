@@ -180,7 +180,7 @@ impl Pool {
         }
     }
 
-    /// Asks whoever is well; what one does not answer is asked of the next, for internal calls may be repeated.
+    /// Asks whoever is well; what one does not answer, or cannot, is asked of the next, for internal calls may be repeated.
     ///
     /// # Errors
     /// 503 `booking_unreachable` where nobody answers, 503 `booking_refused` for an answer that is none.
@@ -191,15 +191,20 @@ impl Pool {
         path: &str,
         with: impl Fn(RequestBuilder) -> RequestBuilder + Send + Sync,
     ) -> Result<reqwest::Response, Problem> {
+        let mut failing = None;
         for node in self.candidates(mark) {
             let request = with(self.internal(&node, method.clone(), path));
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
+                // It could not, and another one may.
+                Ok(answer) if answer.status().is_server_error() => {
+                    failing.get_or_insert(answer.status());
+                }
                 Ok(answer) => return Err(refused(answer.status())),
                 Err(error) => node.failed(&error),
             }
         }
-        Err(unreachable())
+        Err(failing.map_or_else(unreachable, refused))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use gateway::app::App;
+use gateway::app::{App, Shared};
 use gateway::config::{Config, Sources};
 use gateway::upstream::Core;
 use serde_json::{Value, json};
@@ -80,6 +80,26 @@ impl Gateway {
 
     pub async fn start_with(data: &Path, settings: &[(&'static str, &str)]) -> Self {
         let core = Bare::default();
+        let handle = core.clone();
+        let open = async move |_| Ok(Arc::new(handle) as Arc<dyn Core>);
+        Self::over(data, settings, core, open).await
+    }
+
+    /// With booking inside, as a process of its own is; `core` is nobody's then.
+    pub async fn start_whole(data: &Path, settings: &[(&'static str, &str)]) -> Self {
+        let core = Bare::default();
+        Self::over(data, settings, core, gateway::upstream::local::open).await
+    }
+
+    async fn over<F>(
+        data: &Path,
+        settings: &[(&'static str, &str)],
+        core: Bare,
+        open: impl FnOnce(Shared) -> F,
+    ) -> Self
+    where
+        F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
+    {
         let mut flags: BTreeMap<&'static str, String> = [
             ("listen", "127.0.0.1:0".to_owned()),
             ("data", data.display().to_string()),
@@ -97,13 +117,7 @@ impl Gateway {
             ..Sources::default()
         })
         .expect("good settings");
-        let handle = core.clone();
-        let app = App::build(
-            &config,
-            async move |_| Ok(Arc::new(handle) as Arc<dyn Core>),
-        )
-        .await
-        .expect("it builds");
+        let app = App::build(&config, open).await.expect("it builds");
         let address = app.address().expect("an address");
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(app.run(async {

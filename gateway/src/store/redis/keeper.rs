@@ -29,6 +29,10 @@ const AHEAD_MAX: u64 = 200_000;
 /// Numbers are reserved for so many rounds as the last one was.
 const ROUNDS_AHEAD: u64 = 8;
 
+/// A server that took over another's data within so long still has the mark of it, unless it was told to forget sooner
+/// (`repl-backlog-ttl`, an hour by default).
+const WELL_LATELY: Duration = Duration::from_secs(30);
+
 /// How many rooms are looked after at once.
 pub struct Limits {
     looks: Semaphore,
@@ -153,7 +157,13 @@ impl RedisStore {
             return Ok(Look::Lost(0));
         };
         let check = self.call(room, &life, &SCRIPTS.check);
-        let stands = match self.run(&check).await {
+        let stands = self.run(&check).await;
+        state.heard(!matches!(stands, Err(StoreFailure::Unreachable(_))));
+        let well_at = pace.well_at;
+        let stands = match stands {
+            Err(StoreFailure::NotReady(_)) if self.is_renamed(room, &life, well_at).await? => {
+                return Ok(Look::Well);
+            }
             Err(StoreFailure::NotReady(why)) => {
                 // Another node may have begun a life that this one has not read yet.
                 self.read_lives().await?;
@@ -171,6 +181,7 @@ impl RedisStore {
             }
             answer => answer?,
         };
+        pace.well_at = Some(Instant::now());
         let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
         let given = next.saturating_sub(pace.next.replace(next).unwrap_or(next));
         let ahead = given
@@ -194,6 +205,20 @@ impl RedisStore {
             return Ok(Look::Behind(life));
         }
         Ok(Look::Well)
+    }
+
+    /// Whether only the name of the server's history changed, since the room was well a moment ago: its life goes on.
+    async fn is_renamed(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        well_at: Option<Instant>,
+    ) -> Result<bool, StoreFailure> {
+        if well_at.is_none_or(|at| at.elapsed() >= WELL_LATELY) {
+            return Ok(false);
+        }
+        let adopted = self.run(&self.call(room, life, &SCRIPTS.adopt)).await?;
+        Ok(adopted.int()? == 1)
     }
 
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {

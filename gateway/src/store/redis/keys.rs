@@ -34,6 +34,7 @@ pub fn life(room: &str) -> String {
 /// Every script.
 pub struct Scripts {
     pub absent: Script,
+    pub adopt: Script,
     pub away: Script,
     pub begin: Script,
     pub bring_back: Script,
@@ -82,6 +83,7 @@ pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
     let bare = |name, source| Script::new(name, &[&figures, GUARD, source]);
     Scripts {
         absent: live("absent", include_str!("scripts/absent.lua")),
+        adopt: bare("adopt", include_str!("scripts/adopt.lua")),
         away: live("away", include_str!("scripts/away.lua")),
         begin: bare("begin", include_str!("scripts/begin.lua")),
         bring_back: shown("bring_back", include_str!("scripts/bring_back.lua")),

@@ -44,6 +44,8 @@ const SLOT_S: i64 = 5;
 const SLOT_LIVES_MS: u64 = 90_000;
 /// Numbers that one script marks as seen.
 const SEEN_BATCH: usize = 2000;
+/// A room that Redis keeps silent about for so long is not asked for any more until it answers whoever looks after it.
+const SILENT: Duration = Duration::from_secs(1);
 /// Beyond the leases, for a clock's grain.
 const LEASE_MARGIN: Duration = Duration::from_millis(50);
 
@@ -93,13 +95,33 @@ struct State {
     /// Held while the room is looked after.
     tending: tokio::sync::Mutex<Pace>,
     absent: Mutex<Absent>,
+    /// Since when Redis has not answered whoever looks after the room.
+    silent_since: Mutex<Option<Instant>>,
 }
 
-/// How fast numbers are given.
+impl State {
+    /// Whoever looks after the room heard from Redis, or did not.
+    fn heard(&self, answered: bool) {
+        let mut since = lock(&self.silent_since);
+        *since = match *since {
+            _ if answered => None,
+            None => Some(Instant::now()),
+            lasting => lasting,
+        };
+    }
+
+    fn silent_for(&self) -> Option<Duration> {
+        lock(&self.silent_since).map(|since| since.elapsed())
+    }
+}
+
+/// How the room was found by the round before.
 #[derive(Default)]
 struct Pace {
     /// The next number, a round ago.
     next: Option<u64>,
+    /// When the room's life was last found to stand.
+    well_at: Option<Instant>,
 }
 
 /// The absent numbers as last read.
@@ -180,8 +202,20 @@ impl RedisStore {
         })
     }
 
+    /// Refuses at once where Redis keeps silent about the room for a while: nobody waits for one more silence.
+    fn answers(&self, room: &str) -> Result<(), StoreFailure> {
+        match self.state(room)?.silent_for() {
+            Some(silent) if silent >= SILENT => Err(StoreFailure::Unreachable(format!(
+                "it has kept silent for {} s",
+                silent.as_secs()
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// The life that this node knows of, however old that knowledge is: the script itself compares.
     fn life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+        self.answers(room)?;
         self.lease()
             .life(room)
             .ok_or_else(|| StoreFailure::NotReady("the room has no life yet".into()))
@@ -189,6 +223,7 @@ impl RedisStore {
 
     /// The life in which this node may give numbers just now.
     fn held(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+        self.answers(room)?;
         let held = self.lease().held(room, Instant::now());
         held.ok_or_else(|| {
             StoreFailure::NotReady("the ledger has not been read for a second".into())

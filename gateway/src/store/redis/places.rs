@@ -1,7 +1,7 @@
 //! Places by their number and by their holder: found, brought back where Redis lost them, and answered without it where it
 //! is away.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
 use fairgate_redis::Call;
@@ -15,6 +15,8 @@ use crate::store::{Place, Shown, Standing, StoreFailure};
 const BATCH: usize = 500;
 /// The longest that the ledger is asked for a place that Redis cannot tell.
 const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
+/// A ledger that was not heard for longer keeps silent.
+const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
 impl RedisStore {
     /// Whose the number is. Without Redis a signed place is taken at its word, so this always answers.
@@ -90,8 +92,13 @@ impl RedisStore {
         })
     }
 
-    /// What the ledger has of a holder, where Redis does not say. It is seconds behind.
+    /// What the ledger has of a holder, where Redis does not say. It is seconds behind. One that keeps silent itself is not
+    /// asked: nobody waits for it.
     async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
+        let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
+        if lately.is_some_and(|lately| !self.lease().asked_after(lately)) {
+            return Err(StoreFailure::NotReady("the ledger is silent too".into()));
+        }
         let asked = tokio::time::timeout(LEDGER_ASKED_MAX, self.ledger().place_of(room, holder));
         let stored = asked
             .await

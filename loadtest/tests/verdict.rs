@@ -115,6 +115,31 @@ fn a_dump_that_was_cut_off_is_not_judged() {
 }
 
 #[test]
+fn the_providers_books_are_held_to_the_ledger_line_by_line() {
+    let files = Files::new(RUN, DUMP);
+    let with_books = |books: &str| {
+        let path = files.path("books");
+        std::fs::write(&path, books).expect("written");
+        files.verdict(&["--provider", &path.display().to_string()])
+    };
+    let output = with_books(r#"{"kind":"invoice"}"#);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("books: line 1") && said.contains("invoice"),
+        "{said}"
+    );
+    let taken = r#"{"kind":"intent","intent":"pi_1","payment":"payment_1","order":"order_1","status":"succeeded","amount":70,"currency":"EUR","captured":70,"refunded":0}"#;
+    let output = with_books(taken);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(99), "{said}");
+    assert!(
+        said.contains("pi_1 took 70 for payment_1, which the ledger does not know"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let files = Files::new(RUN, DUMP);
     for (history, dump) in [("nowhere", "dump"), ("history", "nowhere")] {

@@ -4,13 +4,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fairgate_pass::Holder;
+use fairgate_redis::Call;
 use fairgate_servers as servers;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::scripts::SCRIPTS;
 use super::*;
-use crate::holds::Stage;
+use crate::holds::{Held, Hold, Stage};
+use crate::ids::HoldId;
 use crate::inventory::{CellState, Grid};
-use crate::store::contract;
+use crate::store::{InventoryStore, Opening, Refused, contract};
 
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);

@@ -1,0 +1,187 @@
+//! A call of a show's script, and what it means where it was refused: who asked is told, and a show that cannot be relied
+//! on is closed until it is opened from the ledger again.
+
+use std::sync::atomic::Ordering;
+
+use fairgate_redis::{Call, Error, Reply, Script};
+
+use super::followed::{Closed, Followed, State};
+use super::scripts::SCRIPTS;
+use super::{Inner, keys, known, packing};
+use crate::ids::ShowId;
+use crate::store::Refused;
+
+impl Inner {
+    /// One call of a show's script in a life.
+    pub(super) async fn call<'a>(
+        &self,
+        script: &'a Script,
+        followed: &Followed,
+        life: u64,
+        with: impl FnOnce(Call<'a>) -> Call<'a>,
+    ) -> Result<Reply, Error> {
+        let now_ms = self.options.clock.now_ms();
+        self.call_at(script, followed, Some(life), now_ms, with)
+            .await
+    }
+
+    /// One call of a show's script in whatever life it is.
+    pub(super) async fn call_any<'a>(
+        &self,
+        script: &'a Script,
+        followed: &Followed,
+        with: impl FnOnce(Call<'a>) -> Call<'a>,
+    ) -> Result<Reply, Error> {
+        let now_ms = self.options.clock.now_ms();
+        self.call_at(script, followed, None, now_ms, with).await
+    }
+
+    async fn call_at<'a>(
+        &self,
+        script: &'a Script,
+        followed: &Followed,
+        life: Option<u64>,
+        now_ms: i64,
+        with: impl FnOnce(Call<'a>) -> Call<'a>,
+    ) -> Result<Reply, Error> {
+        if self.foreign.load(Ordering::Relaxed) {
+            return Err(Error::Unreachable("it belongs to another ledger".into()));
+        }
+        let life = life.map_or_else(String::new, |life| life.to_string());
+        let call = script
+            .call()
+            .key(keys::meta(&followed.show))
+            .arg(life)
+            .arg(now_ms)
+            .arg(self.options.clock_off_ms_max);
+        self.redis.run(&with(call)).await
+    }
+
+    /// One transition: in the life that is known, and once more where another process has begun the next.
+    pub(super) async fn act<'a>(
+        &self,
+        show: &ShowId,
+        script: &'a Script,
+        with: impl Fn(Call<'a>) -> Call<'a>,
+    ) -> Result<Reply, Refused> {
+        let now_ms = self.options.clock.now_ms();
+        let followed = self.followed(show);
+        self.act_at(&followed, script, now_ms, with).await
+    }
+
+    pub(super) async fn act_at<'a>(
+        &self,
+        followed: &Followed,
+        script: &'a Script,
+        now_ms: i64,
+        with: impl Fn(Call<'a>) -> Call<'a>,
+    ) -> Result<Reply, Refused> {
+        let mut life = match followed.life() {
+            Some(life) => life,
+            None => self.life_anew(followed).await?,
+        };
+        let mut again = true;
+        loop {
+            let answer = self
+                .call_at(script, followed, Some(life), now_ms, &with)
+                .await;
+            match answer {
+                Ok(reply) => {
+                    let at = reply.at(1).and_then(known::position);
+                    let at = at.map_err(|error| self.unread(followed, &error))?;
+                    followed.saw(life, at);
+                    return Ok(reply);
+                }
+                Err(Error::Refused(code, _)) if code == "LIFE" && again => {
+                    again = false;
+                    life = self.life_anew(followed).await?;
+                }
+                Err(error) => return Err(self.refusal(followed, life, error).await),
+            }
+        }
+    }
+
+    async fn life_anew(&self, followed: &Followed) -> Result<u64, Refused> {
+        self.catch_up(followed).await?;
+        followed.life().ok_or(Refused::NotReady)
+    }
+
+    /// What an error means for who asked, and for the show.
+    pub(super) async fn refusal(&self, followed: &Followed, life: u64, error: Error) -> Refused {
+        let closed = match error.code() {
+            Some("MISSING") => Closed::Missing,
+            Some("LIFE") => Closed::Building,
+            Some("SERVER") => Closed::Server,
+            Some("CLOCK") => {
+                // A process that was stopped for a while asks with an old time; only two measurements in a row are a
+                // clock that is off.
+                let nothing = |call: Call<'static>| call.arg(i64::MAX).arg(0_u32).arg(1_u32);
+                match self.call_any(&SCRIPTS.follow, followed, nothing).await {
+                    Err(error) if error.code() == Some("CLOCK") => Closed::Clock,
+                    _ => return Refused::NotReady,
+                }
+            }
+            _ => {
+                tracing::warn!(show = %followed.show, life, %error, "Redis did not do what it was asked");
+                return Refused::Unreachable;
+            }
+        };
+        self.close(followed, &mut followed.state(), closed);
+        Refused::NotReady
+    }
+
+    /// Notes that a show must be opened again. Its last picture stays for who only looks.
+    pub(super) fn close(&self, followed: &Followed, state: &mut State, closed: Closed) {
+        if state.closed != Some(closed) {
+            let reason = closed.word();
+            if state.known.is_some() {
+                tracing::warn!(show = %followed.show, reason, "a show's seats in Redis cannot be relied on any more");
+                metrics::counter!("fairgate_shows_closed_total", "reason" => reason).increment(1);
+            }
+            state.closed = Some(closed);
+        }
+    }
+
+    pub(super) fn unread(&self, followed: &Followed, error: &Error) -> Refused {
+        tracing::error!(show = %followed.show, %error, "an answer of Redis cannot be read");
+        Refused::Unreachable
+    }
+
+    pub(super) fn is(&self, reply: &Reply, word: &str) -> Result<bool, Refused> {
+        let said = reply.at(0).and_then(Reply::bytes);
+        said.map(|said| said == word.as_bytes())
+            .map_err(|_| Refused::Unreachable)
+    }
+}
+
+/// What a script answered, where it is no hold.
+pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
+    let cells = || {
+        let cells = reply.at(2).and_then(Reply::bytes);
+        cells.map(packing::read_numbers).unwrap_or_default()
+    };
+    let word = reply.at(0).and_then(Reply::text).unwrap_or_default();
+    Err(match word {
+        "OK" => return Ok(()),
+        "TAKEN" => Refused::Taken(cells()),
+        "LIMIT" => {
+            let have = reply.at(2).and_then(Reply::count).unwrap_or_default();
+            let have = u32::try_from(have).unwrap_or(u32::MAX);
+            Refused::Limit { have, limit }
+        }
+        "GONE" => Refused::Gone,
+        "FOREIGN" => Refused::Foreign,
+        "ORDERED" => Refused::Ordered,
+        "NOTHELD" => Refused::NotHeld(cells()),
+        "NOEXTENSIONS" => Refused::NoExtensions,
+        "PLAN" => Refused::PlanChanged,
+        _ => Refused::Unreachable,
+    })
+}
+
+/// How far the outbox was carried out, as `deliver` answers.
+pub(super) fn cursor_in(reply: &Reply) -> Result<u64, Refused> {
+    refused(reply, 0)?;
+    let cursor = reply.at(2).and_then(Reply::count);
+    cursor.map_err(|_| Refused::Unreachable)
+}

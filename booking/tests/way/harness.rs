@@ -207,7 +207,10 @@ impl App {
         };
         let opened = match ledger.clone() {
             LedgerAt::File(writer) => Booking::open(writer, setup).await,
-            LedgerAt::Server(_, database) => Booking::open_shared(database, store, setup).await,
+            LedgerAt::Server(_, database) => {
+                let ledger = PostgresLedger::open(database).await.expect("it answers");
+                Booking::with(store, Arc::new(ledger), setup).await
+            }
         };
         let booking = opened.expect("open");
         let (router, _) = booking.router().split_for_parts();

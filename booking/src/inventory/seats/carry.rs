@@ -1,6 +1,8 @@
 //! The seat outbox on its way to the store: one worker at a time, by a lease, numbers what was committed and delivers
 //! it by show. The store's cursor says what it has, so a worker that died in the middle loses and repeats nothing.
 
+use std::collections::HashSet;
+
 use crate::ids::ShowId;
 use crate::ledger::LedgerError;
 use crate::store::Refused;
@@ -79,7 +81,10 @@ impl Seats {
         if !self.store.is_shared() {
             return Ok(());
         }
-        for show in self.store.in_use().await {
+        let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
+        // Nobody uses a show that is not sold; it is to be sold again once the ledger is what it was.
+        shows.extend(locked(&self.shared.regressed).iter().cloned());
+        for show in shows {
             let Ok(cursor) = self.store.cursor(&show).await else {
                 continue;
             };

@@ -3,6 +3,7 @@
 //! the ledger, and who carries has another.
 
 mod carry;
+mod figures;
 mod keep;
 mod lease;
 
@@ -13,7 +14,10 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use tokio::sync::Mutex;
 
+pub use figures::Figures;
 pub use keep::{compare_forever, mend_forever};
+
+use figures::Counted;
 
 use super::CellState;
 use crate::catalogue::Catalogue;
@@ -55,6 +59,8 @@ struct Shared {
     carrying: Mutex<()>,
     /// Since when a show's picture has been of another edition than the catalogue here.
     other_since: Lock<HashMap<ShowId, Instant>>,
+    /// What was counted of each show last, for the line.
+    counted: Lock<HashMap<ShowId, Counted>>,
     /// Shows of which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
 }

@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 512;
 const EVERY: Duration = Duration::from_millis(50);
 /// How often that of a show at rest is, where holds may run out in it.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
-/// A show that nobody used for so long, and that has no holds, is forgotten here.
+/// A show that nobody used or looked at for so long, and that has no holds, is forgotten here.
 const FORGET: Duration = Duration::from_secs(60);
 /// How often this process makes sure that the data set belongs to its ledger.
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
@@ -208,7 +208,7 @@ pub(super) async fn keep_up(store: Weak<Inner>) {
         }
         let mut reading = JoinSet::new();
         for followed in store.shows() {
-            if followed.idle() > FORGET && !followed.has_holds() {
+            if followed.is_forgotten(FORGET) {
                 store.forget(&followed.show);
             } else if followed.wants_reading(store.options.idle, IDLE_EVERY) {
                 let store = Arc::clone(&store);

@@ -138,9 +138,12 @@ impl Followed {
         used_at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// Whether anything may run out in it, as far as is known.
-    pub(super) fn has_holds(&self) -> bool {
-        self.state().known.as_ref().is_some_and(Known::has_holds)
+    /// Whether it was neither used nor read for so long, and nothing may run out in it.
+    pub(super) fn is_forgotten(&self, after: Duration) -> bool {
+        let unused = self.idle() > after;
+        let state = self.state();
+        let unread = state.fresh_at.is_none_or(|at| at.elapsed() > after);
+        unused && unread && !state.known.as_ref().is_some_and(Known::has_holds)
     }
 
     /// Whether its feed is to be read now: all the time while it is used, or where this process was told of more than it

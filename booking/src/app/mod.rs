@@ -1,0 +1,262 @@
+//! Builds booking out of its parts, starts its workers (`workers`), and tells gateways what they ask (`telling`).
+
+mod telling;
+mod workers;
+
+use std::sync::Arc;
+
+use fairgate_pass::Keyring;
+use fairgate_writer::Writer;
+use rand::RngExt;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::http::CatalogueRoutes;
+use crate::catalogue::promoter::PromoterRoutes;
+use crate::clock::Clock;
+use crate::config::Payments;
+use crate::door::{Door, RoleKeys};
+use crate::holds::http::HoldRoutes;
+use crate::holds::take::HoldDesk;
+use crate::idempotency::Answers;
+use crate::inventory::seats::Seats;
+use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::{Ledger, LedgerError};
+use crate::orders::checkout::OrderDesk;
+use crate::orders::http::OrderRoutes;
+use crate::orders::key::OrderKeys;
+use crate::orders::late::LateMoney;
+use crate::payments::Provider;
+use crate::payments::effects::Effects;
+use crate::payments::http::PaymentRoutes;
+use crate::payments::sandbox::Sandbox;
+use crate::payments::stripe::Stripe;
+use crate::payments::webhook::Inbox;
+use crate::reconciler::watch::Watch;
+use crate::reconciler::{Bells, Reconciler};
+use crate::router::{Handles, router};
+use crate::store::InventoryStore;
+use crate::store::memory::MemoryStore;
+use crate::tickets::TicketDesk;
+use crate::tickets::http::TicketRoutes;
+use crate::wake::Wake;
+
+pub use telling::{Condition, Pulse, ShowInShort};
+
+/// How booking is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Signs tickets, verifies passes.
+    pub keyring: Keyring,
+    /// Role keys.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+    /// Who takes the money.
+    pub payments: Payments,
+}
+
+/// A handle on booking.
+#[derive(Clone)]
+pub struct Booking {
+    catalogue: Catalogue,
+    seats: Seats,
+    ledger: Arc<dyn Ledger>,
+    setup: Setup,
+    door: Door,
+    answers: Answers,
+    inbox: Option<Inbox>,
+    sandbox: Option<Sandbox>,
+    effects: Option<Effects>,
+    late: LateMoney,
+    bells: Bells,
+    watch: Watch,
+    ledger_id: [u8; 32],
+}
+
+impl Booking {
+    /// Opens booking over a ledger file, with the in-process store.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be opened or read.
+    pub async fn open(writer: Writer, setup: Setup) -> Result<Self, LedgerError> {
+        let ledger: Arc<dyn Ledger> = Arc::new(SqliteLedger::open(writer).await?);
+        Self::with(Arc::new(MemoryStore::default()), ledger, setup).await
+    }
+
+    /// Builds booking over any store and ledger.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn with(
+        store: Arc<dyn InventoryStore>,
+        ledger: Arc<dyn Ledger>,
+        setup: Setup,
+    ) -> Result<Self, LedgerError> {
+        let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
+        let (fresh_keys, fresh_webhook) = {
+            let mut dice = rand::rng();
+            (dice.random(), dice.random())
+        };
+        let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
+        let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
+        let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
+        let cards = provider
+            .as_ref()
+            .is_some_and(|provider| provider.names_cards());
+        let catalogue = Catalogue::open(Arc::clone(&ledger), cards).await?;
+        let [seat_bell, event_bell, effect_bell, late_bell] =
+            std::array::from_fn(|_| Wake::default());
+        let inbox = provider.clone().map(|provider| Inbox {
+            ledger: Arc::clone(&ledger),
+            provider,
+            clock: setup.clock.clone(),
+            bell: event_bell,
+            seats: seat_bell.clone(),
+            effects: effect_bell.clone(),
+            late: late_bell.clone(),
+            catalogue: catalogue.clone(),
+        });
+        let effects = provider.map(|provider| Effects {
+            ledger: Arc::clone(&ledger),
+            provider,
+            clock: setup.clock.clone(),
+            bell: effect_bell.clone(),
+            seats: seat_bell.clone(),
+        });
+        let ledger_id = ledger.id().await?;
+        let late = LateMoney {
+            ledger: Arc::clone(&ledger),
+            catalogue: catalogue.clone(),
+            seats: seats.clone(),
+            clock: setup.clock.clone(),
+            bell: late_bell,
+            outbox: seat_bell.clone(),
+            effects: effect_bell.clone(),
+        };
+        let door = Door {
+            verifier: setup.keyring.verifier(),
+            catalogue: catalogue.clone(),
+            order_keys,
+        };
+        let answers = Answers::new(Arc::clone(&ledger), setup.clock.clone());
+        Ok(Self {
+            catalogue,
+            seats,
+            ledger,
+            setup,
+            door,
+            answers,
+            inbox,
+            sandbox,
+            effects,
+            late,
+            bells: Bells {
+                seats: seat_bell,
+                effects: effect_bell,
+            },
+            watch: Watch::default(),
+            ledger_id,
+        })
+    }
+
+    /// Which ledger this is, in hex.
+    #[must_use]
+    pub fn ledger_id(&self) -> String {
+        hex::encode(self.ledger_id)
+    }
+
+    /// The reconciler over the same parts.
+    #[must_use]
+    pub fn reconciler(&self) -> Reconciler {
+        Reconciler {
+            ledger: Arc::clone(&self.ledger),
+            catalogue: self.catalogue.clone(),
+            seats: Some(self.seats.clone()),
+            inbox: self.inbox.clone(),
+            clock: self.setup.clock.clone(),
+            bells: self.bells.clone(),
+            watch: self.watch.clone(),
+        }
+    }
+
+    /// All routes, with their part of the OpenAPI document.
+    #[must_use]
+    pub fn router(&self) -> OpenApiRouter {
+        let clock = &self.setup.clock;
+        let holds = HoldDesk {
+            catalogue: self.catalogue.clone(),
+            seats: self.seats.clone(),
+        };
+        let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
+        let test = provider.as_ref().is_some_and(|provider| provider.is_test());
+        router(Handles {
+            catalogue: CatalogueRoutes {
+                catalogue: self.catalogue.clone(),
+                seats: self.seats.clone(),
+                clock: clock.clone(),
+            },
+            promoter: PromoterRoutes {
+                catalogue: self.catalogue.clone(),
+                seats: self.seats.clone(),
+                keys: self.setup.keys.clone(),
+                clock: clock.clone(),
+            },
+            orders: OrderRoutes {
+                desk: OrderDesk {
+                    holds: holds.clone(),
+                    ledger: Arc::clone(&self.ledger),
+                    provider,
+                },
+                door: self.door.clone(),
+                answers: self.answers.clone(),
+                clock: clock.clone(),
+                seats: self.bells.seats.clone(),
+                effects: self.bells.effects.clone(),
+            },
+            holds: HoldRoutes {
+                desk: holds,
+                door: self.door.clone(),
+                answers: self.answers.clone(),
+                clock: clock.clone(),
+            },
+            payments: PaymentRoutes {
+                inbox: self.inbox.clone(),
+                sandbox: self.sandbox.clone(),
+            },
+            tickets: TicketRoutes {
+                desk: TicketDesk {
+                    ledger: Arc::clone(&self.ledger),
+                    catalogue: self.catalogue.clone(),
+                    keyring: self.setup.keyring.clone(),
+                    test,
+                },
+                door: self.door.clone(),
+                keys: self.setup.keys.clone(),
+                clock: clock.clone(),
+            },
+        })
+    }
+}
+
+/// The sandbox, where it is the provider, and the provider, where there is one.
+type Takers = (Option<Sandbox>, Option<Arc<dyn Provider>>);
+
+fn provider(
+    setup: &Setup,
+    ledger: &Arc<dyn Ledger>,
+    sandbox_secret: [u8; 32],
+) -> Result<Takers, LedgerError> {
+    Ok(match &setup.payments {
+        Payments::None => (None, None),
+        Payments::Sandbox => {
+            let sandbox = Sandbox::new(Arc::clone(ledger), sandbox_secret);
+            (Some(sandbox.clone()), Some(Arc::new(sandbox)))
+        }
+        Payments::Stripe(settings) => {
+            let stripe = Stripe::new(settings.clone());
+            let stripe = stripe.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+            (None, Some(Arc::new(stripe)))
+        }
+    })
+}

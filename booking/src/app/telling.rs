@@ -1,0 +1,205 @@
+//! What gateways ask of booking: which shows there are, how the seats stand, and how booking itself is. The same whether
+//! booking is in their process or behind `/internal/v1`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fairgate_pass::Holder;
+use serde::{Deserialize, Serialize};
+
+use super::Booking;
+use crate::catalogue::coverage::matches;
+use crate::catalogue::show::Show;
+use crate::ids::ShowId;
+use crate::inventory::picture::Changes;
+use crate::inventory::seats::Figures;
+use crate::ledger::LedgerError;
+use crate::store::HoldSignal;
+
+/// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
+const CONDITION_MAX: Duration = Duration::from_millis(800);
+
+/// A show in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShowInShort {
+    /// The slug.
+    pub id: ShowId,
+    /// The title.
+    pub title: String,
+    /// When it begins.
+    pub starts_at: jiff::Timestamp,
+    /// The venue's slug.
+    pub venue: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// How many seats it has.
+    pub seats: u32,
+}
+
+/// How this booking is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Why nothing can be sold here now.
+    pub reasons: Vec<String>,
+    /// What works, and should not be left so.
+    pub warnings: Vec<String>,
+}
+
+/// Shared measurements over some shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pulse {
+    /// Free cells.
+    pub free: u64,
+    /// Held cells.
+    pub held: u64,
+    /// Sold cells.
+    pub sold: u64,
+    /// Held cells whose holds run out within five minutes.
+    pub lapsing_5m: u64,
+    /// Held cells whose holds run out so soon that they count as free for who is called now.
+    pub lapsing_soon: u64,
+    /// Holds, those with an order among them.
+    pub baskets: u64,
+    /// Holds that run out within five minutes.
+    pub baskets_5m: u64,
+    /// Visitors whose orders were ticketed, behind the cursor asked for.
+    pub finished: Vec<(u64, Holder)>,
+}
+
+impl Pulse {
+    fn of(figures: &Figures) -> Self {
+        let (counts, baskets) = (&figures.counts, &figures.baskets);
+        Self {
+            free: counts.free,
+            held: counts.held,
+            sold: counts.sold,
+            lapsing_5m: baskets.lapsing_cells,
+            lapsing_soon: figures.lapsing_soon,
+            baskets: baskets.all,
+            baskets_5m: baskets.lapsing,
+            finished: Vec::new(),
+        }
+    }
+}
+
+impl Booking {
+    /// The shows that some patterns name.
+    #[must_use]
+    pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
+        let named = |show: &Show| {
+            patterns
+                .iter()
+                .any(|pattern| matches(pattern, show.id.as_str()))
+        };
+        let in_short = |show: &Arc<Show>| ShowInShort {
+            id: show.id.clone(),
+            title: show.document.title.clone(),
+            starts_at: show.document.starts_at,
+            venue: show.document.venue.to_string(),
+            currency: show.document.currency.as_str().to_owned(),
+            seats: show.plan.map.cell_count(),
+        };
+        self.catalogue
+            .shows()
+            .iter()
+            .filter(|show| named(show))
+            .map(in_short)
+            .collect()
+    }
+
+    /// The room whose passes open a show.
+    #[must_use]
+    pub fn room_of(&self, show: &ShowId) -> String {
+        self.catalogue.room_of(show)
+    }
+
+    /// Which room covers which patterns, as far as this booking has heard.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
+        self.catalogue.coverage()
+    }
+
+    /// How this booking is: whether its ledger answers, and what its store says of itself.
+    pub async fn condition(&self) -> Condition {
+        let mut condition = Condition::default();
+        // Side by side: a gateway that hears nothing of a booking does not ask it for maps either, and those go on.
+        let (ledger, seats) = tokio::join!(
+            tokio::time::timeout(CONDITION_MAX, self.ledger.now_ms()),
+            tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
+        );
+        match ledger {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => condition.reasons.push(error.to_string()),
+            Err(_) => condition.reasons.push(format!(
+                "the ledger did not answer within {} ms",
+                CONDITION_MAX.as_millis()
+            )),
+        }
+        condition.warnings.extend(seats.unwrap_or_else(|_| {
+            vec!["The store of the seats does not answer; none can be held.".to_owned()]
+        }));
+        condition
+    }
+
+    /// Replaces the list of which room covers which shows.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError> {
+        self.catalogue.cover(coverage).await
+    }
+
+    /// Shared measurements over some shows; unknown ids count nothing.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, LedgerError> {
+        let found: Vec<_> = shows.iter().filter_map(|show| self.find(show)).collect();
+        let now_ms = self.setup.clock.now_ms();
+        let figures = self.seats.figures(&found, now_ms).await?;
+        let ids = found.iter().map(|show| show.id.clone()).collect();
+        let mut pulse = Pulse::of(&figures);
+        pulse.finished = self.ledger.finished(finished_after, ids).await?;
+        Ok(pulse)
+    }
+
+    /// The whole picture of a show: version, cells, two bits a cell.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn snapshot(
+        &self,
+        show: &str,
+    ) -> Result<Option<(u64, u32, bytes::Bytes)>, LedgerError> {
+        let Some(show) = self.find(show) else {
+            return Ok(None);
+        };
+        self.seats.ensure_seen(&show).await?;
+        Ok(self.seats.store.packed(&show.id).await)
+    }
+
+    /// What changed after a version; a show that is not open is a gap.
+    pub async fn changes(&self, show: &str, since: u64) -> Changes {
+        match self.find(show) {
+            Some(show) => self
+                .seats
+                .store
+                .changes(&show.id, since)
+                .await
+                .unwrap_or(Changes::Gap),
+            None => Changes::Gap,
+        }
+    }
+
+    /// Signals for the sockets of the holds' owners.
+    #[must_use]
+    pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
+        self.seats.store.signals()
+    }
+
+    fn find(&self, show: &str) -> Option<Arc<Show>> {
+        show.parse::<ShowId>()
+            .ok()
+            .and_then(|id| self.catalogue.show(&id))
+    }
+}

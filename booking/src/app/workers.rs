@@ -1,0 +1,110 @@
+//! The workers beside the requests, and how often each looks when nobody calls it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::Booking;
+use crate::catalogue::Catalogue;
+use crate::holds::lapse::sweep_forever;
+use crate::idempotency::Answers;
+use crate::inventory::seats::{Seats, compare_forever, mend_forever};
+use crate::ledger::Ledger;
+use crate::orders::expire::expire_forever;
+use crate::wake::Wake;
+
+/// How long the outbox worker sleeps when nobody calls it.
+const OUTBOX_EVERY: Duration = Duration::from_millis(500);
+
+/// How often old answers are forgotten.
+const FORGET_EVERY: Duration = Duration::from_secs(600);
+
+/// How often the catalogue's version is asked for.
+const FOLLOW_EVERY: Duration = Duration::from_millis(300);
+
+/// How often what waits for the provider is counted.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+
+impl Booking {
+    /// Starts the workers; they run until the set is dropped.
+    #[must_use]
+    pub fn start(&self) -> JoinSet<()> {
+        let mut workers = JoinSet::new();
+        let clock = &self.setup.clock;
+        workers.spawn(sweep_forever(self.seats.clone(), clock.clone()));
+        workers.spawn(expire_forever(
+            Arc::clone(&self.ledger),
+            self.bells.seats.clone(),
+            clock.clone(),
+        ));
+        workers.spawn(carry_forever(self.seats.clone(), self.bells.seats.clone()));
+        workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
+        workers.spawn(compare_forever(self.seats.clone()));
+        workers.spawn(forget_forever(self.answers.clone()));
+        workers.spawn(follow_forever(self.catalogue.clone()));
+        if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
+            workers.spawn(inbox.settle_forever());
+            workers.spawn(effects.carry_out_forever());
+            workers.spawn(self.late.clone().settle_forever());
+            workers.spawn(count_forever(Arc::clone(&self.ledger)));
+        }
+        let owner = hex::encode(rand::rng().random::<[u8; 16]>());
+        workers.spawn(self.reconciler().reconcile_forever(owner));
+        workers.spawn(self.reconciler().watch_forever());
+        workers
+    }
+}
+
+async fn carry_forever(seats: Seats, bell: Wake) {
+    loop {
+        match seats.carry_outbox().await {
+            Ok(carried) => {
+                metrics::counter!("fairgate_seat_rows_delivered_total").increment(carried as u64)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "sold and freed seats could not be read; trying again")
+            }
+        }
+        bell.wait(OUTBOX_EVERY).await;
+    }
+}
+
+/// What another node changed in the catalogue is sold by here within a second.
+async fn follow_forever(catalogue: Catalogue) {
+    let mut every = tokio::time::interval(FOLLOW_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        if let Err(error) = catalogue.follow().await {
+            tracing::warn!(%error, "the catalogue's changes could not be read; trying again");
+        }
+    }
+}
+
+async fn forget_forever(answers: Answers) {
+    let mut every = tokio::time::interval(FORGET_EVERY);
+    loop {
+        every.tick().await;
+        if let Err(error) = answers.forget_old().await {
+            tracing::warn!(%error, "old answers could not be forgotten; trying again");
+        }
+    }
+}
+
+/// Shows an operator whether stored events and owed captures pile up.
+async fn count_forever(ledger: Arc<dyn Ledger>) {
+    let mut every = tokio::time::interval(COUNT_EVERY);
+    loop {
+        every.tick().await;
+        match ledger.backlog().await {
+            Ok((events, effects)) => {
+                metrics::gauge!("fairgate_provider_events_waiting").set(events as f64);
+                metrics::gauge!("fairgate_effects_waiting").set(effects as f64);
+            }
+            Err(error) => tracing::warn!(%error, "what waits could not be counted; trying again"),
+        }
+    }
+}

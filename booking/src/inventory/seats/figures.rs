@@ -1,0 +1,255 @@
+//! The figures of many shows for the line, at a bounded cost. A room may cover ten thousand departures and is asked about
+//! every second: shows in use are counted afresh, of those at rest a few are asked each time, and the others count as they
+//! did when they were asked last. Nothing is opened to be counted that was never sold.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Seats, locked, unavailable};
+use crate::catalogue::show::Show;
+use crate::inventory::picture::Counts;
+use crate::ledger::LedgerError;
+use crate::store::{Baskets, Refused};
+
+/// Shows at rest that one call asks the store for: those first that were not asked for the longest.
+const ASKED_MAX: usize = 100;
+
+/// Held cells that fall within this are told to the line.
+const LAPSING_MS: i64 = 5 * 60 * 1_000;
+/// Whoever is called now needs about so long to claim and to choose.
+const SOON_MS: i64 = 10 * 1_000;
+
+/// How some shows stand together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// The cells by state.
+    pub counts: Counts,
+    /// The holds, with those that run out within five minutes.
+    pub baskets: Baskets,
+    /// Held cells whose holds run out so soon that they count as free for who is called now.
+    pub lapsing_soon: u64,
+}
+
+impl Figures {
+    fn and(mut self, more: &Self) -> Self {
+        self.counts.free += more.counts.free;
+        self.counts.held += more.counts.held;
+        self.counts.sold += more.counts.sold;
+        self.baskets.all += more.baskets.all;
+        self.baskets.lapsing += more.baskets.lapsing;
+        self.baskets.lapsing_cells += more.baskets.lapsing_cells;
+        self.lapsing_soon += more.lapsing_soon;
+        self
+    }
+
+    /// Those of a show nobody has taken anything of.
+    fn unsold(show: &Show) -> Self {
+        let blocked = show.blocked().len() as u64;
+        let counts = Counts {
+            free: u64::from(show.grid().cells()).saturating_sub(blocked),
+            ..Counts::default()
+        };
+        Self {
+            counts,
+            ..Self::default()
+        }
+    }
+}
+
+/// What was counted last, and when; never, where it follows from the plan alone.
+pub(super) struct Counted {
+    figures: Figures,
+    at: Option<Instant>,
+}
+
+impl Seats {
+    /// How some shows stand together.
+    ///
+    /// # Errors
+    /// Where the store or the ledger had to be asked and did not answer.
+    pub async fn figures(&self, shows: &[Arc<Show>], now_ms: i64) -> Result<Figures, LedgerError> {
+        for show in self.to_be_counted(shows).await {
+            let figures = self.count(&show, now_ms).await?;
+            let at = Some(Instant::now());
+            locked(&self.shared.counted).insert(show.id.clone(), Counted { figures, at });
+        }
+        let counted = locked(&self.shared.counted);
+        let of = shows.iter().filter_map(|show| counted.get(&show.id));
+        Ok(of.fold(Figures::default(), |sum, of| sum.and(&of.figures)))
+    }
+
+    /// The shows in use, and a few of those at rest.
+    async fn to_be_counted(&self, shows: &[Arc<Show>]) -> Vec<Arc<Show>> {
+        let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
+        let (mut now, mut resting) = (Vec::new(), Vec::new());
+        let mut counted = locked(&self.shared.counted);
+        for show in shows {
+            if in_use.contains(&show.id) {
+                now.push(Arc::clone(show));
+                continue;
+            }
+            let unsold = || Counted {
+                figures: Figures::unsold(show),
+                at: None,
+            };
+            let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
+            resting.push((at, show));
+        }
+        resting.sort_by_key(|(at, _)| *at);
+        let some = resting.into_iter().take(ASKED_MAX);
+        now.extend(some.map(|(_, show)| Arc::clone(show)));
+        now
+    }
+
+    async fn count(&self, show: &Show, now_ms: i64) -> Result<Figures, LedgerError> {
+        if let Some(figures) = self.figures_in_store(show, now_ms).await {
+            return Ok(figures);
+        }
+        if self.store.cursor(&show.id).await == Err(Refused::Unreachable) {
+            return Err(unavailable("the store of the seats does not answer"));
+        }
+        if self.ledger.claimed(&show.id).await?.is_empty() {
+            return Ok(Figures::unsold(show));
+        }
+        self.ensure_open(show).await?;
+        let figures = self.figures_in_store(show, now_ms).await;
+        figures.ok_or_else(|| unavailable("the show is not open"))
+    }
+
+    async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<Figures> {
+        let (_, soon) = self.store.counts(&show.id, now_ms, SOON_MS).await?;
+        let (counts, baskets) = self.store.counts(&show.id, now_ms, LAPSING_MS).await?;
+        Some(Figures {
+            counts,
+            baskets,
+            lapsing_soon: soon.lapsing_cells,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_pass::Holder;
+    use fairgate_redis::Redis;
+    use fairgate_servers as servers;
+    use fairgate_writer::Writer;
+
+    use super::*;
+    use crate::catalogue::plan::parse_grid;
+    use crate::catalogue::show::{Geometry, Plan};
+    use crate::clock::Clock;
+    use crate::holds::{Held, Hold, Stage};
+    use crate::ids::HoldId;
+    use crate::ledger::sqlite::SqliteLedger;
+    use crate::store::redis::{Options, RedisStore};
+
+    /// So many trains on so many days.
+    const DEPARTURES: usize = 10_000;
+    /// What a train has.
+    const SEATS: u64 = 40;
+
+    fn departures() -> Vec<Arc<Show>> {
+        let map = parse_grid("4x10").expect("a grid");
+        let plan = Arc::new(Plan {
+            version: 1,
+            geometry: Geometry {
+                json: Default::default(),
+                packed: Default::default(),
+                digest: String::new(),
+            },
+            map,
+        });
+        let document = serde_json::json!({
+            "venue": "train", "title": "A train", "starts_at": "2027-06-01T20:00:00Z", "currency": "EUR",
+            "prices": {"cat1": 1_000, "cat2": 900},
+        });
+        let departure = |n: usize| {
+            Arc::new(Show {
+                id: format!("train-{n}").parse().expect("a slug"),
+                document: serde_json::from_value(document.clone()).expect("a document"),
+                plan: Arc::clone(&plan),
+                prices: vec![Some(1_000), Some(900)],
+            })
+        };
+        (0..DEPARTURES).map(departure).collect()
+    }
+
+    /// What Redis was asked so far, and how many keys it has.
+    async fn asked(redis: &servers::Redis) -> (u64, servers::Reply) {
+        let stats = redis.command(0, &["INFO", "commandstats"]).await;
+        let stats = stats.expect("it answers");
+        let calls = stats.text().lines().find_map(|line| {
+            let rest = line.strip_prefix("cmdstat_evalsha:calls=")?;
+            rest.split(',').next()?.parse().ok()
+        });
+        let keys = redis.command(0, &["DBSIZE"]).await;
+        (calls.unwrap_or(0), keys.expect("it answers"))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn ten_thousand_departures_at_rest_cost_next_to_nothing_and_one_in_use_counts_at_once() {
+        if servers::or_skip("ten thousand departures") {
+            return;
+        }
+        const ROUNDS: u64 = 5;
+        let redis = servers::Redis::single().await.expect("it starts");
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let ledger = Arc::new(SqliteLedger::open(writer).await.expect("a ledger"));
+        let clock = Clock::system();
+        let connected = Redis::connect(&redis.url()).expect("a URL");
+        let store = RedisStore::open(connected, "ledger", Options::new(clock.clone()));
+        let store = Arc::new(store.await.expect("it answers"));
+        let seats = Seats::new(store, ledger, clock.clone());
+        let shows = departures();
+
+        for _ in 0..ROUNDS {
+            let figures = seats
+                .figures(&shows, clock.now_ms())
+                .await
+                .expect("counted");
+            assert_eq!(figures.counts.free, SEATS * DEPARTURES as u64);
+            assert_eq!(seats.sweep(clock.now_ms()).await, 0);
+            seats.compare().await.expect("compared");
+            assert_eq!(seats.carry_outbox().await.expect("carried"), 0);
+        }
+        let (calls, keys) = asked(&redis).await;
+        let most = ROUNDS * ASKED_MAX as u64 * 4;
+        assert!(calls <= most, "{calls} scripts in {ROUNDS} rounds");
+        assert_eq!(
+            keys,
+            servers::Reply::Int(1),
+            "whose data these are, no more"
+        );
+        assert!(seats.store.in_use().await.is_empty());
+
+        let show = &shows[DEPARTURES - 1];
+        seats.ensure_open(show).await.expect("opened");
+        let visitor = Holder([1; 32]);
+        let hold = Hold {
+            id: HoldId::of_key(&show.id, visitor, "k"),
+            visitor,
+            room: "everyday".to_owned(),
+            items: vec![Held {
+                seat: 0,
+                legs: 0..1,
+                amount: 1_000,
+            }],
+            plan_version: 1,
+            next_to_each_other: true,
+            expires_at_ms: clock.now_ms() + 60_000,
+            lock_until_ms: clock.now_ms() + 65_000,
+            extensions_left: 0,
+            stage: Stage::Basket,
+        };
+        seats.store.take(hold, 4).await.expect("free");
+        assert_eq!(seats.store.in_use().await, std::slice::from_ref(&show.id));
+        let figures = seats
+            .figures(&shows, clock.now_ms())
+            .await
+            .expect("counted");
+        assert_eq!(figures.counts.held, 1, "what is in use is counted at once");
+        assert_eq!(figures.baskets.all, 1);
+    }
+}

@@ -8,14 +8,21 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
 use fairgate_writer::Writer;
 
+use super::keys::SCRIPTS;
+use super::lease::LEASE;
 use super::*;
 use crate::ledger::sqlite::Sqlite;
 use crate::ledger::{Entry, PassRow, RoomRow, Secret};
 use crate::room::{Document, Facts};
 use crate::store::contract::{Pair, suite};
+use crate::store::{
+    Called, Claimant, Claimed, Entered, Entrant, Freezing, Left, Place, RoomStore, Shown, Standing,
+    TickEnd,
+};
 
 /// The longest that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -414,7 +421,7 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
     for of in 0..30 {
         house.join(0, of).await;
     }
-    let called = super::super::Called {
+    let called = Called {
         from: 0,
         to: 30,
         people: 30,
@@ -427,7 +434,7 @@ async fn three_nodes_together_let_in_no_more_than_the_room_holds() {
         credit_u: 0,
         per_s_u: 0,
         called: Some(called),
-        left: super::super::Left::default(),
+        left: Left::default(),
         now: 1000,
     };
     assert!(house.nodes[0].ticked("r", end).await.expect("it answers"));

@@ -1,0 +1,264 @@
+//! Letting people in: calls, ways in, passes, and ticks of which only one stands.
+
+use super::*;
+
+/// The first who claim in a room for two, whose counter has called ten.
+fn claimant(number: u64, now: i64) -> Claimant {
+    Claimant {
+        number,
+        rank: number,
+        released: 10,
+        max_inside: 2,
+        line: true,
+        now,
+    }
+}
+
+/// A tick at `until` that calls the given ranks, after one at `since`.
+fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
+    let waited_for = called.clone().filter(|rank| !away.contains(rank)).count();
+    TickEnd {
+        since,
+        until,
+        owed_u: 0,
+        credit_u: 0,
+        per_s_u: 2 * VISITOR_U,
+        called: (!called.is_empty()).then(|| Called {
+            from: called.start,
+            to: called.end,
+            people: waited_for as u64,
+            away: away.iter().copied().collect(),
+        }),
+        left: Left {
+            row: ReleaseRow {
+                released: called.end,
+                ticked_at: until,
+                ..ReleaseRow::default()
+            },
+            memory: "{}".into(),
+        },
+        now: until,
+    }
+}
+
+async fn joined(store: &dyn RoomStore, count: u64) {
+    for at in 0..count {
+        store.join("r", entrant(at)).await.unwrap();
+    }
+}
+
+pub(super) async fn no_more_than_the_room_are_let_in_however_many_come_at_once(
+    Pair { store, .. }: Pair,
+) {
+    joined(store.as_ref(), 8).await;
+    store.ticked("r", tick(0, 1000, 0..8, &[])).await.unwrap();
+    let claims: Vec<_> = (0..8)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.enter("r", claimant(number, 1500)).await.unwrap() })
+        })
+        .collect();
+    let mut let_in = 0;
+    for claim in claims {
+        let_in += u64::from(claim.await.unwrap() == Entered::Let { first: true });
+    }
+    assert_eq!(let_in, 2, "the room is for two");
+    let not_called = Claimant {
+        max_inside: 100,
+        released: 0,
+        ..claimant(9, 1500)
+    };
+    assert_eq!(
+        store.enter("r", not_called).await.unwrap(),
+        Entered::Wait,
+        "whatever room there is"
+    );
+}
+
+pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: Pair) {
+    joined(store.as_ref(), 4).await;
+    store.ticked("r", tick(0, 1000, 0..4, &[])).await.unwrap();
+    let enter = async |number, now| store.enter("r", claimant(number, now)).await.unwrap();
+    assert_eq!(enter(0, 1100).await, Entered::Let { first: true });
+    assert_eq!(enter(1, 1100).await, Entered::Let { first: true });
+    assert_eq!(
+        enter(1, 1100).await,
+        Entered::Let { first: true },
+        "the second tab of one who is let in"
+    );
+    assert_eq!(enter(2, 1100).await, Entered::Wait);
+    store.turned_back("r", 0, true).await.unwrap();
+    assert_eq!(
+        enter(2, 1200).await,
+        Entered::Let { first: true },
+        "what could not be written is free again"
+    );
+    let claim = Claimed {
+        number: 2,
+        reserved: Some(2),
+        exp_s: 100,
+    };
+    assert!(store.claimed("r", claim).await.unwrap());
+    assert_eq!(enter(2, 1300).await, Entered::Lives);
+    let seen = figures(store.as_ref(), 1400, &[]).await;
+    assert_eq!((seen.counts.inside, seen.entering), (1, 1));
+    // Nobody ended the way in of number 1: its node died. It is not waited for, and its room is free.
+    let lapsed = 1100 + WAY_IN_LAPSES_MS;
+    assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
+    store
+        .ticked("r", tick(1000, lapsed, 4..5, &[]))
+        .await
+        .unwrap();
+    assert_eq!(enter(4, lapsed + 1).await, Entered::Let { first: true });
+    assert_eq!(
+        enter(2, 100_000).await,
+        Entered::Wait,
+        "a second pass comes by the pace"
+    );
+}
+
+pub(super) async fn whoever_was_away_when_called_comes_by_the_pace(Pair { store, .. }: Pair) {
+    joined(store.as_ref(), 4).await;
+    store
+        .ticked("r", tick(0, 1000, 0..4, &[0, 2]))
+        .await
+        .unwrap();
+    let roomy = |number| Claimant {
+        max_inside: 100,
+        ..claimant(number, 1500)
+    };
+    let enter = async |number| store.enter("r", roomy(number)).await.unwrap();
+    assert_eq!(enter(1).await, Entered::Let { first: true });
+    assert_eq!(
+        enter(0).await,
+        Entered::Wait,
+        "no pace was earned for it yet"
+    );
+    let earned = TickEnd {
+        credit_u: VISITOR_U,
+        ..tick(1000, 2000, 4..4, &[])
+    };
+    store.ticked("r", earned).await.unwrap();
+    assert_eq!(enter(2).await, Entered::Let { first: true });
+    assert_eq!(
+        enter(0).await,
+        Entered::Wait,
+        "that was one visitor's worth"
+    );
+    assert_eq!(figures(store.as_ref(), 2500, &[]).await.owed_u, VISITOR_U);
+    let no_line = Claimant {
+        line: false,
+        ..roomy(0)
+    };
+    assert_eq!(
+        store.enter("r", no_line).await.unwrap(),
+        Entered::Let { first: true }
+    );
+}
+
+pub(super) async fn a_call_is_expected_until_it_is_answered_or_its_window_ends(
+    Pair { store, .. }: Pair,
+) {
+    joined(store.as_ref(), 12).await;
+    assert_eq!(figures(store.as_ref(), 0, &[]).await.counted_until, 0);
+    store.ticked("r", tick(0, 1000, 0..10, &[9])).await.unwrap();
+    store
+        .ticked("r", tick(1000, 2000, 10..12, &[]))
+        .await
+        .unwrap();
+    let seen = figures(store.as_ref(), 2000, &[]).await;
+    assert_eq!((seen.expected, seen.counted_until), (11, 2000));
+    assert!((seen.show_up - 1.0).abs() < 1e-9);
+    let calls = [(0, 10, 1000), (10, 12, 2000)].map(|(from, to, at)| Call { from, to, at });
+    assert_eq!(seen.calls, calls);
+    for number in [3, 4] {
+        let roomy = Claimant {
+            max_inside: 100,
+            ..claimant(number, 2500)
+        };
+        store.enter("r", roomy).await.unwrap();
+        let claim = Claimed {
+            number,
+            reserved: Some(number),
+            exp_s: 100,
+        };
+        store.claimed("r", claim).await.unwrap();
+    }
+    for rank in [3, 5, 9] {
+        let leaving = Leaving {
+            rank: Some(rank),
+            ..leaving(rank, 0)
+        };
+        store.leave("r", leaving).await.unwrap();
+    }
+    let seen = figures(store.as_ref(), 3000, &[]).await;
+    assert_eq!(
+        seen.expected, 8,
+        "to claim and then leave is one answer, and nobody waited for who was away"
+    );
+    let later = figures(store.as_ref(), 6001, &[]).await;
+    assert_eq!((later.expected, later.calls.len()), (2, 1));
+    assert!(
+        (later.show_up - 22.0 / 29.0).abs() < 1e-9,
+        "two of nine came: {}",
+        later.show_up
+    );
+    let later = figures(store.as_ref(), 7001, &[]).await;
+    assert_eq!((later.expected, later.calls.len()), (0, 0));
+}
+
+pub(super) async fn of_two_ticks_that_began_together_one_stands(Pair { store, .. }: Pair) {
+    joined(store.as_ref(), 4).await;
+    let earned = |since, until, called| TickEnd {
+        credit_u: 5 * VISITOR_U,
+        owed_u: VISITOR_U,
+        ..tick(since, until, called, &[])
+    };
+    assert!(store.ticked("r", earned(0, 1000, 0..0)).await.unwrap());
+    assert!(!store.ticked("r", earned(0, 1100, 0..2)).await.unwrap());
+    let seen = figures(store.as_ref(), 1200, &[]).await;
+    assert_eq!((seen.counted_until, seen.owed_u), (1000, VISITOR_U));
+    assert_eq!(
+        seen.expected, 2,
+        "whom the ledger has called is waited for all the same"
+    );
+    let late = |number| Claimant {
+        max_inside: 100,
+        ..claimant(number, 1300)
+    };
+    let mut let_in = 0;
+    for number in [5, 6, 7] {
+        let entered = store.enter("r", late(number)).await.unwrap();
+        let_in += u64::from(entered == Entered::Let { first: true });
+    }
+    assert_eq!(let_in, 2, "late comers bank one second's pace");
+}
+
+pub(super) async fn a_pass_counts_inside_though_its_place_was_left<F: Future<Output = Pair>>(
+    open: &impl Fn(bool) -> F,
+) {
+    let pair = open(false).await;
+    for at in 0..2 {
+        pair.store.join("r", entrant(at)).await.unwrap();
+        let fresh = crate::ledger::PassRow {
+            number: at,
+            rank: at,
+            holder: holder(at),
+            iat: 0,
+            exp: 100,
+            jti: format!("pass_{at}"),
+        };
+        pair.ledger.claim("r", fresh, 0).await.unwrap();
+        claimed(pair.store.as_ref(), at, 100).await;
+        pair.store.leave("r", leaving(at, 0)).await.unwrap();
+    }
+    let inside = async |pair: &Pair, now_s| pair.store.counts("r", now_s).await.unwrap().inside;
+    assert_eq!(inside(&pair, 1).await, 2, "the passes still open booking");
+    let pair = open(true).await;
+    assert_eq!(inside(&pair, 1).await, 2, "also after a restart");
+    pair.ledger.finish("r", 1, &[holder(0)], 0).await.unwrap();
+    pair.store.done("r", 1, &[holder(0)]).await.unwrap();
+    assert_eq!(inside(&pair, 1).await, 1, "an order ends it");
+    let pair = open(true).await;
+    assert_eq!((inside(&pair, 1).await, inside(&pair, 100).await), (1, 0));
+}

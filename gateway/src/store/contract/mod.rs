@@ -1,0 +1,325 @@
+//! What every room store promises. `open` gives a store over a ledger that it makes fresh with `false`, and over the
+//! same data as before with `true`, as after a restart. A model runs beside the store under random steps.
+
+mod letting;
+mod model;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fairgate_pass::{Digest, Holder};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{
+    Called, Claimant, Claimed, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Left,
+    Moment, RoomStore, Shown, Standing, TickEnd,
+};
+use crate::admission::cohort::{Call, WAY_IN_LAPSES_MS};
+use crate::admission::pace::VISITOR_U;
+use crate::ledger::{Changed, Entry, Freeze, Ledger, ReleaseRow};
+
+/// A store and the ledger that it writes through to.
+pub struct Pair {
+    /// The store under test; the room `"r"` is open.
+    pub store: Arc<dyn RoomStore>,
+    /// Its ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// Whether what the ledger does not have outlives the process: it lies in a server beside it.
+    pub outlives: bool,
+}
+
+fn holder(of: u64) -> Holder {
+    Holder(Digest::of(&of.to_be_bytes()).0)
+}
+
+fn entrant(of: u64) -> Entrant {
+    Entrant {
+        holder: holder(of),
+        code: None,
+        needs_code: false,
+        now: 1000,
+    }
+}
+
+fn shown(number: u64, of: u64) -> Shown {
+    Shown {
+        number,
+        holder: holder(of),
+        code: None,
+        at: 1000,
+    }
+}
+
+fn leaving(number: u64, now: i64) -> Leaving {
+    Leaving {
+        number,
+        rank: None,
+        now,
+    }
+}
+
+async fn frozen(store: &dyn RoomStore, now: i64) -> Freeze {
+    match store.freeze("r", now).await.unwrap() {
+        Freezing::Done(freeze) => freeze,
+        Freezing::NotBefore(at) => panic!("not before {at}"),
+    }
+}
+
+/// A pass that was written, without its way in.
+async fn claimed(store: &dyn RoomStore, number: u64, exp_s: i64) -> bool {
+    let claimed = Claimed {
+        number,
+        reserved: None,
+        exp_s,
+    };
+    store.claimed("r", claimed).await.unwrap()
+}
+
+async fn figures(store: &dyn RoomStore, now: i64, ends_s: &[i64]) -> Figures {
+    let moment = Moment {
+        now,
+        claim_ms: 5000,
+        ends_s: ends_s.to_vec(),
+        vitals: "{}".into(),
+    };
+    store.figures("r", moment).await.unwrap()
+}
+
+/// Runs the whole suite.
+pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
+    one_place_for_one_holder(open(false).await).await;
+    many_at_once_get_distinct_durable_numbers(open(false).await).await;
+    leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(open(false).await).await;
+    a_code_gives_one_place_and_stays_used(open(false).await).await;
+    passes_and_finished_orders_are_counted(open(false).await).await;
+    letting::a_pass_counts_inside_though_its_place_was_left(&open).await;
+    letting::no_more_than_the_room_are_let_in_however_many_come_at_once(open(false).await).await;
+    letting::a_way_in_ends_with_its_claim_or_lapses(open(false).await).await;
+    letting::whoever_was_away_when_called_comes_by_the_pace(open(false).await).await;
+    letting::a_call_is_expected_until_it_is_answered_or_its_window_ends(open(false).await).await;
+    letting::of_two_ticks_that_began_together_one_stands(open(false).await).await;
+    who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it(&open).await;
+    for seed in 0..4 {
+        model::random_steps_follow_the_model_over_restarts(&open, seed).await;
+    }
+}
+
+async fn one_place_for_one_holder(Pair { store, .. }: Pair) {
+    let first = store.join("r", entrant(1)).await.unwrap();
+    let again = store.join("r", entrant(1)).await.unwrap();
+    assert!(first.fresh && !again.fresh);
+    assert_eq!((first.number, again.number), (0, 0));
+    assert_eq!(
+        store
+            .place_of("r", holder(1))
+            .await
+            .unwrap()
+            .map(|place| place.number),
+        Some(0)
+    );
+    assert!(matches!(
+        store.standing("r", shown(0, 1)).await.unwrap(),
+        Standing::Here(_)
+    ));
+    assert_eq!(
+        store.standing("r", shown(0, 2)).await.unwrap(),
+        Standing::Unknown,
+        "a number is its holder's only"
+    );
+    assert_eq!(
+        store.standing("r", shown(7, 1)).await.unwrap(),
+        Standing::Unknown
+    );
+}
+
+async fn many_at_once_get_distinct_durable_numbers(Pair { store, ledger, .. }: Pair) {
+    // Every holder twice at once: two tabs of one browser.
+    let joins: Vec<_> = (0..200)
+        .map(|at| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.join("r", entrant(at / 2)).await.unwrap() })
+        })
+        .collect();
+    let mut numbers = BTreeMap::new();
+    for join in joins {
+        let place = join.await.unwrap();
+        assert_eq!(
+            *numbers.entry(place.holder).or_insert(place.number),
+            place.number
+        );
+    }
+    let distinct: BTreeSet<_> = numbers.values().copied().collect();
+    assert_eq!(distinct, (0..100).collect());
+    store.settle("r").await.unwrap();
+    assert_eq!(
+        ledger.line("r").await.unwrap().places.len(),
+        100,
+        "what was answered is written"
+    );
+}
+
+async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
+    Pair { store, ledger, .. }: Pair,
+) {
+    for at in 0..4 {
+        store.join("r", entrant(at)).await.unwrap();
+    }
+    store.leave("r", leaving(1, 2000)).await.unwrap();
+    assert_eq!(
+        store.standing("r", shown(1, 1)).await.unwrap(),
+        Standing::Left
+    );
+    let back = store.join("r", entrant(1)).await.unwrap();
+    assert_eq!(back.number, 4, "joining again gives a new number");
+    let freeze = frozen(store.as_ref(), 3000).await;
+    assert_eq!((freeze.n, frozen(store.as_ref(), 4000).await), (5, freeze));
+    store.leave("r", leaving(2, 5000)).await.unwrap();
+    assert_eq!(
+        store.join("r", entrant(2)).await.unwrap().number,
+        5,
+        "after the freeze numbers begin at n"
+    );
+    let leaves = ledger.leaves("r", 5).await.unwrap();
+    let expected = [holder(0).0, [0; 32], holder(2).0, holder(3).0, holder(1).0].concat();
+    assert_eq!(leaves, expected);
+    let absent = store.absent("r").await.unwrap();
+    assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 2]);
+    assert!(absent.contains(2) && !absent.contains(3) && !absent.contains(1 << 40));
+}
+
+async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair) {
+    let code = Digest::of(b"code");
+    let entry = || Entry {
+        at: 0,
+        role: "promoter",
+        action: "codes_replaced",
+        detail: serde_json::Value::Null,
+    };
+    for codes in [vec![Digest::of(b"replaced")], vec![code]] {
+        let put = store.put_codes("r", codes, entry()).await.unwrap();
+        assert!(matches!(put, Changed::To(_)));
+    }
+    let with = |of, code| Entrant {
+        code,
+        needs_code: true,
+        ..entrant(of)
+    };
+    for bad in [
+        None,
+        Some(Digest::of(b"other")),
+        Some(Digest::of(b"replaced")),
+    ] {
+        assert!(matches!(
+            store.join("r", with(1, bad)).await,
+            Err(JoinRefused::CodeInvalid)
+        ));
+    }
+    let place = store.join("r", with(1, Some(code))).await.unwrap();
+    assert_eq!(
+        (place.number, place.code),
+        (0, Some(code)),
+        "a refused code used up no number"
+    );
+    let others = vec![Digest::of(b"too late")];
+    assert_eq!(
+        store.put_codes("r", others, entry()).await.unwrap(),
+        Changed::Joined,
+        "not once somebody has joined, whether the ledger has heard of it or not"
+    );
+    assert_eq!(
+        store.join("r", with(1, None)).await.unwrap().number,
+        0,
+        "who has a place needs no code again"
+    );
+    assert!(matches!(
+        store.join("r", with(2, Some(code))).await,
+        Err(JoinRefused::CodeUsed)
+    ));
+    store.leave("r", leaving(0, 0)).await.unwrap();
+    assert!(matches!(
+        store.join("r", with(1, Some(code))).await,
+        Err(JoinRefused::CodeUsed)
+    ));
+    store.settle("r").await.unwrap();
+    let line = ledger.line("r").await.unwrap();
+    assert_eq!(line.codes, [(code, Some(0))]);
+}
+
+async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
+    for at in 0..3 {
+        store.join("r", entrant(at)).await.unwrap();
+    }
+    assert!(claimed(store.as_ref(), 0, 100).await);
+    assert!(claimed(store.as_ref(), 1, 200).await);
+    assert!(
+        !claimed(store.as_ref(), 1, 210).await,
+        "the second pass of one number"
+    );
+    assert_eq!(store.counts("r", 99).await.unwrap().inside, 2);
+    assert_eq!(
+        store.counts("r", 100).await.unwrap().inside,
+        1,
+        "a pass that ran out is not inside"
+    );
+    assert_eq!(
+        figures(store.as_ref(), 101_000, &[100, 209, 210])
+            .await
+            .beyond,
+        [1, 1, 0],
+        "by the end of their passes"
+    );
+    store.done("r", 4, &[holder(1), holder(9)]).await.unwrap();
+    let counts = store.counts("r", 101).await.unwrap();
+    assert_eq!(
+        (counts.inside, counts.claimed, counts.done, counts.finished),
+        (0, 2, 1, 4)
+    );
+    assert_eq!(counts.ended, 1, "the pass that ran out");
+}
+
+async fn who_is_not_seen_for_a_minute_is_away_and_a_restart_forgets_it<F: Future<Output = Pair>>(
+    open: &impl Fn(bool) -> F,
+) {
+    let pair = open(false).await;
+    for at in 0..4 {
+        pair.store.join("r", entrant(at)).await.unwrap();
+    }
+    let away = async |pair: &Pair, now_s| {
+        let away = pair.store.away("r", now_s).await.unwrap();
+        away.iter().collect::<Vec<_>>()
+    };
+    assert!(
+        away(&pair, 100).await.is_empty(),
+        "nobody has looked long enough"
+    );
+    pair.store.seen("r", &[1, 77], 130).await.unwrap();
+    pair.store.leave("r", leaving(3, 0)).await.unwrap();
+    assert!(away(&pair, 159).await.is_empty());
+    assert_eq!(
+        away(&pair, 160).await,
+        [0, 2],
+        "and who left is absent, not away"
+    );
+    pair.store.seen("r", &[0], 170).await.unwrap();
+    assert_eq!(away(&pair, 189).await, [2]);
+    assert_eq!(
+        away(&pair, 195).await,
+        [1, 2],
+        "a store may tell it a few seconds late, and never early"
+    );
+    let pair = open(true).await;
+    if pair.outlives {
+        assert_eq!(
+            away(&pair, 200).await,
+            [1, 2],
+            "others have gone on looking"
+        );
+        return;
+    }
+    assert!(
+        away(&pair, 200).await.is_empty(),
+        "presence is unknown after a restart"
+    );
+    assert_eq!(away(&pair, 260).await, [0, 1, 2]);
+}

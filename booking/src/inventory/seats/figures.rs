@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::join_all;
+
 use super::{Seats, locked, unavailable};
 use crate::catalogue::show::Show;
 use crate::inventory::picture::Counts;
@@ -69,9 +71,12 @@ impl Seats {
     /// # Errors
     /// Where the store or the ledger had to be asked and did not answer.
     pub async fn figures(&self, shows: &[Arc<Show>], now_ms: i64) -> Result<Figures, LedgerError> {
-        for show in self.to_be_counted(shows).await {
-            let figures = self.count(&show, now_ms).await?;
-            let at = Some(Instant::now());
+        let shows_now = self.to_be_counted(shows).await;
+        // Side by side: a store that is silent keeps them all waiting no longer than one.
+        let counting = shows_now.iter().map(|show| self.count(show, now_ms));
+        let figures = join_all(counting).await;
+        for (show, figures) in shows_now.iter().zip(figures) {
+            let (figures, at) = (figures?, Some(Instant::now()));
             locked(&self.shared.counted).insert(show.id.clone(), Counted { figures, at });
         }
         let counted = locked(&self.shared.counted);

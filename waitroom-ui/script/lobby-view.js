@@ -39,6 +39,7 @@ function renderRoom(room, line) {
   show($("paused"), Boolean(room.paused));
   show($("message"), Boolean(room.message));
   $("message").querySelector("span").textContent = room.message ?? "";
+  show($("draw-held"), Boolean(room.draw_waits_until));
   put("joined", count(room.joined));
   put("waiting", count(room.waiting));
   put("pace", paceWords(room));
@@ -46,7 +47,7 @@ function renderRoom(room, line) {
   const baskets = room.phase === "selling" ? basketsSaid(line?.seats ?? room.seats) : null;
   show($("baskets"), Boolean(baskets));
   put("baskets", baskets ?? "");
-  for (const [id, value] of [["opens-at", room.opens_at], ["draw-at", room.draw_at], ["closes-at", room.closes_at]]) {
+  for (const [id, value] of [["opens-at", room.opens_at], ["draw-at", room.draw_at], ["closes-at", room.closes_at], ["draw-held-until", room.draw_waits_until]]) {
     if ($(id) && value && $(id).dateTime !== value) {
       $(id).dateTime = value;
       put(id, when(value));

@@ -48,7 +48,8 @@ const toldOf = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? ra
 
 const frames = {
   room({ type, ...room }) {
-    update({ room: { ...now.room, ...room } });
+    // Left out once the draw waits no more.
+    update({ room: { ...now.room, draw_waits_until: undefined, ...room } });
   },
   line({ joined, released, per_s, waiting, seats, at }) {
     const place = now.place && { ...now.place };

@@ -269,6 +269,19 @@ fn the_lobby_offers_without_scripts_what_each_state_allows() {
 }
 
 #[test]
+fn a_draw_that_waits_for_whoever_was_forgotten_says_until_when() {
+    let mut given = room("prequeue", false);
+    let told = |page: &str| between(page, "id=\"draw-held\"", "</p>").to_owned();
+    assert!(told(&lobby(&given, &Value::Null)).starts_with(" hidden"));
+    given["draw_waits_until"] = json!("2027-01-10T09:01:00Z");
+    let told = told(&lobby(&given, &Value::Null));
+    assert!(
+        !told.starts_with(" hidden") && told.contains("2027-01-10T09:01:00Z"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_code_is_asked_for_only_where_the_room_wants_one() {
     let mut given = room("prequeue", false);
     assert!(!lobby(&given, &Value::Null).contains("id=\"code\""));

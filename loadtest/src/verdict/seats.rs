@@ -66,7 +66,8 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it was written.
+/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it was written. An answer
+/// that came only after the order had given its seats up tells of no time at all.
 fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
     let told = story
         .orders
@@ -79,6 +80,7 @@ fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
     if let Some(first) = stays.first_mut() {
         first.from_ms = since_ms;
     }
+    stays.retain(|stay| stay.from_ms < stay.until_ms);
     stays
 }
 

@@ -345,6 +345,20 @@ plants! {
         run.dump.extend(end);
         run.ends_as(9, 1);
     };
+    Nothing "odd, but right: an order is answered when it has expired and its seat is another's" |run| {
+        run.hold(9, 95.0, &[9], "hold_9b");
+        run.call(9, "order", 96.0, 201, json!({
+            "hold": "hold_9b", "order": "order_9", "payment": "payment_9", "amount": 1_000, "currency": "EUR", "state": "expired",
+        }));
+        run.record("call", |call| call["order"] == "order_9")["done_ms"] = json!(at(112.0));
+        run.hold(8, 106.0, &[9], "hold_8b");
+        run.call(8, "order", 107.0, None, json!({ "hold": "hold_8b" }));
+        let end = run.dump.pop();
+        run.ledger_order((9, "order_9", "hold_9b"), 96.0, &[9], &[(96.02, "pending"), (105.0, "expired")]);
+        run.ledger_order((8, "order_8b", "hold_8b"), 107.0, &[9], &[(107.02, "pending")]);
+        run.dump.extend(end);
+        run.ends_as(9, 1);
+    };
     Nothing "odd, but right: late money buys the same seats" |run| {
         late(run, &[(96.02, "pending"), (119.1, "expired"), (120.1, "confirmed"), (120.2, "ticketed")]);
         ticketed(run, 9);

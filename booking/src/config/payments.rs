@@ -222,6 +222,13 @@ mod tests {
             panic!("not Stripe");
         };
         assert_eq!(settings.url, PUBLIC_URL);
+        let origins = settings.form_origins();
+        assert!(origins.contains(&"https://*.js.stripe.com".to_owned()));
+        let elsewhere = StripeSettings {
+            url: "http://127.0.0.1:9/v1?a;b".to_owned(),
+            ..settings.clone()
+        };
+        assert_eq!(elsewhere.form_origins(), ["http://127.0.0.1:9"]);
         assert_eq!(settings.read_back_after, Duration::from_secs(2));
         let idle = read(&[("PAYMENTS", "sandbox"), ("STRIPE_SECRET_KEY", "sk_live_1")]);
         assert!(

@@ -73,9 +73,15 @@ impl StripeSettings {
             let own = reqwest::Url::parse(&self.url).map(|url| url.origin().ascii_serialization());
             return own.into_iter().collect();
         }
-        [PUBLIC_SCRIPT_ORIGIN, "https://hooks.stripe.com", PUBLIC_URL]
-            .map(str::to_owned)
-            .to_vec()
+        // Its fields come in frames from varying hosts below the script's, as Stripe's security guide lists them.
+        [
+            PUBLIC_SCRIPT_ORIGIN,
+            "https://*.js.stripe.com",
+            "https://hooks.stripe.com",
+            PUBLIC_URL,
+        ]
+        .map(str::to_owned)
+        .to_vec()
     }
 
     fn is_public(&self) -> bool {

@@ -77,6 +77,12 @@ impl Picture {
         }
     }
 
+    /// The life of the data that it shows.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.base >> 40
+    }
+
     /// The version now.
     #[must_use]
     pub fn version(&self) -> u64 {

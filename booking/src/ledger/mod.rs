@@ -90,16 +90,20 @@ pub type SeatsKept = Box<dyn Fn(u32) -> bool + Send>;
 /// Orders, claims and the seat outbox.
 #[async_trait]
 pub trait OrderLedger: Send + Sync {
-    /// The show's picture in a new incarnation.
-    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture, LedgerError>;
+    /// The number of the show's next incarnation, larger than every earlier one.
+    async fn next_incarnation(&self, show: &ShowId) -> Result<u64, LedgerError>;
+    /// The show's picture, to open the store with; claims that are being written are waited for. With `lost`, the data of
+    /// every earlier incarnation are gone and this one has begun in the store: from the picture on, claims that rest on
+    /// locks of an earlier one are refused, since nothing in the store would show them.
+    async fn open_show(&self, show: &ShowId, lost: Option<u64>)
+    -> Result<ShowPicture, LedgerError>;
     /// Transaction 1: claims, order, payment. The same order again answers with the order as it is. A try that was given
     /// up ([`AuditLedger::give_up`]) is refused: whether it was is told by when the order was made.
     async fn claim(
         &self,
         order: Order,
         payment: Payment,
-        legs_grid: crate::inventory::Grid,
-        limit: u32,
+        terms: Terms,
     ) -> Result<Order, ClaimRefused>;
     /// An order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
@@ -228,14 +232,13 @@ pub trait LateLedger: Send + Sync {
         batch_max: u32,
     ) -> Result<Vec<OrderId>, LedgerError>;
     /// Decides what an order's late money buys, once: claims, order, offer, outboxes, and the end of the search, in one
-    /// transaction. `grid` and `limit` are needed where seats are claimed. Where the card has bought its share already,
+    /// transaction. `terms` are needed where seats are claimed. Where the card has bought its share already,
     /// the money goes back instead. `None` if there is no such order.
     async fn late_settle(
         &self,
         order: &OrderId,
         outcome: LateOutcome,
-        grid: Option<crate::inventory::Grid>,
-        limit: u32,
+        terms: Option<Terms>,
         now_ms: i64,
     ) -> Result<Option<Applied>, ClaimRefused>;
 }

@@ -4,9 +4,10 @@ use fairgate_pass::Holder;
 use fairgate_writer::LedgerError;
 
 use super::stored;
-use crate::catalogue::show::ShowDocument;
+use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
+use crate::inventory::Grid;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
 use crate::orders::{Offer, Order};
 use crate::payments::Payment;
@@ -26,8 +27,6 @@ pub struct StoredShow {
 /// the orders that were pending at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
-    /// The new incarnation.
-    pub incarnation: u64,
     /// Confirmed seats by visitor.
     pub sold: Vec<(Holder, Vec<Held>)>,
     /// Pending orders, as holds.
@@ -53,9 +52,35 @@ pub enum ClaimRefused {
     /// The show pins another plan by now.
     #[error("the plan has changed")]
     PlanChanged,
+    /// The locks stood in an incarnation that was lost, and the one after it was built without this claim.
+    #[error("the locks were lost with their incarnation")]
+    Superseded,
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+/// What a claim rests on.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// The shape of the show.
+    pub grid: Grid,
+    /// Seats that one visitor may have of it.
+    pub limit: u32,
+    /// The life of the store's data in which the cells are locked.
+    pub incarnation: u64,
+}
+
+impl Terms {
+    /// For seats of a show, locked in this incarnation.
+    #[must_use]
+    pub fn of(show: &Show, incarnation: u64) -> Self {
+        Self {
+            grid: show.grid(),
+            limit: show.document.seats_per_visitor,
+            incarnation,
+        }
+    }
 }
 
 /// Why a show was not written; nothing was changed.

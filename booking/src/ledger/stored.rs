@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimRefused, LedgerError};
+use super::{ClaimRefused, LedgerError, Terms};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::late::holds_of;
@@ -106,16 +106,31 @@ pub(super) fn given_up() -> LedgerError {
     LedgerError::Unavailable("this try to order took too long and was given up".to_owned())
 }
 
-/// Refuses what may not be claimed whatever cells are free: the show pins another plan, or the visitor has its share.
+/// How a show stands towards a claim.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    /// The plan it pins; none where there is no such show.
+    pub pinned: Option<u32>,
+    /// The oldest incarnation whose locks count.
+    pub claims_from: u64,
+    /// Seats that the visitor has of it.
+    pub have: u32,
+}
+
+/// Refuses what may not be claimed whatever cells are free: the locks are lost, the show pins another plan, or the visitor
+/// has its share.
 pub(super) fn may_claim(
     order: &Order,
-    pinned: Option<u32>,
-    have: u32,
-    limit: u32,
+    standing: Standing,
+    terms: Terms,
 ) -> std::result::Result<(), ClaimRefused> {
-    if pinned != Some(order.plan_version) {
+    if terms.incarnation < standing.claims_from {
+        return Err(ClaimRefused::Superseded);
+    }
+    if standing.pinned != Some(order.plan_version) {
         return Err(ClaimRefused::PlanChanged);
     }
+    let (have, limit) = (standing.have, terms.limit);
     let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);
     if have.saturating_add(wanted) > limit {
         return Err(ClaimRefused::Limit { have, limit });

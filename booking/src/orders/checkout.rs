@@ -11,7 +11,7 @@ use crate::holds::ask::limit_exceeded;
 use crate::holds::take::{HoldDesk, hold_expired};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
-use crate::ledger::{ClaimRefused, Ledger};
+use crate::ledger::{ClaimRefused, Ledger, Terms};
 use crate::payments::{Payment, PaymentState, Provider};
 use crate::store::Refused;
 
@@ -81,7 +81,14 @@ impl OrderDesk {
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
-        let order = draft(show, &secured, buyer, now_ms, pay_until_ms, claim_until_ms);
+        let order = draft(
+            show,
+            &secured.hold,
+            buyer,
+            now_ms,
+            pay_until_ms,
+            claim_until_ms,
+        );
         let payment = Payment {
             id: order.payment.clone(),
             order: order.id.clone(),
@@ -94,14 +101,14 @@ impl OrderDesk {
         };
         let claimed = self
             .ledger
-            .claim(order, payment, show.grid(), show.document.seats_per_visitor)
+            .claim(order, payment, Terms::of(show, secured.incarnation))
             .await;
         match claimed {
             Ok(order) => {
                 self.payable(&order, now_ms).await?;
                 Ok(order)
             }
-            Err(refused) => Err(self.refused(show, &secured, refused, now_ms).await),
+            Err(refused) => Err(self.refused(show, &secured.hold, refused, now_ms).await),
         }
     }
 
@@ -182,6 +189,10 @@ impl OrderDesk {
             ClaimRefused::PlanChanged => {
                 give_back().await;
                 self.holds.explain(show, Refused::PlanChanged, &[]).await
+            }
+            ClaimRefused::Superseded => {
+                give_back().await;
+                self.holds.explain(show, Refused::NotReady, &[]).await
             }
             // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
             // own order, and where there is none the reconciler gives the basket its deadline back.

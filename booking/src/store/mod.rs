@@ -157,6 +157,15 @@ pub struct Secured {
     pub lock_until_ms: i64,
 }
 
+/// A hold that a claim may rest on now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimable {
+    /// The hold, locked beyond the claim's deadline.
+    pub hold: Hold,
+    /// The life of the data in which it is locked: where that is lost, so are the locks.
+    pub incarnation: u64,
+}
+
 /// What one sweep freed.
 #[derive(Debug, Default)]
 pub struct Swept {
@@ -184,7 +193,12 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// `Unreachable` where that cannot be found out, and nothing was heard of a loss before.
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused>;
 
-    /// Opens a show from the ledger's picture; an open one is replaced only if the picture knows every hold in it.
+    /// Begins an incarnation before its picture is known: from here on nothing is locked in an earlier one, and nothing in
+    /// this one until it is opened. An open show with any hold that `opening` does not know is refused and left as it is.
+    async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused>;
+
+    /// Opens a show from the ledger's picture, in an incarnation that was begun; an open one is replaced without that, if
+    /// the picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
 
     /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.
@@ -225,7 +239,7 @@ pub trait InventoryStore: Send + Sync + 'static {
         hold: &HoldId,
         visitor: Holder,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused>;
+    ) -> Result<Claimable, Refused>;
 
     /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the ledger did not take the
     /// claim: a basket again until `lock_until_ms`.

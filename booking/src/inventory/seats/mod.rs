@@ -195,18 +195,30 @@ impl Seats {
                 "the ledger is older than what the seats have seen of it",
             ));
         }
-        let picture = self.ledger.open_show(&show.id).await?;
-        let cursor = picture.cursor;
-        let opening = Opening {
+        let mut opening = Opening {
             grid: show.grid(),
             plan_version: show.plan.version,
-            incarnation: picture.incarnation,
+            incarnation: self.ledger.next_incarnation(&show.id).await?,
             blocked: show.blocked(),
-            sold: picture.sold,
-            ordered: picture.ordered,
-            cursor,
+            sold: Vec::new(),
+            ordered: Vec::new(),
+            cursor: 0,
             edition: show.edition(),
         };
+        let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
+        let mut lost = None;
+        if !is_open {
+            // First the old life ends, then the picture is read: an order whose seats were locked in the old one is in the
+            // picture, or is refused. In an open show its locks would stand in the way of the new life.
+            if let Err(refused) = self.store.begin(&show.id, &opening).await {
+                return Ok(Err(refused));
+            }
+            lost = Some(opening.incarnation);
+        }
+        let picture = self.ledger.open_show(&show.id, lost).await?;
+        let cursor = picture.cursor;
+        (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
+        opening.cursor = cursor;
         let opened = self.store.open(&show.id, opening).await;
         if opened.is_ok() {
             // Rows numbered since the picture was read may have gone to the life before this one.

@@ -21,6 +21,9 @@ pub(super) const CASES: &[Case] = cases![
     an_order_given_up_frees_its_cells_once,
     a_show_opens_with_what_was_sold_and_what_is_pending,
     a_plan_that_moves_claimed_seats_is_in_use,
+    each_incarnation_has_the_next_number,
+    a_claim_on_locks_of_a_lost_incarnation_is_refused,
+    whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused,
 ];
 
 async fn a_claim_is_all_or_none_and_names_the_cells(ledger: Books) {
@@ -69,8 +72,9 @@ async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {
 async fn the_visitors_count_is_checked_again(ledger: Books) {
     stocked(&ledger).await;
     let pending = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    let four = Terms { limit: 4, ..TERMS };
     let over = order("b", ANA, &[2, 3, 4]);
-    let refused = ledger.claim(over.clone(), payment(&over), GRID, 4).await;
+    let refused = ledger.claim(over.clone(), payment(&over), four).await;
     assert!(matches!(
         refused,
         Err(ClaimRefused::Limit { have: 2, limit: 4 })
@@ -78,7 +82,7 @@ async fn the_visitors_count_is_checked_again(ledger: Books) {
     let fits = order("c", ANA, &[2, 3]);
     assert!(
         ledger
-            .claim(fits.clone(), payment(&fits), GRID, 4)
+            .claim(fits.clone(), payment(&fits), four)
             .await
             .is_ok()
     );
@@ -87,7 +91,7 @@ async fn the_visitors_count_is_checked_again(ledger: Books) {
     let again = order("d", ANA, &[4, 5]);
     assert!(
         ledger
-            .claim(again.clone(), payment(&again), GRID, 4)
+            .claim(again.clone(), payment(&again), four)
             .await
             .is_ok(),
         "what was given up counts no more"
@@ -255,7 +259,7 @@ async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
     let gone = claimed(&ledger, "c", BEN, &[3]).await;
     let given_up = ledger.happen(&gone.id, Happening::GivenUp, NOW_MS).await;
     given_up.expect("written");
-    let picture = ledger.open_show(&show()).await.expect("readable");
+    let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, sold.held())]);
     assert_eq!(picture.ordered.len(), 1);
     let hold = &picture.ordered[0];
@@ -269,8 +273,6 @@ async fn a_show_opens_with_what_was_sold_and_what_is_pending(ledger: Books) {
     );
     assert_eq!(picture.cursor, 2, "a sale, and what was given up");
     assert_eq!(ledger.seat_cursor(&show()).await.expect("readable"), 2);
-    let again = ledger.open_show(&show()).await.expect("readable");
-    assert!(again.incarnation > picture.incarnation);
 }
 
 async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {
@@ -290,4 +292,77 @@ async fn a_plan_that_moves_claimed_seats_is_in_use(ledger: Books) {
     assert_eq!((pinned.len(), pinned[0].plan_version), (1, 2));
     let old = claim(&ledger, &order("b", BEN, &[5])).await;
     assert!(matches!(old, Err(ClaimRefused::PlanChanged)));
+}
+
+async fn each_incarnation_has_the_next_number(ledger: Books) {
+    stocked(&ledger).await;
+    let next = async || ledger.next_incarnation(&show()).await.expect("written");
+    let first = next().await;
+    assert!(first > 0);
+    assert_eq!(next().await, first + 1);
+    let changed = ledger.put_show(stored(1), None, NOW_MS).await;
+    changed.expect("written");
+    assert_eq!(next().await, first + 2, "a new document changes nothing");
+}
+
+async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
+    stocked(&ledger).await;
+    let early = claimed(&ledger, "early", ANA, &[0]).await;
+    ledger
+        .open_show(&show(), None)
+        .await
+        .expect("it was not lost");
+    claimed(&ledger, "still", ANA, &[1]).await;
+    let picture = ledger.open_show(&show(), Some(LIFE + 1)).await;
+    assert_eq!(picture.expect("readable").ordered.len(), 2);
+    let order = order("late", ANA, &[2]);
+    let refused = claim(&ledger, &order).await;
+    assert!(matches!(refused, Err(ClaimRefused::Superseded)));
+    assert!(ledger.order(&order.id).await.expect("readable").is_none());
+    let again = claim(&ledger, &early).await;
+    assert_eq!(again.expect("what was written stays").id, early.id);
+    let in_the_next = Terms {
+        incarnation: LIFE + 1,
+        ..TERMS
+    };
+    let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
+    assert!(anew.await.is_ok());
+    // An older opening that comes late makes nothing of the newer one undone.
+    let older = ledger.open_show(&show(), Some(LIFE)).await;
+    assert_eq!(older.expect("readable").ordered.len(), 3);
+    let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;
+    assert!(matches!(refused, Err(ClaimRefused::Superseded)));
+}
+
+async fn whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused(ledger: Books) {
+    stocked(&ledger).await;
+    for round in 0..15_u64 {
+        let incarnation = LIFE + round;
+        let mut claiming = tokio::task::JoinSet::new();
+        for seat in 0..8_u32 {
+            let ledger = Arc::clone(&ledger);
+            claiming.spawn(async move {
+                let visitor = Holder([u8::try_from(seat).expect("few seats") + 10; 32]);
+                let order = order(&format!("{round}"), visitor, &[seat]);
+                let terms = Terms {
+                    incarnation,
+                    ..TERMS
+                };
+                let answer = ledger.claim(order.clone(), payment(&order), terms).await;
+                (order, answer)
+            });
+        }
+        let lost = Some(incarnation + 1);
+        let picture = ledger.open_show(&show(), lost).await.expect("readable");
+        for (order, answer) in claiming.join_all().await {
+            let is_seen = picture.ordered.iter().any(|hold| hold.id == order.hold);
+            match answer {
+                Ok(_) => assert!(is_seen, "round {round}: claimed and not seen"),
+                Err(ClaimRefused::Superseded) => assert!(!is_seen),
+                Err(other) => panic!("{other}"),
+            }
+            let given_up = ledger.happen(&order.id, Happening::GivenUp, NOW_MS).await;
+            given_up.expect("written");
+        }
+    }
 }

@@ -41,7 +41,7 @@ async fn due(ledger: &Books, now_ms: i64) -> Vec<OrderId> {
 
 async fn settle(ledger: &Books, order: &Order, outcome: LateOutcome) -> Result<bool, ClaimRefused> {
     let settled = ledger
-        .late_settle(&order.id, outcome, Some(GRID), NO_LIMIT, CLAIM_UNTIL_MS)
+        .late_settle(&order.id, outcome, Some(TERMS), CLAIM_UNTIL_MS)
         .await;
     settled.map(|applied| applied.expect("known").changed)
 }
@@ -153,7 +153,12 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
     let order = late(&ledger, "a", ANA, &[0, 1]).await;
     claimed(&ledger, "b", ANA, &[2]).await;
     let refused = ledger
-        .late_settle(&order.id, same(&order), Some(GRID), 2, CLAIM_UNTIL_MS)
+        .late_settle(
+            &order.id,
+            same(&order),
+            Some(Terms { limit: 2, ..TERMS }),
+            CLAIM_UNTIL_MS,
+        )
         .await;
     assert!(matches!(
         refused,
@@ -188,7 +193,7 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
         matches!(taken, Err(ClaimRefused::Taken(_))),
         "they are kept"
     );
-    let picture = ledger.open_show(&show()).await.expect("readable");
+    let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.ordered.len(), 1);
     assert_eq!(
         (&picture.ordered[0].id, picture.ordered[0].items.len()),
@@ -214,7 +219,7 @@ async fn other_seats_are_kept_until_the_buyer_says_yes(ledger: Books) {
     let sold = rows(&ledger).await.pop().expect("a row").items;
     assert_eq!(sold, after.order.held());
     assert_eq!(effects(&ledger, &order).await, [EffectKind::Capture]);
-    let picture = ledger.open_show(&show()).await.expect("readable");
+    let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, after.order.held())]);
 }
 

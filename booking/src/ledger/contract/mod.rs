@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{ClaimRefused, Ledger, StoredShow};
+use super::{ClaimRefused, Ledger, StoredShow, Terms};
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use crate::inventory::Grid;
@@ -62,6 +62,13 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
 
 /// Two legs of eight seats: enough for a seat that two orders share one after the other.
 const GRID: Grid = Grid { seats: 8, legs: 2 };
+/// The life that every lock stands in, and terms that no case means to meet.
+const LIFE: u64 = 7;
+pub(super) const TERMS: Terms = Terms {
+    grid: GRID,
+    limit: NO_LIMIT,
+    incarnation: LIFE,
+};
 const NOW_MS: i64 = 1_000_000;
 const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
 /// A limit that no case means to meet.
@@ -70,7 +77,7 @@ const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 const PROVIDER: &str = "sandbox";
 
-fn show() -> ShowId {
+pub(super) fn show() -> ShowId {
     "night-1".parse().expect("a slug")
 }
 
@@ -91,7 +98,7 @@ fn stored(plan_version: u32) -> StoredShow {
 }
 
 /// A venue with one plan, and a show that pins it.
-async fn stocked(ledger: &Books) {
+pub(super) async fn stocked(ledger: &Books) {
     let version = ledger
         .put_venue(&venue(), "plan".to_owned(), [1; 32], NOW_MS)
         .await;
@@ -103,7 +110,7 @@ async fn stocked(ledger: &Books) {
 }
 
 /// An order over all legs of some seats; the key names its hold.
-fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
+pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let hold = HoldId::of_key(&show(), visitor, key);
     let id = OrderId::of_hold(&hold);
     let item = |seat: &u32| OrderItem {
@@ -139,7 +146,7 @@ fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     }
 }
 
-fn payment(order: &Order) -> Payment {
+pub(super) fn payment(order: &Order) -> Payment {
     Payment {
         id: order.payment.clone(),
         order: order.id.clone(),
@@ -153,9 +160,7 @@ fn payment(order: &Order) -> Payment {
 }
 
 async fn claim(ledger: &Books, order: &Order) -> Result<Order, ClaimRefused> {
-    ledger
-        .claim(order.clone(), payment(order), GRID, NO_LIMIT)
-        .await
+    ledger.claim(order.clone(), payment(order), TERMS).await
 }
 
 async fn claimed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {

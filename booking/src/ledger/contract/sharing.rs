@@ -131,7 +131,10 @@ async fn one_visitor_at_many_nodes_stays_within_its_limit(ledger: Books) {
         running.spawn(async move {
             let order = order(&seat.to_string(), ANA, &[seat]);
             let paid = payment(&order);
-            ledger.claim(order, paid, GRID, 3).await.is_ok()
+            ledger
+                .claim(order, paid, Terms { limit: 3, ..TERMS })
+                .await
+                .is_ok()
         });
     }
     let answers = running.join_all().await;

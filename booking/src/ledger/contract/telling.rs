@@ -33,7 +33,14 @@ async fn claimed_in_hall(ledger: &Books, key: &str, seat: u32) -> Order {
     let visitor = Holder([u8::try_from(seat).expect("a small hall"); 32]);
     let order = in_hall(key, visitor, seat);
     let claimed = ledger
-        .claim(order.clone(), payment(&order), HALL, NO_LIMIT)
+        .claim(
+            order.clone(),
+            payment(&order),
+            Terms {
+                grid: HALL,
+                ..TERMS
+            },
+        )
         .await;
     claimed.expect("the seat is free")
 }
@@ -107,7 +114,7 @@ async fn a_picture_holds_exactly_the_rows_up_to_its_cursor(ledger: Books) {
     }
     let mut pictures = Vec::new();
     while !buying.is_empty() {
-        pictures.push(ledger.open_show(&show()).await.expect("readable"));
+        pictures.push(ledger.open_show(&show(), None).await.expect("readable"));
         ledger.number_seat_rows().await.expect("numbered");
         buying
             .join_next()
@@ -115,7 +122,7 @@ async fn a_picture_holds_exactly_the_rows_up_to_its_cursor(ledger: Books) {
             .expect("one ends")
             .expect("it buys");
     }
-    pictures.push(ledger.open_show(&show()).await.expect("readable"));
+    pictures.push(ledger.open_show(&show(), None).await.expect("readable"));
     let all = rows(&ledger).await;
     assert_eq!(all.len(), 120);
     for picture in &pictures {

@@ -1,13 +1,14 @@
 //! Transaction 1: who may claim, and the cells that decide.
 
 use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::Row;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::lock;
-use super::rows::{Result, find_order, given_up, items_text, may_claim, small};
+use super::rows::{Result, Standing, count, find_order, given_up, items_text, may_claim, small};
 use crate::holds::{Held, cells_of};
 use crate::inventory::Grid;
-use crate::ledger::ClaimRefused;
+use crate::ledger::{ClaimRefused, Terms};
 use crate::orders::Order;
 use crate::payments::Payment;
 
@@ -15,19 +16,18 @@ pub(super) async fn claim(
     tx: &Tx,
     order: &Order,
     payment: &Payment,
-    grid: Grid,
-    limit: u32,
+    terms: Terms,
 ) -> std::result::Result<Order, ClaimRefused> {
     keep_out(tx, order).await?;
-    if let Some(present) = check(tx, order, limit).await? {
+    if let Some(present) = check(tx, order, terms).await? {
         return Ok(present);
     }
     insert_order(tx, order, payment).await?;
-    insert_claims(tx, order, &order.held(), grid).await?;
+    insert_claims(tx, order, &order.held(), terms.grid).await?;
     Ok(order.clone())
 }
 
-/// From here on the show's plan stays as it is, this visitor's other orders wait, and nobody gives this one up. No lock
+/// From here on the show's plan stays as it is and nobody reads its picture, this visitor's other orders wait, and nobody gives this one up. No lock
 /// touches a row, so claims of different visitors do not meet here. (Two visitors with the same first bytes do, and only
 /// wait.)
 pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
@@ -53,28 +53,24 @@ pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
 async fn check(
     tx: &Tx,
     order: &Order,
-    limit: u32,
+    terms: Terms,
 ) -> std::result::Result<Option<Order>, ClaimRefused> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM orders WHERE order_id = $1), \
-         COALESCE((SELECT plan_version FROM shows WHERE show = $2), -1), \
-         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $2 AND visitor = $3), \
-         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1)";
+    let sql = format!(
+        "SELECT {STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
+         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1)"
+    );
     let (id, show, hold) = (order.id.as_str(), order.show.as_str(), order.hold.as_str());
     let row = tx
-        .one(sql, &[&id, &show, &order.visitor.0.as_slice(), &hold])
+        .one(&sql, &[&show, &order.visitor.0.as_slice(), &id, &hold])
         .await?;
-    let column = |at: usize| {
-        row.try_get::<_, i64>(at)
-            .map_err(fairgate_writer::LedgerError::from)
-    };
-    if row.try_get(0).map_err(fairgate_writer::LedgerError::from)? {
+    if row.try_get(3).map_err(fairgate_writer::LedgerError::from)? {
         return Ok(find_order(tx, &order.id).await?);
     }
-    if column(3)? >= order.created_at_ms {
+    let given_up_at: i64 = row.try_get(4).map_err(fairgate_writer::LedgerError::from)?;
+    if given_up_at >= order.created_at_ms {
         return Err(given_up().into());
     }
-    let have = u32::try_from(column(2)?).unwrap_or(u32::MAX);
-    may_claim(order, u32::try_from(column(1)?).ok(), have, limit)?;
+    may_claim(order, standing(&row)?, terms)?;
     Ok(None)
 }
 
@@ -82,18 +78,25 @@ async fn check(
 pub(super) async fn allowed(
     tx: &Tx,
     order: &Order,
-    limit: u32,
+    terms: Terms,
 ) -> std::result::Result<(), ClaimRefused> {
-    let sql = "SELECT COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
-         (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2)";
     let with = order.visitor.0.as_slice();
-    let row = tx.one(sql, &[&order.show.as_str(), &with]).await?;
-    let column = |at: usize| {
-        row.try_get::<_, i64>(at)
-            .map_err(fairgate_writer::LedgerError::from)
-    };
-    let have = u32::try_from(column(1)?).unwrap_or(u32::MAX);
-    may_claim(order, u32::try_from(column(0)?).ok(), have, limit)
+    let sql = format!("SELECT {STANDING}");
+    let row = tx.one(&sql, &[&order.show.as_str(), &with]).await?;
+    may_claim(order, standing(&row)?, terms)
+}
+
+/// What [`standing`] reads, of show $1 and visitor $2.
+const STANDING: &str = "COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
+     COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
+     (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2)";
+
+fn standing(row: &Row) -> Result<Standing> {
+    Ok(Standing {
+        pinned: u32::try_from(row.try_get::<_, i64>(0)?).ok(),
+        claims_from: count(row, 1)?,
+        have: u32::try_from(row.try_get::<_, i64>(2)?).unwrap_or(u32::MAX),
+    })
 }
 
 async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {

@@ -14,6 +14,8 @@ mod outbox;
 mod payments;
 mod rows;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod tickets;
 
 use async_trait::async_trait;
@@ -28,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("given_up.sql"),
     include_str!("work.sql"),
     include_str!("refunds.sql"),
+    include_str!("lives.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

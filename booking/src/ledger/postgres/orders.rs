@@ -13,8 +13,7 @@ use super::rows::{
 use super::{PostgresLedger, claims, late, outbox, tickets};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::inventory::Grid;
-use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
+use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture, Terms};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -27,12 +26,26 @@ const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_un
 
 #[async_trait]
 impl OrderLedger for PostgresLedger {
-    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
+    async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
         let show = Arc::new(show.clone());
         self.database
             .write(move |tx| {
                 let show = Arc::clone(&show);
-                async move { outbox::picture(&tx, &show).await }
+                async move {
+                    let sql = "UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 RETURNING incarnation";
+                    let row = tx.first(sql, &[&show.as_str()]).await?;
+                    row.map_or(Ok(1), |row| rows::count(&row, 0))
+                }
+            })
+            .await
+    }
+
+    async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+        let show = Arc::new(show.clone());
+        self.database
+            .write(move |tx| {
+                let show = Arc::clone(&show);
+                async move { outbox::picture(&tx, &show, lost).await }
             })
             .await
     }
@@ -41,14 +54,13 @@ impl OrderLedger for PostgresLedger {
         &self,
         order: Order,
         payment: Payment,
-        grid: Grid,
-        limit: u32,
+        terms: Terms,
     ) -> std::result::Result<Order, ClaimRefused> {
         let given = Arc::new((order, payment));
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move { claims::claim(&tx, &given.0, &given.1, grid, limit).await }
+                async move { claims::claim(&tx, &given.0, &given.1, terms).await }
             })
             .await
     }

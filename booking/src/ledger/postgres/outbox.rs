@@ -12,7 +12,7 @@ use fairgate_writer::{Database, Tx};
 
 use super::lock;
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_hold, count, holder, items, parsed, seat_kind, text,
+    self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder, items, parsed, seat_kind, text,
 };
 use crate::holds::Hold;
 use crate::ids::ShowId;
@@ -74,14 +74,20 @@ async fn number_all(tx: &Tx) -> Result<()> {
 /// The show's picture and its newest number, in one statement and so in one snapshot: an order's state and its outbox row
 /// are written by the same transaction, so the picture holds exactly what the numbered rows have done. Rows that are
 /// committed behind this snapshot are in neither.
-pub(super) async fn picture(tx: &Tx, show: &ShowId) -> Result<ShowPicture> {
+pub(super) async fn picture(tx: &Tx, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+    // Claims that are being written are waited for, and those behind them see which locks count no more.
+    let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+    tx.one(sql, &[&lock::PLAN, &show.as_str()]).await?;
+    if let Some(incarnation) = lost {
+        let sql = "UPDATE shows SET claims_from = $2 WHERE show = $1 AND claims_from < $2";
+        tx.execute(sql, &[&show.as_str(), &as_i64(incarnation)])
+            .await?;
+    }
     one_at_a_time(tx).await?;
     let sql = format!(
         "WITH fresh AS (SELECT id, show, row_number() OVER (ORDER BY id) AS nth \
-             FROM seat_outbox WHERE number IS NULL AND show = $1), {NUMBERED}, \
-         life AS (UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 RETURNING incarnation) \
-         SELECT COALESCE((SELECT incarnation FROM life), 1), \
-             COALESCE((SELECT numbered FROM grown), (SELECT numbered FROM seat_marks WHERE show = $1), 0), \
+             FROM seat_outbox WHERE number IS NULL AND show = $1), {NUMBERED} \
+         SELECT COALESCE((SELECT numbered FROM grown), (SELECT numbered FROM seat_marks WHERE show = $1), 0), \
              {ORDER_COLUMNS}, l.hold, l.items \
          FROM (SELECT 1) AS once \
          LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed') \
@@ -89,25 +95,24 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId) -> Result<ShowPicture> {
     );
     let found = tx.query(&sql, &[&show.as_str()]).await?;
     let mut picture = ShowPicture {
-        incarnation: 1,
         sold: Vec::new(),
         ordered: Vec::new(),
         cursor: 0,
     };
     let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
     for row in &found {
-        (picture.incarnation, picture.cursor) = (count(row, 0)?, count(row, 1)?);
-        if row.try_get::<_, Option<&str>>(2)?.is_none() {
+        picture.cursor = count(row, 0)?;
+        if row.try_get::<_, Option<&str>>(1)?.is_none() {
             continue;
         }
-        let order = rows::order(row, 2)?;
+        let order = rows::order(row, 1)?;
         if order.state == OrderState::Pending {
             picture.ordered.push(as_hold(&order));
         } else if order.state == OrderState::AwaitingConsent {
             // The seats that are kept for its late money.
-            let kept = items(text(row, 19)?)?;
+            let kept = items(text(row, 18)?)?;
             picture.ordered.push(Hold {
-                id: parsed(text(row, 18)?)?,
+                id: parsed(text(row, 17)?)?,
                 items: kept.into_iter().map(|item| item.held).collect(),
                 ..as_hold(&order)
             });

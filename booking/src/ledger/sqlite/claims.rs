@@ -4,10 +4,10 @@ use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::Connection;
 
 use super::orders::note;
-use super::rows::{self, Result, find_order, first, given_up, may_claim};
+use super::rows::{self, Result, Standing, collect, find_order, first, given_up, may_claim};
 use crate::holds::{Held, cells_of};
 use crate::inventory::Grid;
-use crate::ledger::ClaimRefused;
+use crate::ledger::{ClaimRefused, Terms};
 use crate::orders::Order;
 use crate::payments::Payment;
 
@@ -15,8 +15,7 @@ pub(super) fn claim(
     tx: &Connection,
     order: Order,
     payment: &Payment,
-    grid: Grid,
-    limit: u32,
+    terms: Terms,
 ) -> std::result::Result<Order, ClaimRefused> {
     if let Some(present) = find_order(tx, &order.id)? {
         return Ok(present);
@@ -29,9 +28,9 @@ pub(super) fn claim(
     if barred.is_some() {
         return Err(given_up().into());
     }
-    check_plan_and_limit(tx, &order, limit)?;
+    allowed(tx, &order, terms)?;
     insert_order(tx, &order)?;
-    insert_claims(tx, &order, &order.held(), grid)?;
+    insert_claims(tx, &order, &order.held(), terms.grid)?;
     tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {
             statement.execute((
@@ -56,22 +55,29 @@ pub(super) fn claim(
 }
 
 /// Refuses what may not be claimed whatever cells are free.
-pub(super) fn check_plan_and_limit(
+pub(super) fn allowed(
     tx: &Connection,
     order: &Order,
-    limit: u32,
+    terms: Terms,
 ) -> std::result::Result<(), ClaimRefused> {
-    let pinned: Option<u32> = first(
+    let show = collect(
         tx,
-        "SELECT plan_version FROM shows WHERE show = ?1",
+        "SELECT plan_version, claims_from FROM shows WHERE show = ?1",
         [order.show.as_str()],
+        |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?)),
     )?;
+    let show = show.first();
     let have: Option<u32> = first(
         tx,
         "SELECT COUNT(DISTINCT seat) FROM claims WHERE show = ?1 AND visitor = ?2",
         (order.show.as_str(), order.visitor.0),
     )?;
-    may_claim(order, pinned, have.unwrap_or(0), limit)
+    let standing = Standing {
+        pinned: show.map(|(pinned, _)| *pinned),
+        claims_from: show.map_or(0, |(_, from)| from.unsigned_abs()),
+        have: have.unwrap_or(0),
+    };
+    may_claim(order, standing, terms)
 }
 
 fn insert_order(tx: &Connection, order: &Order) -> Result<()> {

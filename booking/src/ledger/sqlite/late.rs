@@ -4,14 +4,13 @@ use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
-use super::claims::{check_plan_and_limit, insert_claims};
+use super::claims::{allowed, insert_claims};
 use super::orders::apply;
 use super::rows::{self, Result, collect, corrupt, find_order, first, parsed};
 use super::settle::over_card_limit;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId};
-use crate::inventory::Grid;
-use crate::ledger::{Applied, ClaimRefused, LateLedger, LateOutcome};
+use crate::ledger::{Applied, ClaimRefused, LateLedger, LateOutcome, Terms};
 use crate::orders::transition::{Happening, LateReason, decide};
 use crate::orders::{Offer, Order, OrderItem};
 
@@ -45,13 +44,12 @@ impl LateLedger for SqliteLedger {
         &self,
         order: &OrderId,
         outcome: LateOutcome,
-        grid: Option<Grid>,
-        limit: u32,
+        terms: Option<Terms>,
         now_ms: i64,
     ) -> std::result::Result<Option<Applied>, ClaimRefused> {
         let order = order.clone();
         self.writer
-            .write(move |tx| settle(tx, &order, &outcome, grid, limit, now_ms))
+            .write(move |tx| settle(tx, &order, &outcome, terms, now_ms))
             .await
     }
 }
@@ -86,8 +84,7 @@ fn settle(
     tx: &Connection,
     id: &OrderId,
     outcome: &LateOutcome,
-    grid: Option<Grid>,
-    limit: u32,
+    terms: Option<Terms>,
     now_ms: i64,
 ) -> std::result::Result<Option<Applied>, ClaimRefused> {
     let Some(order) = find_order(tx, id)? else {
@@ -109,25 +106,11 @@ fn settle(
         _ if over_card_limit(tx, &order, None)? => Happening::LateBack(LateReason::CardLimit),
         LateOutcome::SameSeats(hold) => {
             let items = order.items.clone();
-            give(
-                tx,
-                &order,
-                hold,
-                &items,
-                order.claim_until_ms,
-                (grid, limit),
-            )?;
+            give(tx, &order, hold, &items, order.claim_until_ms, terms)?;
             outcome.happening()
         }
         LateOutcome::OtherSeats(offer) => {
-            give(
-                tx,
-                &order,
-                &offer.hold,
-                &offer.items,
-                offer.until_ms,
-                (grid, limit),
-            )?;
+            give(tx, &order, &offer.hold, &offer.items, offer.until_ms, terms)?;
             tx.execute(
                 "UPDATE orders SET claim_until = ?2 WHERE order_id = ?1",
                 (id.as_str(), offer.until_ms),
@@ -155,12 +138,13 @@ fn give(
     hold: &HoldId,
     items: &[OrderItem],
     until_ms: i64,
-    (grid, limit): (Option<Grid>, u32),
+    terms: Option<Terms>,
 ) -> std::result::Result<(), ClaimRefused> {
-    let grid = grid.ok_or_else(|| corrupt("seats are given without the shape of their show"))?;
-    check_plan_and_limit(tx, order, limit)?;
+    let terms =
+        terms.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    allowed(tx, order, terms)?;
     let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
-    insert_claims(tx, order, &held, grid)?;
+    insert_claims(tx, order, &held, terms.grid)?;
     tx.execute(
         "UPDATE late_money SET hold = ?2, items = ?3, made_for = ?4, until = ?5 WHERE order_id = ?1",
         (

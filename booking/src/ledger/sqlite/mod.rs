@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("given_up.sql"),
     include_str!("work.sql"),
     include_str!("refunds.sql"),
+    include_str!("lives.sql"),
 ];
 
 /// Booking's tables in a ledger file.

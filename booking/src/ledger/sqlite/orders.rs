@@ -10,8 +10,7 @@ use super::rows::{
 use super::{SqliteLedger, claims, outbox};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::inventory::Grid;
-use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture};
+use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture, Terms};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -24,10 +23,17 @@ const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_un
 
 #[async_trait]
 impl OrderLedger for SqliteLedger {
-    async fn open_show(&self, show: &ShowId) -> Result<ShowPicture> {
+    async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
         let show = show.clone();
         self.writer
-            .write(move |tx| outbox::picture(tx, &show))
+            .write(move |tx| outbox::next_incarnation(tx, &show))
+            .await
+    }
+
+    async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+        let show = show.clone();
+        self.writer
+            .write(move |tx| outbox::picture(tx, &show, lost))
             .await
     }
 
@@ -35,11 +41,10 @@ impl OrderLedger for SqliteLedger {
         &self,
         order: Order,
         payment: Payment,
-        grid: Grid,
-        limit: u32,
+        terms: Terms,
     ) -> std::result::Result<Order, ClaimRefused> {
         self.writer
-            .write(move |tx| claims::claim(tx, order, &payment, grid, limit))
+            .write(move |tx| claims::claim(tx, order, &payment, terms))
             .await
     }
 

@@ -67,16 +67,22 @@ pub(super) fn cursor(connection: &Connection, show: &ShowId) -> Result<u64> {
     Ok(newest.unwrap_or(0).unsigned_abs())
 }
 
-pub(super) fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
-    tx.execute(
-        "UPDATE shows SET incarnation = incarnation + 1 WHERE show = ?1",
-        [show.as_str()],
-    )?;
-    let incarnation: Option<i64> = first(
+pub(super) fn next_incarnation(tx: &Connection, show: &ShowId) -> Result<u64> {
+    let next: Option<i64> = first(
         tx,
-        "SELECT incarnation FROM shows WHERE show = ?1",
+        "UPDATE shows SET incarnation = incarnation + 1 WHERE show = ?1 RETURNING incarnation",
         [show.as_str()],
     )?;
+    Ok(next.unwrap_or(1).unsigned_abs())
+}
+
+pub(super) fn picture(tx: &Connection, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+    if let Some(incarnation) = lost {
+        tx.execute(
+            "UPDATE shows SET claims_from = ?2 WHERE show = ?1 AND claims_from < ?2",
+            (show.as_str(), as_i64(incarnation)),
+        )?;
+    }
     let sql = format!(
         "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed')"
     );
@@ -97,7 +103,6 @@ pub(super) fn picture(tx: &Connection, show: &ShowId) -> Result<ShowPicture> {
         }
     }
     Ok(ShowPicture {
-        incarnation: incarnation.unwrap_or(1).unsigned_abs(),
         sold: sold.into_iter().collect(),
         ordered,
         cursor: cursor(tx, show)?,

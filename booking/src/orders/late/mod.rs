@@ -22,8 +22,8 @@ use crate::clock::Clock;
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
-use crate::ledger::{Applied, ClaimRefused, LateOutcome, Ledger, LedgerError};
-use crate::store::Refused;
+use crate::ledger::{Applied, ClaimRefused, LateOutcome, Ledger, LedgerError, Terms};
+use crate::store::{Claimable, Refused};
 use crate::wake::Wake;
 
 /// How long a buyer has to say yes or no to other seats.
@@ -218,7 +218,11 @@ impl LateMoney {
                 Err(refused) => return Ok(tried(&refused)),
             };
             // An interrupted run may have kept others than were chosen now.
-            let items = kept.items.iter().map(|held| item_of(show, held.seat, held));
+            let items = kept
+                .hold
+                .items
+                .iter()
+                .map(|held| item_of(show, held.seat, held));
             let offer = Offer {
                 hold: id,
                 items: items.collect(),
@@ -253,7 +257,7 @@ impl LateMoney {
     }
 
     /// Takes for a moment, and secures until `until_ms`, whatever becomes of this process.
-    async fn keep(&self, show: &Show, hold: Hold, until_ms: i64) -> Result<Hold, Refused> {
+    async fn keep(&self, show: &Show, hold: Hold, until_ms: i64) -> Result<Claimable, Refused> {
         let store = &self.seats.store;
         let (visitor, now_ms) = (hold.visitor, hold.expires_at_ms);
         let taken = store.take(hold, show.document.seats_per_visitor).await?;
@@ -269,15 +273,13 @@ impl LateMoney {
         &self,
         order: &Order,
         outcome: LateOutcome,
-        kept: Option<(&Show, &Hold)>,
+        kept: Option<(&Show, &Claimable)>,
         now_ms: i64,
     ) -> Result<Tried, LedgerError> {
-        let (grid, limit) = kept.map_or((None, 0), |(show, _)| {
-            (Some(show.grid()), show.document.seats_per_visitor)
-        });
+        let terms = kept.map(|(show, kept)| Terms::of(show, kept.incarnation));
         let written = self
             .ledger
-            .late_settle(&order.id, outcome, grid, limit, now_ms)
+            .late_settle(&order.id, outcome, terms, now_ms)
             .await;
         let tried = match written {
             Ok(applied) => {
@@ -293,11 +295,12 @@ impl LateMoney {
             Err(ClaimRefused::Taken(_)) => Tried::Taken,
             Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
             Err(ClaimRefused::PlanChanged) => Tried::Back(LateReason::PlanChanged),
+            Err(ClaimRefused::Superseded) => Tried::NotNow,
             // Unknown whether it was written: the lock stands, and the next run finds out.
             Err(ClaimRefused::Ledger(error)) => return Err(error),
         };
-        if let Some((_, hold)) = kept {
-            self.give_back(hold, now_ms).await;
+        if let Some((_, kept)) = kept {
+            self.give_back(&kept.hold, now_ms).await;
         }
         Ok(tried)
     }

@@ -14,6 +14,8 @@ pub(super) const CASES: &[Case] = cases![
     a_refused_capture_frees_sold_cells_and_counts_them_no_more,
     an_expired_order_takes_nothing_off_what_was_bought,
     a_show_opens_from_the_ledgers_picture,
+    what_is_locked_for_a_claim_tells_its_life,
+    between_its_beginning_and_its_opening_nothing_is_locked,
     a_show_with_baskets_is_not_replaced,
     a_show_with_orders_only_is_replaced,
     an_order_that_the_picture_has_not_seen_is_not_forgotten,
@@ -37,7 +39,7 @@ async fn limit_met(store: &Store, visitor: Holder, limit: u32) -> Option<u32> {
 async fn a_sold_hold_is_sold_and_gone(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
@@ -79,7 +81,7 @@ async fn behind_a_gap_nothing_is_carried_out(store: Store) {
 async fn what_an_order_did_not_buy_of_its_hold_is_free(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(1, Sell, "a", ANA, &[0])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seat(&store, 1).await, CellState::Free);
@@ -100,14 +102,14 @@ async fn selling_overrides_a_foreign_lock(store: Store) {
 async fn freeing_removes_only_its_own(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
     store.sweep(LOCK_MS, 100).await;
     taken(&store, "b", BEN, &[1]).await;
     deliver(&store, &[row(1, Free, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert_eq!(seat(&store, 1).await, CellState::Held, "somebody else's");
     let hold = taken(&store, "c", ANA, &[4]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
     deliver(&store, &[row(2, Free, "c", ANA, &[4])]).await;
     assert_eq!(seat(&store, 4).await, CellState::Free);
     assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
@@ -127,7 +129,7 @@ async fn an_expired_order_takes_nothing_off_what_was_bought(store: Store) {
     opened(&store).await;
     deliver(&store, &[row(1, Sell, "bought", ANA, &[0, 1])]).await;
     let hold = taken(&store, "late", ANA, &[2, 3]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
     // The ledger was away for so long that the lock's safety net came first.
     store.sweep(LOCK_MS, 100).await;
     deliver(&store, &[row(2, Free, "late", ANA, &[2, 3])]).await;
@@ -147,7 +149,7 @@ async fn a_show_opens_from_the_ledgers_picture(store: Store) {
         cursor: 20,
         ..opening()
     };
-    store.open(&show(), from).await.expect("fresh");
+    begin_and_open(&store, from).await;
     for (index, state) in [
         (0, CellState::Sold),
         (1, CellState::Sold),
@@ -172,6 +174,42 @@ async fn a_show_opens_from_the_ledgers_picture(store: Store) {
     assert_eq!(seat(&store, 3).await, CellState::Sold);
 }
 
+async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
+    let fourth = Opening {
+        incarnation: 4,
+        ..opening()
+    };
+    begin_and_open(&store, fourth).await;
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    for until_ms in [LOCK_MS * 2, LOCK_MS * 3] {
+        let claimable = store.secure(&hold.id, ANA, until_ms).await;
+        assert_eq!(claimable.expect("its own").incarnation, 4);
+    }
+}
+
+async fn between_its_beginning_and_its_opening_nothing_is_locked(store: Store) {
+    let not_begun = store.open(&show(), opening()).await;
+    assert_eq!(not_begun, Err(Refused::NotReady), "no life is live");
+    opened(&store).await;
+    let next = || Opening {
+        incarnation: 2,
+        ..opening()
+    };
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    let before = picture(&store).await;
+    let refused = store.begin(&show(), &next()).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(picture(&store).await, before);
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    for _ in 0..2 {
+        assert_eq!(store.begin(&show(), &next()).await, Ok(()));
+        let early = store.take(basket("b", BEN, &[2]), NO_LIMIT).await;
+        assert_eq!(early, Err(Refused::NotReady));
+    }
+    assert_eq!(store.open(&show(), next()).await, Ok(()));
+    taken(&store, "c", BEN, &[2]).await;
+}
+
 async fn a_show_with_baskets_is_not_replaced(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
@@ -190,7 +228,7 @@ async fn a_show_with_baskets_is_not_replaced(store: Store) {
 async fn a_show_with_orders_only_is_replaced(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
-    let secured = store.secure(&hold.id, ANA, LOCK_MS * 2).await;
+    let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
     let secured = secured.expect("its own");
     let (before, _) = picture(&store).await;
     let next = Opening {
@@ -210,7 +248,7 @@ async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
     // Secured, and the claim is on its way to the ledger, which was read a moment before.
-    let secured = store.secure(&hold.id, ANA, LOCK_MS * 2).await;
+    let secured = secured(&store, &hold.id, ANA, LOCK_MS * 2).await;
     let next = || Opening {
         incarnation: 2,
         ..opening()

@@ -108,7 +108,7 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
             .await,
         foreign.clone()
     );
-    assert_eq!(store.secure(&hold.id, BEN, i64::MAX).await, foreign);
+    assert_eq!(secured(&store, &hold.id, BEN, i64::MAX).await, foreign);
     assert_eq!(store.release(&hold.id, BEN).await, Err(Refused::Foreign));
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
@@ -126,7 +126,7 @@ async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
         store.extend(&none, ANA, call(1), LOCK_MS, LOCK_MS).await,
         gone.clone()
     );
-    assert_eq!(store.secure(&none, ANA, LOCK_MS).await, gone);
+    assert_eq!(secured(&store, &none, ANA, LOCK_MS).await, gone);
     assert_eq!(store.release(&none, ANA).await, Err(Refused::Gone));
     store.unsecure(&none, LOCK_MS, LOCK_MS).await;
     assert!(

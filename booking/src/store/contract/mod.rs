@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{CallId, InventoryStore, Opening, SeatRow, SeatRowKind, Secured};
+use super::{CallId, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured};
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::{CellState, Grid};
@@ -81,11 +81,18 @@ fn opening() -> Opening {
     }
 }
 
-async fn opened(store: &Store) {
+/// As the first picture of a show comes into a store.
+async fn begin_and_open(store: &Store, opening: Opening) {
     store
-        .open(&show(), opening())
+        .begin(&show(), &opening)
         .await
-        .expect("a fresh store takes any picture");
+        .expect("it is not open");
+    let opened = store.open(&show(), opening).await;
+    opened.expect("a fresh store takes any picture");
+}
+
+async fn opened(store: &Store) {
+    begin_and_open(store, opening()).await;
 }
 
 /// Seats over all legs.
@@ -120,6 +127,17 @@ fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
         extensions_left: 1,
         stage: Stage::Basket,
     }
+}
+
+/// The hold that `secure` answers with, and nothing of the life it is locked in.
+async fn secured(
+    store: &Store,
+    hold: &HoldId,
+    visitor: Holder,
+    until_ms: i64,
+) -> Result<Hold, Refused> {
+    let secured = store.secure(hold, visitor, until_ms).await;
+    secured.map(|claimable| claimable.hold)
 }
 
 async fn taken(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Hold {

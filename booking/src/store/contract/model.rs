@@ -240,7 +240,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
             Step::Secure(key, who) => {
                 let until = LOCK_MS + 30 + n;
                 let expected = model.secure(key, visitor(who), until);
-                let got = store.secure(&key_of(key), visitor(who), until).await;
+                let got = secured(&store, &key_of(key), visitor(who), until).await;
                 assert_eq!(got, expected, "{step:?}");
             }
             Step::Sell(key) => {

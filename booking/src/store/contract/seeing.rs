@@ -57,7 +57,7 @@ async fn a_busy_day(store: &Store) -> Vec<Moment> {
     look(store, "release", &mut seen).await;
     let hold = taken(store, "b", BEN, &[5, 6]).await;
     look(store, "take again", &mut seen).await;
-    assert!(store.secure(&hold.id, BEN, LOCK_MS * 2).await.is_ok());
+    assert!(secured(store, &hold.id, BEN, LOCK_MS * 2).await.is_ok());
     let sell = row(1, SeatRowKind::Sell, "b", BEN, &[5, 6]);
     assert!(store.deliver(&show(), &[sell]).await.is_ok());
     look(store, "sell", &mut seen).await;
@@ -145,7 +145,7 @@ async fn what_is_due_soon_counts_the_cells_of_baskets(store: Store) {
     opened(&store).await;
     taken(&store, "a", ANA, &[0, 1]).await;
     let hold = taken(&store, "b", BEN, &[2]).await;
-    assert!(store.secure(&hold.id, BEN, LOCK_MS).await.is_ok());
+    assert!(secured(&store, &hold.id, BEN, LOCK_MS).await.is_ok());
     for (within_ms, due) in [(LOCK_MS - NOW_MS, 4), (LOCK_MS - NOW_MS - 1, 0)] {
         let counts = store.counts(&show(), NOW_MS, within_ms).await;
         let baskets = counts.expect("open").1;

@@ -82,7 +82,9 @@ async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until = LOCK_MS + 90_000;
-    let secured = store.secure(&hold.id, ANA, until).await.expect("its own");
+    let secured = secured(&store, &hold.id, ANA, until)
+        .await
+        .expect("its own");
     assert_eq!(
         (secured.stage, secured.lock_until_ms, secured.expires_at_ms),
         (Stage::Ordered, until, EXPIRES_MS)
@@ -95,10 +97,10 @@ async fn securing_keeps_the_lock_beyond_the_baskets_deadline(store: Store) {
 async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
-    let first = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    let first = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
     let first = first.expect("its own");
     for (asked_ms, until_ms) in [(9_000, 9_000), (9_000, 9_001), (0, 9_002)] {
-        let again = store.secure(&hold.id, ANA, LOCK_MS + asked_ms).await;
+        let again = secured(&store, &hold.id, ANA, LOCK_MS + asked_ms).await;
         let expected = Hold {
             lock_until_ms: LOCK_MS + until_ms,
             ..first.clone()
@@ -132,7 +134,7 @@ async fn securing_lost_cells_names_them(store: Store) {
     let sell = row(1, SeatRowKind::Sell, "b", BEN, &[1]);
     assert!(store.deliver(&show(), &[sell]).await.is_ok());
     let before = picture(&store).await;
-    let refused = store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    let refused = secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
     assert_eq!(refused, Err(Refused::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
     let still = store.hold(&hold.id, ANA).await.expect("it lives on");
@@ -142,7 +144,11 @@ async fn securing_lost_cells_names_them(store: Store) {
 async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
-    assert!(store.secure(&hold.id, ANA, LOCK_MS + 90_000).await.is_ok());
+    assert!(
+        secured(&store, &hold.id, ANA, LOCK_MS + 90_000)
+            .await
+            .is_ok()
+    );
     store.unsecure(&hold.id, LOCK_MS + 90_000, LOCK_MS).await;
     assert_eq!(
         store.hold(&hold.id, ANA).await.map(|hold| hold.stage),
@@ -150,7 +156,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     );
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
     let hold = taken(&store, "b", ANA, &[0]).await;
-    assert!(store.secure(&hold.id, ANA, i64::MAX - 1).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, i64::MAX - 1).await.is_ok());
     store.unsecure(&hold.id, i64::MAX - 1, LOCK_MS).await;
     assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
@@ -159,7 +165,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
 async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0]).await;
-    let secure = async || store.secure(&hold.id, ANA, LOCK_MS + 1_000).await;
+    let secure = async || secured(&store, &hold.id, ANA, LOCK_MS + 1_000).await;
     let first = secure().await.expect("its own");
     let second = secure().await.expect("its own");
     store.unsecure(&hold.id, first.lock_until_ms, LOCK_MS).await;
@@ -177,7 +183,7 @@ async fn who_looks_for_holds_of_orders_sees_those_and_no_baskets(store: Store) {
     assert!(store.ordered().await.is_empty());
     let hold = taken(&store, "a", ANA, &[0]).await;
     let until_ms = LOCK_MS + 1_000;
-    assert!(store.secure(&hold.id, ANA, until_ms).await.is_ok());
+    assert!(secured(&store, &hold.id, ANA, until_ms).await.is_ok());
     // What a process has heard: it looks at the show first.
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let secured = Secured {
@@ -196,7 +202,7 @@ async fn the_owner_is_told_of_short_lapsed_and_ordered(store: Store) {
     let mut signals = store.signals();
     let kept = taken(&store, "kept", ANA, &[0]).await;
     let left = taken(&store, "left", BEN, &[1]).await;
-    assert!(store.secure(&kept.id, ANA, LOCK_MS * 2).await.is_ok());
+    assert!(secured(&store, &kept.id, ANA, LOCK_MS * 2).await.is_ok());
     store.sweep(EXPIRES_MS - 1, 100).await;
     store.sweep(LOCK_MS, 100).await;
     let mut told = Vec::new();

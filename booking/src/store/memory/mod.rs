@@ -11,7 +11,8 @@ use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
 use super::{
-    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured, Swept, View,
+    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured,
+    Swept, View,
 };
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
@@ -25,6 +26,8 @@ const SIGNALS_MAX: usize = 4_096;
 #[derive(Clone)]
 pub struct MemoryStore {
     shows: Arc<RwLock<HashMap<ShowId, Arc<Mutex<ShowCells>>>>>,
+    /// The incarnations that were begun and are not opened yet.
+    begun: Arc<Mutex<HashMap<ShowId, u64>>>,
     signals: broadcast::Sender<HoldSignal>,
 }
 
@@ -32,6 +35,7 @@ impl Default for MemoryStore {
     fn default() -> Self {
         Self {
             shows: Arc::default(),
+            begun: Arc::default(),
             signals: broadcast::channel(SIGNALS_MAX).0,
         }
     }
@@ -71,14 +75,27 @@ impl MemoryStore {
 }
 
 /// Every transition checks first and changes then, so a panic in between leaves nothing half-done behind.
-fn locked(cells: &Mutex<ShowCells>) -> MutexGuard<'_, ShowCells> {
-    cells.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
 impl InventoryStore for MemoryStore {
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused> {
         Ok(self.look(show, |cells| cells.edition))
+    }
+
+    async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused> {
+        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        let beyond = shows
+            .get(show)
+            .map(|present| locked(present).cells_beyond(opening));
+        if let Some(beyond) = beyond.filter(|beyond| !beyond.is_empty()) {
+            return Err(Refused::Taken(beyond));
+        }
+        shows.remove(show);
+        locked(&self.begun).insert(show.clone(), opening.incarnation);
+        Ok(())
     }
 
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
@@ -91,6 +108,11 @@ impl InventoryStore for MemoryStore {
             }
             *present = ShowCells::open(opening);
         } else {
+            let mut begun = locked(&self.begun);
+            if begun.get(show) != Some(&opening.incarnation) {
+                return Err(Refused::NotReady);
+            }
+            begun.remove(show);
             shows.insert(show.clone(), Arc::new(Mutex::new(ShowCells::open(opening))));
         }
         Ok(())
@@ -140,15 +162,19 @@ impl InventoryStore for MemoryStore {
         hold: &HoldId,
         visitor: Holder,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
+    ) -> Result<Claimable, Refused> {
         let secured = self.with(&hold.show(), |cells| {
-            cells.secure(hold, visitor, lock_until_ms)
+            let secured = cells.secure(hold, visitor, lock_until_ms)?;
+            Ok(Claimable {
+                hold: secured,
+                incarnation: cells.picture.incarnation(),
+            })
         })?;
         self.tell([HoldSignal {
             visitor,
             hold: hold.clone(),
             state: "ordered",
-            expires_at_ms: secured.expires_at_ms,
+            expires_at_ms: secured.hold.expires_at_ms,
         }]);
         Ok(secured)
     }

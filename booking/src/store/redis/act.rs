@@ -57,13 +57,14 @@ impl Inner {
         self.redis.run(&with(call)).await
     }
 
-    /// One transition: in the life that is known, and once more where another process has begun the next.
+    /// One transition: in the life that is known, and once more where another process has begun the next. Gives the life
+    /// it was made in, and the answer.
     pub(super) async fn act<'a>(
         &self,
         show: &ShowId,
         script: &'a Script,
         with: impl Fn(Call<'a>) -> Call<'a>,
-    ) -> Result<Reply, Refused> {
+    ) -> Result<(u64, Reply), Refused> {
         let now_ms = self.options.clock.now_ms();
         let followed = self.followed(show);
         self.act_at(&followed, script, now_ms, with).await
@@ -75,7 +76,7 @@ impl Inner {
         script: &'a Script,
         now_ms: i64,
         with: impl Fn(Call<'a>) -> Call<'a>,
-    ) -> Result<Reply, Refused> {
+    ) -> Result<(u64, Reply), Refused> {
         let mut life = match followed.life() {
             Some(life) => life,
             None => self.life_anew(followed).await?,
@@ -90,7 +91,7 @@ impl Inner {
                     let at = reply.at(1).and_then(known::position);
                     let at = at.map_err(|error| self.unread(followed, &error))?;
                     followed.saw(life, at);
-                    return Ok(reply);
+                    return Ok((life, reply));
                 }
                 Err(Error::Refused(code, _)) if code == "LIFE" && again => {
                     again = false;

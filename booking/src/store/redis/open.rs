@@ -24,13 +24,23 @@ const HOLDS: usize = 50;
 const BURIED: u32 = 100;
 
 impl Inner {
-    pub(super) async fn open(
-        self: &Arc<Self>,
+    pub(super) async fn begin(
+        &self,
         followed: &Followed,
-        opening: Opening,
+        opening: &Opening,
     ) -> Result<(), Refused> {
-        // No catch-up may read the life between its beginning and its first whole picture.
         let _no_catch_up = followed.catching.lock().await;
+        self.begun(followed, opening, true).await?;
+        Ok(())
+    }
+
+    /// Begins a life, if it has not begun yet; gives the one before it. Where no life is live, it must be `anew`.
+    async fn begun(
+        &self,
+        followed: &Followed,
+        opening: &Opening,
+        anew: bool,
+    ) -> Result<Option<u64>, Refused> {
         let life = opening.incarnation;
         let known = opening
             .ordered
@@ -38,7 +48,8 @@ impl Inner {
             .map(|hold| keys::tail(&hold.id).to_vec());
         let begun = self
             .write(&SCRIPTS.begin, followed, life, |call| {
-                call.arg(opening.grid.seats)
+                call.arg(u32::from(anew))
+                    .arg(opening.grid.seats)
                     .arg(u32::from(opening.grid.legs))
                     .arg(opening.plan_version)
                     .arg(opening.edition)
@@ -51,6 +62,19 @@ impl Inner {
             return Err(Refused::Taken(packing::read_numbers(cells)));
         }
         followed.state().closed = Some(Closed::Building);
+        let old = begun.at(2).and_then(|reply| reply.count());
+        Ok(old.ok())
+    }
+
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        followed: &Followed,
+        opening: Opening,
+    ) -> Result<(), Refused> {
+        // No catch-up may read the life between its beginning and its first whole picture.
+        let _no_catch_up = followed.catching.lock().await;
+        let life = opening.incarnation;
+        let old = self.begun(followed, &opening, false).await?;
         self.fill(followed, &opening).await?;
         let ahead_ms = self.options.assumed_ahead_ms;
         self.write(&SCRIPTS.live, followed, life, |call| {
@@ -58,8 +82,7 @@ impl Inner {
         })
         .await?;
         self.read_whole(followed).await?;
-        let old = begun.at(2).and_then(|reply| reply.count());
-        if let Ok(old) = old {
+        if let Some(old) = old {
             tokio::spawn(bury(Arc::clone(self), followed.show.clone(), old));
         }
         Ok(())

@@ -126,6 +126,14 @@ fn opening(life: u64, seats: u32) -> Opening {
     }
 }
 
+async fn begin_and_open(store: &RedisStore, opening: Opening) {
+    store
+        .begin(&show(), &opening)
+        .await
+        .expect("it is not open");
+    store.open(&show(), opening).await.expect("it has begun");
+}
+
 fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
     let now_ms = Clock::system().now_ms();
     let held = |seat: &u32| Held {
@@ -171,7 +179,7 @@ async fn of_five_hundred_visitors_at_three_nodes_one_gets_the_seat() {
         store(&redis).await,
         store(&redis).await,
     ];
-    nodes[0].open(&show(), opening(1, 20)).await.expect("fresh");
+    begin_and_open(&nodes[0], opening(1, 20)).await;
     for round in 0..20 {
         let mut visitors = tokio::task::JoinSet::new();
         for n in 0..500_u16 {
@@ -201,7 +209,7 @@ async fn what_one_node_does_the_others_see_and_signal() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
-    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&here, opening(1, 8)).await;
     assert_eq!(
         there.edition(&show()).await,
         Ok(Some(1)),
@@ -232,7 +240,7 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     let before = store.view(&show()).await.expect("open").version;
     redis.flush_all().await.expect("it is ours");
@@ -242,10 +250,7 @@ async fn an_emptied_redis_is_noticed_and_opened_again_in_a_later_life() {
     assert_eq!(store.edition(&show()).await, Ok(None));
     let old = store.view(&show()).await.expect("the last picture");
     assert_eq!((old.version, old.states[0]), (before, CellState::Held));
-    store
-        .open(&show(), opening(2, 8))
-        .await
-        .expect("it was lost");
+    begin_and_open(&store, opening(2, 8)).await;
     assert!(store.lost().await.is_empty());
     let after = store.view(&show()).await.expect("open");
     assert!(after.version > before, "versions never decrease");
@@ -263,7 +268,7 @@ async fn a_server_that_came_back_with_old_data_is_not_believed() {
         .await
         .expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     redis.command(0, &["SAVE"]).await.expect("it saves");
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     redis.kill(0);
@@ -271,10 +276,7 @@ async fn a_server_that_came_back_with_old_data_is_not_believed() {
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", BEN, &[0]), 4).await;
     assert_eq!(refused, Err(Refused::NotReady));
-    store
-        .open(&show(), opening(2, 8))
-        .await
-        .expect("another server");
+    begin_and_open(&store, opening(2, 8)).await;
     assert!(store.take(basket("c", BEN, &[0]), 4).await.is_ok());
 }
 
@@ -285,7 +287,7 @@ async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
     }
     let redis = servers::Redis::replica_pair().await.expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     until("the copy", async || redis.replica_has_all().await).await;
     redis.part_replica().await.expect("parted");
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
@@ -293,10 +295,7 @@ async fn a_replica_that_missed_something_is_not_believed_once_it_leads() {
     until("the loss", async || store.lost().await == [show()]).await;
     let refused = store.take(basket("b", BEN, &[0]), 4).await;
     assert_eq!(refused, Err(Refused::NotReady));
-    store
-        .open(&show(), opening(2, 8))
-        .await
-        .expect("another server");
+    begin_and_open(&store, opening(2, 8)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,7 +309,7 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
         .await
         .expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     let hold = store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     redis.set_clock_ahead(1_200).expect("it is movable");
     let swept = store.sweep(Clock::system().now_ms(), 100).await;
@@ -327,10 +326,7 @@ async fn a_clock_that_jumps_frees_no_seat_and_closes_the_show() {
         ordered: vec![order.clone()],
         ..opening(2, 8)
     };
-    store
-        .open(&show(), ordered)
-        .await
-        .expect("its clock was off");
+    begin_and_open(&store, ordered).await;
     assert_eq!(store.hold(&order.id, ANA).await, Ok(order));
     redis.set_clock_ahead(-3_600).expect("it is movable");
     until("the loss", async || store.lost().await == [show()]).await;
@@ -343,7 +339,7 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
-    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&here, opening(1, 8)).await;
     let meta = keys::meta(&show());
     let before = redis.command(0, &["HGET", &meta, "at"]).await;
     let before = before.expect("it answers");
@@ -365,7 +361,7 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     }
     let old = here.view(&show()).await.expect("the last picture");
     assert_eq!(old.states[0], CellState::Held);
-    here.open(&show(), opening(2, 8)).await.expect("closed");
+    begin_and_open(&here, opening(2, 8)).await;
     assert!(here.lost().await.is_empty());
     assert!(there.take(basket("c", BEN, &[0]), 4).await.is_ok());
 }
@@ -396,9 +392,10 @@ async fn shows_that_nobody_uses_come_to_rest_and_holds_in_them_lapse_on_time() {
     let store = store_on(&redis.url(), options).await;
     for n in 0..SHOWS {
         let show: ShowId = format!("train-{n}").parse().expect("a slug");
-        store.open(&show, opening(1, 8)).await.expect("fresh");
+        store.begin(&show, &opening(1, 8)).await.expect("fresh");
+        store.open(&show, opening(1, 8)).await.expect("begun");
     }
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     let now_ms = Clock::system().now_ms();
     let short = Hold {
         expires_at_ms: now_ms + 3_000,
@@ -440,7 +437,7 @@ async fn a_hold_that_nobody_swept_for_days_still_frees_its_seats() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     let hold = store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     let tail = String::from_utf8(keys::tail(&hold.id).to_vec()).expect("digits");
     let life = keys::meta(&show()).replace("meta", "1:");
@@ -478,10 +475,13 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let (dead, other) = (store(&redis).await, store(&redis).await);
-    dead.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&dead, opening(1, 8)).await;
     assert_eq!(other.edition(&show()).await, Ok(Some(1)));
     let followed = dead.inner.followed(&show());
-    let begin = |call: Call<'static>| call.arg(8_u32).arg(1_u32).arg(1_u32).arg(1_u32);
+    let begin = |call: Call<'static>| {
+        let anew = call.arg(1_u32);
+        anew.arg(8_u32).arg(1_u32).arg(1_u32).arg(1_u32)
+    };
     let begun = dead.inner.call(&SCRIPTS.begin, &followed, 2, begin).await;
     assert!(begun.is_ok());
     let refused = other.take(basket("a", ANA, &[0]), 4).await;
@@ -523,7 +523,7 @@ async fn without_redis_seats_are_looked_at_and_none_is_held() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let store = store(&redis).await;
-    store.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&store, opening(1, 8)).await;
     store.take(basket("a", ANA, &[0]), 4).await.expect("free");
     assert_eq!(seat(&store, 0).await, CellState::Held);
     redis.kill(0);
@@ -554,7 +554,7 @@ async fn a_large_show_is_written_anew_in_less_than_five_seconds() {
         ..opening(1, 50_000)
     };
     let began = Instant::now();
-    store.open(&show(), large).await.expect("fresh");
+    begin_and_open(&store, large).await;
     assert!(
         began.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -572,7 +572,7 @@ async fn a_glance_at_a_show_does_not_keep_it_up() {
     }
     let redis = servers::Redis::single().await.expect("it starts");
     let (here, there) = (store(&redis).await, store(&redis).await);
-    here.open(&show(), opening(1, 8)).await.expect("fresh");
+    begin_and_open(&here, opening(1, 8)).await;
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");
     let glance = there.glance(&show()).await.expect("open");
     assert_eq!(glance.states[0], CellState::Held);

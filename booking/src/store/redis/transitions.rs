@@ -18,8 +18,8 @@ use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::store::{
-    Baskets, CallId, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured,
-    Swept, View,
+    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind,
+    Secured, Swept, View,
 };
 
 /// How long a hold that was given back is remembered: nobody tries again for longer.
@@ -39,17 +39,22 @@ impl RedisStore {
         limit: u32,
         with: impl Fn(Call<'a>) -> Call<'a>,
     ) -> Result<Hold, Refused> {
-        let reply = self
+        let (_, reply) = self
             .inner
             .act(&id.show(), script, |call| with(own(call, id, visitor)))
             .await?;
-        refused(&reply, limit)?;
-        let hold = reply.at(2).and_then(|hold| packing::read_hold(id, hold));
-        hold.map_err(|error| {
-            tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
-            Refused::Unreachable
-        })
+        hold_in(id, &reply, limit)
     }
+}
+
+/// The hold that a script answered with.
+fn hold_in(id: &HoldId, reply: &Reply, limit: u32) -> Result<Hold, Refused> {
+    refused(reply, limit)?;
+    let hold = reply.at(2).and_then(|hold| packing::read_hold(id, hold));
+    hold.map_err(|error| {
+        tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
+        Refused::Unreachable
+    })
 }
 
 #[async_trait]
@@ -63,6 +68,11 @@ impl InventoryStore for RedisStore {
             None if refreshed == Err(Refused::Unreachable) => Err(Refused::Unreachable),
             None => Ok(None),
         }
+    }
+
+    async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused> {
+        let followed = self.inner.followed(show);
+        self.inner.begin(&followed, opening).await
     }
 
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused> {
@@ -86,7 +96,7 @@ impl InventoryStore for RedisStore {
         }
         let now_ms = self.inner.options.clock.now_ms();
         let items = packing::items(&hold.items);
-        let reply = self
+        let (_, reply) = self
             .inner
             .act_at(&followed, &SCRIPTS.take, now_ms, |call| {
                 own(call, &hold.id, hold.visitor)
@@ -140,7 +150,7 @@ impl InventoryStore for RedisStore {
     }
 
     async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused> {
-        let reply = self
+        let (_, reply) = self
             .inner
             .act(&hold.show(), &SCRIPTS.release, |call| {
                 own(call, hold, visitor).arg(RELEASED_MS)
@@ -169,11 +179,17 @@ impl InventoryStore for RedisStore {
         hold: &HoldId,
         visitor: Holder,
         lock_until_ms: i64,
-    ) -> Result<Hold, Refused> {
-        self.of_hold(&SCRIPTS.secure, hold, visitor, 0, |call| {
-            call.arg(lock_until_ms)
+    ) -> Result<Claimable, Refused> {
+        let (incarnation, reply) = self
+            .inner
+            .act(&hold.show(), &SCRIPTS.secure, |call| {
+                own(call, hold, visitor).arg(lock_until_ms)
+            })
+            .await?;
+        Ok(Claimable {
+            hold: hold_in(hold, &reply, 0)?,
+            incarnation,
         })
-        .await
     }
 
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64) {
@@ -213,7 +229,7 @@ impl InventoryStore for RedisStore {
             self.inner.looked_at(show),
             self.inner.options.clock.now_ms(),
         );
-        let reply = self
+        let (_, reply) = self
             .inner
             .act_at(&followed, &SCRIPTS.deliver, now_ms, |call| call)
             .await?;
@@ -222,7 +238,7 @@ impl InventoryStore for RedisStore {
 
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused> {
         let items: Vec<Vec<u8>> = rows.iter().map(|row| packing::items(&row.items)).collect();
-        let reply = self
+        let (_, reply) = self
             .inner
             .act(show, &SCRIPTS.deliver, |mut call| {
                 for (row, items) in rows.iter().zip(&items) {
@@ -258,7 +274,7 @@ impl InventoryStore for RedisStore {
                 .act_at(&followed, &SCRIPTS.sweep, now_ms, |call| call.arg(room))
                 .await;
             // What fails is swept by the next one; the locks have a time to live besides.
-            let Ok(reply) = reply else { continue };
+            let Ok((_, reply)) = reply else { continue };
             swept.more |= matches!(reply.at(2).and_then(Reply::int), Ok(1));
             let lapsed = reply.list().unwrap_or_default().iter().skip(3);
             swept

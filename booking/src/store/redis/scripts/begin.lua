@@ -1,16 +1,17 @@
--- Begins a new life of a show. From here on the old one refuses everything. ARGV from 4: seats, legs, plan,
--- edition, then the holds that the ledger knows: an open show with any other hold is left as it is.
-local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats')
+-- Begins a new life of a show; again, it answers as the first time. From here on the old one refuses everything. ARGV from
+-- 4: whether it may begin where no life is live, seats, legs, plan, edition, then the holds that the ledger knows: an open
+-- show with any other hold is left as it is.
+local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats', 'old')
 local server, old = identity(), meta[1]
-if old == LIFE and meta[2] == 'building' and meta[3] == server then return {'OK', 0, ''} end
+if old == LIFE and meta[2] == 'building' and meta[3] == server then return {'OK', 0, meta[6]} end
 if old and tonumber(old) >= tonumber(LIFE) then return redis.error_reply('LIFE a newer life has begun') end
+local from, is_open = old and keys_of(old), false
 if old then
-  local from = keys_of(old)
-  local is_open = meta[2] == 'live' and meta[3] == server
+  is_open = meta[2] == 'live' and meta[3] == server
     and math.abs(redis_ms() + tonumber(meta[4]) - tonumber(ARGV[2])) <= tonumber(ARGV[3])
   if is_open then
     local known, beyond = {}, {}
-    for at = 8, #ARGV do known[ARGV[at]] = true end
+    for at = 9, #ARGV do known[ARGV[at]] = true end
     SEATS = tonumber(meta[5])
     for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
       local items = not known[id] and call('HGET', from .. 'hold:' .. id, 'i')
@@ -18,12 +19,15 @@ if old then
     end
     if #beyond > 0 then return {'TAKEN', 0, packed(beyond)} end
   end
+end
+if ARGV[4] == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
+if old then
   for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed'}) do call('UNLINK', from .. name) end
   -- Holds live until they are swept, however long nobody does; those of a life that is over go with it.
   for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do call('PEXPIRE', from .. 'hold:' .. id, 86400000) end
   call('PEXPIRE', from .. 'deadlines', 86400000)
 end
 call('DEL', META)
-call('HSET', META, 'life', LIFE, 'state', 'building', 'server', server, 'seats', ARGV[4], 'legs', ARGV[5],
-  'plan', ARGV[6], 'edition', ARGV[7], 'at', '0-0')
+call('HSET', META, 'life', LIFE, 'state', 'building', 'server', server, 'seats', ARGV[5], 'legs', ARGV[6],
+  'plan', ARGV[7], 'edition', ARGV[8], 'at', '0-0', 'old', old or '')
 return {'OK', 0, old or ''}

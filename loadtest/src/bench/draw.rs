@@ -8,7 +8,7 @@ use gateway::draw::{self, shuffle};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde::Serialize;
 
-use super::{Verdict, median_ms, timed};
+use super::{Verdict, median_ms, report, timed};
 
 /// A draw may take this many times as long as a plain shuffle.
 const RATIO_MAX: f64 = 1.5;
@@ -67,17 +67,7 @@ pub fn run(options: &Options) -> anyhow::Result<Verdict> {
         );
         return Ok(Verdict::Failed);
     }
-    let figures = measure(n)?;
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
-    } else {
-        print(&figures);
-    }
-    Ok(if figures.held {
-        Verdict::Held
-    } else {
-        Verdict::Failed
-    })
+    report::print(&measure(n)?, options.json)
 }
 
 fn measure(n: u32) -> anyhow::Result<Figures> {
@@ -115,35 +105,38 @@ fn measure(n: u32) -> anyhow::Result<Figures> {
     })
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
-fn print(f: &Figures) {
-    let megabytes = |bytes: u64| bytes as f64 / 1e6;
-    println!(
-        "draw of {} numbers, medians of {} alternating rounds",
-        f.n, f.rounds
-    );
-    println!("  plain shuffle, 1 thread        {:8.1} ms", f.plain_ms);
-    println!(
-        "  line and inverse, {} thread(s)  {:8.1} ms",
-        f.draw_threads, f.draw_ms
-    );
-    println!(
-        "  ratio                          {:8.2}      at most {}",
-        f.ratio, f.ratio_max
-    );
-    println!(
-        "  the same on 1 thread           {:8.1} ms   {:.2} × plain",
-        f.one_thread_ms, f.one_thread_ratio
-    );
-    println!(
-        "  peak memory of one draw        {:8.1} MB   at most {}",
-        megabytes(f.peak_bytes),
-        megabytes(f.peak_bytes_max)
-    );
-    println!("{}", if f.held { "held" } else { "FAILED" });
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        vec![
+            format!(
+                "draw of {} numbers, medians of {} alternating rounds",
+                self.n, self.rounds
+            ),
+            format!("  plain shuffle, 1 thread        {:8.1} ms", self.plain_ms),
+            format!(
+                "  line and inverse, {} thread(s)  {:8.1} ms",
+                self.draw_threads, self.draw_ms
+            ),
+            format!(
+                "  ratio                          {:8.2}      at most {}",
+                self.ratio, self.ratio_max
+            ),
+            format!(
+                "  the same on 1 thread           {:8.1} ms   {:.2} × plain",
+                self.one_thread_ms, self.one_thread_ratio
+            ),
+            format!(
+                "  peak memory of one draw        {:8.1} MB   at most {}",
+                megabytes(self.peak_bytes),
+                megabytes(self.peak_bytes_max)
+            ),
+        ]
+    }
 }
 
 fn plain_shuffle(n: u32) -> Vec<u32> {

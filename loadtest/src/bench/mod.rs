@@ -10,6 +10,7 @@ mod draw;
 mod holds;
 mod one_seat;
 mod people;
+mod report;
 mod seats;
 
 /// The benches.

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{Verdict, people};
+use super::{Verdict, people, report};
 use crate::rig::{Rig, Spec};
 use crate::swarm::{Answer, Call, Http, Snapshot};
 
@@ -79,36 +79,31 @@ impl Round {
 ///
 /// # Errors
 /// What made the run invalid.
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
 pub fn run(options: &Options) -> anyhow::Result<Verdict> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let figures = runtime.block_on(measure(options))?;
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
-    } else {
-        println!(
-            "{} visitors at once for one seat, on {}",
-            figures.visitors, figures.rig
-        );
-        println!(
-            "  exactly one hold         {} of {} times",
-            figures.right, figures.rounds
-        );
-        println!(
-            "  all answered within      {:.0} ms, {} times put off or without an answer and asked again",
-            figures.answered_max_ms, figures.put_off
-        );
-        println!("{}", if figures.held { "held" } else { "FAILED" });
+    report::measured(options.json, measure(options))
+}
+
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
     }
-    Ok(match figures.held {
-        true => Verdict::Held,
-        false => Verdict::Failed,
-    })
+
+    fn lines(&self) -> Vec<String> {
+        vec![
+            format!(
+                "{} visitors at once for one seat, on {}",
+                self.visitors, self.rig
+            ),
+            format!(
+                "  exactly one hold         {} of {} times",
+                self.right, self.rounds
+            ),
+            format!(
+                "  all answered within      {:.0} ms, {} times put off or without an answer and asked again",
+                self.answered_max_ms, self.put_off
+            ),
+        ]
+    }
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Figures> {

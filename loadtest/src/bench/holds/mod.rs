@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use super::Verdict;
+use super::{Verdict, report};
 use record::Door;
 
 /// The store makes at least this share of the bare scripts' holds.
@@ -57,28 +57,11 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
 pub fn run(options: &Options) -> anyhow::Result<Verdict> {
     if let Some(missing) = fairgate_servers::missing() {
         bail!("this bench starts servers, and there is no {missing}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let figures = runtime.block_on(measure(options))?;
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
-    } else {
-        print(&figures);
-    }
-    Ok(if figures.held {
-        Verdict::Held
-    } else {
-        Verdict::Failed
-    })
+    report::measured(options.json, measure(options))
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Figures> {
@@ -139,25 +122,34 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     })
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
-fn print(f: &Figures) {
-    println!(
-        "{} holds of two seats, {} at once, medians of {} alternating rounds",
-        f.n, f.at_once, f.rounds
-    );
-    println!("  bare scripts, pipelined  {:9.0} holds/s", f.bare_per_s);
-    println!("  through the store        {:9.0} holds/s", f.store_per_s);
-    println!(
-        "  ratio                    {:9.2}         at least {}",
-        f.ratio, f.ratio_min
-    );
-    if let Some(http_per_s) = f.http_per_s {
-        println!("  over HTTP, end to end    {http_per_s:9.0} holds/s");
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
     }
-    println!("{}", if f.held { "held" } else { "FAILED" });
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            format!(
+                "{} holds of two seats, {} at once, medians of {} alternating rounds",
+                self.n, self.at_once, self.rounds
+            ),
+            format!("  bare scripts, pipelined  {:9.0} holds/s", self.bare_per_s),
+            format!(
+                "  through the store        {:9.0} holds/s",
+                self.store_per_s
+            ),
+            format!(
+                "  ratio                    {:9.2}         at least {}",
+                self.ratio, self.ratio_min
+            ),
+        ];
+        if let Some(http_per_s) = self.http_per_s {
+            lines.push(format!(
+                "  over HTTP, end to end    {http_per_s:9.0} holds/s"
+            ));
+        }
+        lines
+    }
 }
 
 /// Booking's example that takes holds: beside this program, or built now, as this program was.

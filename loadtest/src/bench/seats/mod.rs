@@ -10,7 +10,7 @@ use anyhow::ensure;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Verdict, people};
+use super::{Verdict, people, report};
 use crate::rig::{Part, Rig};
 use crate::swarm::Http;
 use stages::{Seen, Stage};
@@ -58,24 +58,8 @@ struct Figures {
 ///
 /// # Errors
 /// What made the run invalid.
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
 pub fn run(options: &Options) -> anyhow::Result<Verdict> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let figures = runtime.block_on(measure(options))?;
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
-    } else {
-        print(&figures);
-    }
-    Ok(match figures.held {
-        true => Verdict::Held,
-        false => Verdict::Failed,
-    })
+    report::measured(options.json, measure(options))
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Figures> {
@@ -172,26 +156,30 @@ async fn import(http: &Http, key: &str, shows: &[String], options: &Options) -> 
     Ok(())
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the figures are what the command is asked for"
-)]
-fn print(f: &Figures) {
-    println!("{} shows, {} seats, in one Redis", f.shows, f.seats);
-    println!("  {:<24}  took s   redis MB  booking MB  gateway MB", "");
-    for stage in &f.stages {
-        println!(
-            "  {:<24} {:7.1} {:10.1} {:11.1} {:11.1}",
-            stage.name, stage.took_s, stage.redis_mb, stage.booking_mb, stage.gateway_mb
-        );
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
     }
-    println!(
-        "  rebuild of a show        {:.2} s       under {} s",
-        f.rebuild_one_s, f.rebuild_max_s
-    );
-    println!(
-        "  rebuild of all           {:.2} s       under {} s each",
-        f.rebuild_all_s, f.rebuild_max_s
-    );
-    println!("{}", if f.held { "held" } else { "FAILED" });
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            format!("{} shows, {} seats, in one Redis", self.shows, self.seats),
+            format!("  {:<24}  took s   redis MB  booking MB  gateway MB", ""),
+        ];
+        lines.extend(self.stages.iter().map(|stage| {
+            format!(
+                "  {:<24} {:7.1} {:10.1} {:11.1} {:11.1}",
+                stage.name, stage.took_s, stage.redis_mb, stage.booking_mb, stage.gateway_mb
+            )
+        }));
+        lines.push(format!(
+            "  rebuild of a show        {:.2} s       under {} s",
+            self.rebuild_one_s, self.rebuild_max_s
+        ));
+        lines.push(format!(
+            "  rebuild of all           {:.2} s       under {} s each",
+            self.rebuild_all_s, self.rebuild_max_s
+        ));
+        lines
+    }
 }

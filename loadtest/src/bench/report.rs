@@ -1,0 +1,46 @@
+//! How every bench ends: its figures as a table or as JSON, and whether they held.
+
+use serde::Serialize;
+
+use super::Verdict;
+
+/// What a bench found out.
+pub trait Figures: Serialize {
+    /// Whether every threshold was met.
+    fn held(&self) -> bool;
+    /// The figures in lines, as somebody reads them.
+    fn lines(&self) -> Vec<String>;
+}
+
+/// Prints the figures, and says how the run ended.
+///
+/// # Errors
+/// Where they cannot be written as JSON.
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what the command is asked for"
+)]
+pub fn print(figures: &impl Figures, json: bool) -> anyhow::Result<Verdict> {
+    let held = figures.held();
+    if json {
+        println!("{}", serde_json::to_string_pretty(figures)?);
+    } else {
+        println!("{}", figures.lines().join("\n"));
+        println!("{}", if held { "held" } else { "FAILED" });
+    }
+    Ok(if held { Verdict::Held } else { Verdict::Failed })
+}
+
+/// Measures on all cores, then prints.
+///
+/// # Errors
+/// What made the run invalid.
+pub fn measured<F: Figures>(
+    json: bool,
+    measure: impl Future<Output = anyhow::Result<F>>,
+) -> anyhow::Result<Verdict> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    print(&runtime.block_on(measure)?, json)
+}

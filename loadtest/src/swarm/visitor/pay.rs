@@ -23,7 +23,7 @@ const LATE_WITHIN_MS: f64 = 10_000.0;
 pub(super) enum Bought {
     /// The visitor's way is at its end.
     Done(End),
-    /// The basket was gone before it became an order.
+    /// The basket was gone before it became an order that can be paid.
     BasketGone,
 }
 
@@ -68,7 +68,7 @@ impl Visitor {
         end.map(Bought::Done)
     }
 
-    /// Makes the order; none where the basket is gone.
+    /// Makes the order; none where the basket is gone, or the order can be paid no more.
     async fn order(&mut self, basket: &Basket, think_s: f64) -> Way<Option<Order>> {
         let hold = basket.hold.clone();
         let email = format!("visitor-{}@example.org", self.plan.who);
@@ -93,6 +93,8 @@ impl Visitor {
         let said = answer.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match (answer.status, said["code"].as_str()) {
+            // Its first answer was lost or put off for so long that the order ran out meanwhile.
+            (201, _) if said["state"] == "expired" => Ok(None),
             (201, _) => Ok(Some(Order {
                 id: text(&said["order"]),
                 key: text(&said["order_key"]),

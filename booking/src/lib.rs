@@ -18,6 +18,7 @@ pub mod open;
 pub mod orders;
 pub mod payments;
 pub mod process;
+pub mod rail;
 pub mod reconciler;
 pub mod router;
 pub mod service;

@@ -1,0 +1,3 @@
+//! Railways: a train's run on a date is a show whose seats are sold by the leg.
+
+pub mod run;

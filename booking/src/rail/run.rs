@@ -1,0 +1,212 @@
+//! A train's run on one service date: its calls in order, and what its stretches cost. Whoever sells legs of it needs no more
+//! of the timetable than this.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::money::AMOUNT_MAX;
+
+/// A train's run on one service date: what its show is made of besides its carriages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The train's code, as people say it: "G1".
+    pub train: String,
+    /// The day on which it leaves its first station, by the timetable's time zone.
+    pub date: Date,
+    /// Two at least.
+    pub calls: Vec<Call>,
+    /// What its stretches cost.
+    pub fares: Arc<Fares>,
+}
+
+/// One stop of a run. Leg k lies between calls k and k + 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The station's code.
+    pub station: String,
+    /// The station's name.
+    pub name: String,
+    /// When it comes; none at the first call.
+    pub arrives: Option<Timestamp>,
+    /// When it goes on; none at the last call.
+    pub departs: Option<Timestamp>,
+    /// Metres from the first call, along the calls.
+    pub at_m: u64,
+}
+
+/// What a seat costs by class and stretch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fares {
+    /// By class: so much, and so much a kilometre.
+    ByDistance(BTreeMap<String, Rate>),
+    /// By (class, from, to), in minor units; a stretch that is not in it is not sold.
+    Table(BTreeMap<(String, String, String), i64>),
+}
+
+/// What a class costs by distance. `base` and `least` are minor units, `per_km` hundredths of one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// What any stretch costs to begin with.
+    #[serde(default)]
+    pub base: i64,
+    /// Hundredths of a minor unit for each kilometre.
+    pub per_km: i64,
+    /// The least that a stretch costs.
+    #[serde(default)]
+    pub least: i64,
+}
+
+impl Rate {
+    /// The fare of so many metres, rounded to the next whole minor unit upwards.
+    #[must_use]
+    pub fn of(&self, metres: u64) -> i64 {
+        /// Hundredths of a minor unit a kilometre, over metres.
+        const PARTS: u128 = 100 * 1_000;
+        let per_km = u128::from(self.per_km.max(0).unsigned_abs());
+        let way = (u128::from(metres) * per_km).div_ceil(PARTS);
+        let way = i64::try_from(way).unwrap_or(AMOUNT_MAX);
+        let fare = self.base.saturating_add(way).max(self.least);
+        fare.clamp(0, AMOUNT_MAX)
+    }
+}
+
+impl Run {
+    /// How many stretches it has.
+    #[must_use]
+    pub fn legs(&self) -> u16 {
+        u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
+    }
+
+    /// The legs from one station to another, by their codes: from the last call at `from` before the first call at `to` that
+    /// has one, where a train calls twice at one station. None where it does not go from one to the other.
+    #[must_use]
+    pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
+        let stations = self.calls.iter().map(|call| call.station.as_str());
+        stretch(stations, from, to)
+    }
+
+    /// What a seat of a class costs over some legs, in minor units. None where the class is not sold there, or the legs are
+    /// none of this run.
+    #[must_use]
+    pub fn fare(&self, class: &str, legs: &Range<u16>) -> Option<i64> {
+        if legs.is_empty() {
+            return None;
+        }
+        let from = self.calls.get(usize::from(legs.start))?;
+        let to = self.calls.get(usize::from(legs.end))?;
+        match &*self.fares {
+            Fares::ByDistance(rates) => {
+                let rate = rates.get(class)?;
+                Some(rate.of(to.at_m.saturating_sub(from.at_m)))
+            }
+            Fares::Table(table) => {
+                let key = (class.to_owned(), from.station.clone(), to.station.clone());
+                table.get(&key).copied()
+            }
+        }
+    }
+}
+
+/// The legs from one station to another along a list of calls, as [`Run::between`] says.
+fn stretch<T: Copy + PartialEq>(
+    stations: impl Iterator<Item = T>,
+    from: T,
+    to: T,
+) -> Option<Range<u16>> {
+    let mut boards = None;
+    for (station, at) in stations.zip(0_u16..) {
+        match boards {
+            Some(start) if station == to => return Some(start..at),
+            _ if station == from => boards = Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stations: &[&str], fares: Fares) -> Run {
+        let calls = stations.iter().zip(0_u32..).map(|(station, at)| Call {
+            station: (*station).to_owned(),
+            name: station.to_lowercase(),
+            arrives: None,
+            departs: None,
+            at_m: u64::from(at) * 10_500,
+        });
+        Run {
+            train: "G1".to_owned(),
+            date: jiff::civil::date(2026, 11, 21),
+            calls: calls.collect(),
+            fares: Arc::new(fares),
+        }
+    }
+
+    fn by_distance() -> Fares {
+        let rate = Rate {
+            base: 500,
+            per_km: 4_600,
+            least: 1_200,
+        };
+        Fares::ByDistance([("second".to_owned(), rate)].into())
+    }
+
+    #[test]
+    fn a_stretch_is_the_legs_between_its_calls() {
+        let run = run(&["A", "B", "C", "D"], by_distance());
+        assert_eq!(run.legs(), 3);
+        assert_eq!(run.between("A", "C"), Some(0..2));
+        assert_eq!(run.between("C", "D"), Some(2..3));
+        for (from, to) in [("C", "A"), ("A", "A"), ("A", "X"), ("X", "D")] {
+            assert_eq!(run.between(from, to), None, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn where_a_train_calls_twice_the_shortest_first_stretch_is_meant() {
+        let run = run(&["A", "B", "A", "C", "B"], by_distance());
+        assert_eq!(run.between("A", "C"), Some(2..3));
+        assert_eq!(run.between("A", "B"), Some(0..1));
+        assert_eq!(run.between("B", "A"), Some(1..2));
+        assert_eq!(run.between("B", "B"), Some(1..4), "once around");
+    }
+
+    #[test]
+    fn a_fare_by_distance_is_rounded_up_and_never_below_the_least() {
+        let run = run(&["A", "B", "C"], by_distance());
+        // 10.5 km at 46 minor units a kilometre are 483.
+        assert_eq!(run.fare("second", &(0..1)), Some(1_200));
+        assert_eq!(run.fare("second", &(0..2)), Some(500 + 966));
+        assert_eq!(run.fare("first", &(0..2)), None);
+        for legs in [0..0, 1..3, 2..3] {
+            assert_eq!(run.fare("second", &legs), None, "{legs:?}");
+        }
+        let rate = Rate {
+            base: 0,
+            per_km: 1,
+            least: 0,
+        };
+        assert_eq!(rate.of(0), 0);
+        assert_eq!(rate.of(1), 1);
+        assert_eq!(rate.of(100_000), 1);
+        assert_eq!(rate.of(100_001), 2);
+    }
+
+    #[test]
+    fn a_fare_by_table_is_the_one_that_stands_there() {
+        let key = |from: &str, to: &str| ("second".to_owned(), from.to_owned(), to.to_owned());
+        let table = Fares::Table([(key("A", "C"), 975), (key("B", "C"), 600)].into());
+        let run = run(&["A", "B", "C"], table);
+        assert_eq!(run.fare("second", &(0..2)), Some(975));
+        assert_eq!(run.fare("second", &(1..2)), Some(600));
+        assert_eq!(run.fare("second", &(0..1)), None);
+    }
+}

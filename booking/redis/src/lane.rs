@@ -9,7 +9,9 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, RedisResult, Value,
+};
 
 use crate::address::Address;
 use crate::{Error, Options};
@@ -18,6 +20,9 @@ use crate::{Error, Options};
 const PAUSE: Duration = Duration::from_millis(50);
 /// A cluster's connection mends itself; after failing for so long it is made anew all the same.
 const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
+/// Sentinels are asked so often whether the primary is still the one that is talked to: one that was replaced while it was
+/// away takes writes for seconds after it came back, until they tell it otherwise.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Calls that may wait for the socket; the package's 50 stall a crowd.
 const PIPELINE: usize = 4_096;
 
@@ -63,6 +68,8 @@ impl Link {
 struct State {
     generation: u64,
     link: Option<Link>,
+    /// The server that it leads to, where Sentinels named it, and when they were asked last.
+    named: Option<(ConnectionAddr, Instant)>,
     failing_since: Option<Instant>,
 }
 
@@ -94,11 +101,12 @@ impl Lane {
             ));
         }
         match tokio::time::timeout(options.connect, open(address, options)).await {
-            Ok(Ok(link)) => {
+            Ok(Ok((link, named))) => {
                 *failed_at = None;
                 let mut state = self.state();
                 state.generation += 1;
                 state.link = Some(link.clone());
+                state.named = named.map(|primary| (primary, Instant::now()));
                 state.failing_since = None;
                 Ok((state.generation, link))
             }
@@ -134,6 +142,34 @@ impl Lane {
         }
     }
 
+    /// Whether it is time for [`Self::look`]; true to one caller.
+    pub(crate) fn wants_look(&self) -> bool {
+        match &mut self.state().named {
+            Some((_, asked_at)) if asked_at.elapsed() > LOOK_EVERY => {
+                *asked_at = Instant::now();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Asks the Sentinels who is primary, and gives a connection to any other server up.
+    pub(crate) async fn look(&self, address: &Address, options: &Options) {
+        let Address::Sentinel { sentinels, primary } = address else {
+            return;
+        };
+        let before = self.state().generation;
+        let asked = tokio::time::timeout(options.connect, named(sentinels, primary)).await;
+        // Sentinels that do not answer say nothing against it.
+        let Ok(Ok(client)) = asked else { return };
+        let mut state = self.state();
+        let is_other =
+            |(named, _): &(ConnectionAddr, Instant)| named != client.get_connection_info().addr();
+        if state.generation == before && state.named.as_ref().is_some_and(is_other) {
+            state.link = None;
+        }
+    }
+
     fn present(&self) -> Option<(u64, Link)> {
         let state = self.state();
         state.link.clone().map(|link| (state.generation, link))
@@ -145,7 +181,23 @@ impl Lane {
     }
 }
 
-async fn open(address: &Address, options: &Options) -> RedisResult<Link> {
+/// The server that Sentinels name as primary; its role is verified by the package.
+async fn named(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Client> {
+    let addresses = sentinels.iter().map(|node| node.addr().clone());
+    let mut builder = SentinelClientBuilder::new(addresses, primary, SentinelServerType::Master)?;
+    if let Some(settings) = sentinels.first().map(|node| node.redis_settings()) {
+        if let Some(user) = settings.username() {
+            builder = builder.set_client_to_redis_username(user);
+        }
+        if let Some(password) = settings.password() {
+            builder = builder.set_client_to_redis_password(password);
+        }
+    }
+    builder.build()?.async_get_client().await
+}
+
+/// A connection, and the server that Sentinels named.
+async fn open(address: &Address, options: &Options) -> RedisResult<(Link, Option<ConnectionAddr>)> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.connect))
         .set_response_timeout(Some(options.response))
@@ -154,24 +206,14 @@ async fn open(address: &Address, options: &Options) -> RedisResult<Link> {
         Address::Single(server) => {
             let client = Client::open((**server).clone())?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
-            Ok(Link::Server(link.await?))
+            Ok((Link::Server(link.await?), None))
         }
         Address::Sentinel { sentinels, primary } => {
-            let addresses = sentinels.iter().map(|node| node.addr().clone());
-            let mut builder =
-                SentinelClientBuilder::new(addresses, primary, SentinelServerType::Master)?;
-            if let Some(settings) = sentinels.first().map(|node| node.redis_settings()) {
-                if let Some(user) = settings.username() {
-                    builder = builder.set_client_to_redis_username(user);
-                }
-                if let Some(password) = settings.password() {
-                    builder = builder.set_client_to_redis_password(password);
-                }
-            }
-            // Asked anew each time, so that a switch-over is found; its role is verified by the package.
-            let mut client = builder.build()?;
-            let link = client.get_async_connection_with_config(&config);
-            Ok(Link::Server(link.await?))
+            // Asked anew each time, so that a switch-over is found.
+            let client = named(sentinels, primary).await?;
+            let link = client.get_multiplexed_async_connection_with_config(&config);
+            let primary = client.get_connection_info().addr().clone();
+            Ok((Link::Server(link.await?), Some(primary)))
         }
         Address::Cluster(nodes) => {
             let client = ClusterClient::builder(nodes.clone())
@@ -182,7 +224,7 @@ async fn open(address: &Address, options: &Options) -> RedisResult<Link> {
                 .min_retry_wait(10)
                 .max_retry_wait(100)
                 .build()?;
-            Ok(Link::Cluster(client.get_async_connection().await?))
+            Ok((Link::Cluster(client.get_async_connection().await?), None))
         }
     }
 }

@@ -17,7 +17,7 @@ pub use health::{CLOCK_OFF_MS_MAX, Finding};
 pub use reply::Reply;
 
 use address::Address;
-use lane::Lane;
+use lane::{Lane, Link};
 use redis::{Cmd, Value};
 
 /// How the connection is kept.
@@ -110,8 +110,7 @@ impl Redis {
     /// # Errors
     /// As `run`.
     pub async fn ask_all(&self, command: &Command) -> Result<Vec<Reply>, Error> {
-        let lane = self.lane();
-        let (generation, mut link) = lane.link(&self.inner.address, &self.inner.options).await?;
+        let (lane, generation, mut link) = self.link().await?;
         let answers = link
             .send_to_all(command.build())
             .await
@@ -132,8 +131,7 @@ impl Redis {
     }
 
     async fn once(&self, command: &Cmd) -> Result<Reply, Error> {
-        let lane = self.lane();
-        let (generation, mut link) = lane.link(&self.inner.address, &self.inner.options).await?;
+        let (lane, generation, mut link) = self.link().await?;
         let answer: Result<Value, Error> = link.send(command).await.map_err(Error::from);
         match answer.and_then(Reply::of) {
             Ok(reply) => {
@@ -147,9 +145,20 @@ impl Redis {
         }
     }
 
-    fn lane(&self) -> &Lane {
-        let lanes = &self.inner.lanes;
-        &lanes[self.inner.next.fetch_add(1, Ordering::Relaxed) % lanes.len()]
+    async fn link(&self) -> Result<(&Lane, u64, Link), Error> {
+        let inner = &self.inner;
+        let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.lanes.len();
+        let lane = &inner.lanes[nth];
+        let (generation, link) = lane.link(&inner.address, &inner.options).await?;
+        if lane.wants_look() {
+            // Beside the call, which does not wait for it.
+            let inner = Arc::clone(inner);
+            tokio::spawn(async move {
+                let lane = &inner.lanes[nth];
+                lane.look(&inner.address, &inner.options).await;
+            });
+        }
+        Ok((lane, generation, link))
     }
 }
 

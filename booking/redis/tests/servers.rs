@@ -97,6 +97,39 @@ async fn the_handle_finds_a_server_that_came_back() {
 }
 
 #[tokio::test]
+async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
+    if servers::or_skip("the handle leaves a primary that the Sentinels have replaced") {
+        return;
+    }
+    let server = servers::Redis::sentinel().await.expect("it starts");
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let script = counting();
+    assert_eq!(number(&redis, &script).await, Ok(1));
+    let old = server.primaries().await[0];
+    let new = 1 - old;
+    let said = |index: usize, words: &'static [&'static str]| {
+        let server = &server;
+        async move { server.command(index, words).await.expect("it answers") }
+    };
+    // Both take writes now, and the connections to the old one are as good as ever.
+    said(new, &["REPLICAOF", "NO", "ONE"]).await;
+    said(new, &["DEL", "{room:a}:n"]).await;
+    let port = server.port(new).to_string();
+    for sentinel in server.data_count()..server.count() {
+        said(sentinel, &["SENTINEL", "REMOVE", "fairgate"]).await;
+        let monitor = ["SENTINEL", "MONITOR", "fairgate", "127.0.0.1", &port, "2"];
+        let told = server.command(sentinel, &monitor).await;
+        told.expect("it watches the new one");
+    }
+    let found = until(async || {
+        number(&redis, &script).await.ok()?;
+        let there = server.command(new, &["HGET", "{room:a}:n", "n"]).await;
+        matches!(there, Ok(servers::Reply::Text(_))).then_some(())
+    });
+    found.await;
+}
+
+#[tokio::test]
 async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
     let Some(server) = server("a silent server is given up in time and not asked twice").await
     else {

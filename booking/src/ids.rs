@@ -2,6 +2,7 @@
 //! that any node finds the slot it belongs to from the id alone.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use fairgate_pass::Holder;
@@ -130,6 +131,15 @@ impl HoldId {
     #[must_use]
     pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
+    }
+
+    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same. `round` counts those
+    /// that have become orders.
+    #[must_use]
+    pub fn of_journey(show: &ShowId, visitor: Holder, legs: &Range<u16>, round: u32) -> Self {
+        let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
+        let parts: [&[u8]; 5] = [b"journey", &visitor.0, &from, &to, &round.to_be_bytes()];
+        Self::derived(show, &parts)
     }
 
     /// The hold that keeps seats for an order whose money came late. It follows from the order and from what is kept,

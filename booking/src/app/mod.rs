@@ -187,6 +187,7 @@ impl Booking {
         let holds = HoldDesk {
             catalogue: self.catalogue.clone(),
             seats: self.seats.clone(),
+            ledger: Arc::clone(&self.ledger),
         };
         let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
         let test = provider.as_ref().is_some_and(|provider| provider.is_test());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Booking;
 use crate::catalogue::coverage::matches;
+use crate::catalogue::departures::Departures;
 use crate::catalogue::show::Show;
 use crate::ids::ShowId;
 use crate::inventory::picture::Changes;
@@ -83,7 +84,15 @@ impl Pulse {
 }
 
 impl Booking {
-    /// The shows that some patterns name.
+    /// Sells this timetable's departures from now on.
+    ///
+    /// # Errors
+    /// Where the plans of its carriages cannot be read.
+    pub async fn sell_departures(&self, timetable: Arc<dyn Departures>) -> Result<(), LedgerError> {
+        self.catalogue.sell_departures(timetable).await
+    }
+
+    /// The shows that some patterns name; of departures those that somebody has held seats of.
     #[must_use]
     pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
         let named = |show: &Show| {
@@ -99,8 +108,9 @@ impl Booking {
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
         };
-        self.catalogue
-            .shows()
+        let mut shows = self.catalogue.shows();
+        shows.extend(self.catalogue.departures());
+        shows
             .iter()
             .filter(|show| named(show))
             .map(in_short)
@@ -174,19 +184,13 @@ impl Booking {
         let Some(show) = self.find(show) else {
             return Ok(None);
         };
-        self.seats.ensure_seen(&show).await?;
-        Ok(self.seats.store.packed(&show.id).await)
+        self.seats.packed(&show).await
     }
 
     /// What changed after a version; a show that is not open is a gap.
     pub async fn changes(&self, show: &str, since: u64) -> Changes {
         match self.find(show) {
-            Some(show) => self
-                .seats
-                .store
-                .changes(&show.id, since)
-                .await
-                .unwrap_or(Changes::Gap),
+            Some(show) => self.seats.changes(&show, since).await,
             None => Changes::Gap,
         }
     }

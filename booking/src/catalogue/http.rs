@@ -15,6 +15,7 @@ use crate::ids::{ShowId, VenueId};
 use crate::inventory::CellState;
 use crate::inventory::seats::Seats;
 use crate::money::Money;
+use crate::rail::run::Call;
 use crate::store::View;
 
 /// Shows a page of `GET /v1/shows` has.
@@ -67,6 +68,12 @@ pub struct ShowView {
     room: String,
     seats: u32,
     legs: u16,
+    /// Rail: the train; null else.
+    train: Option<String>,
+    /// Rail: where it calls, in order: leg `k` lies between calls `k` and `k + 1`. Empty else.
+    stops: Vec<StopView>,
+    /// Whether an order wants the names of those who travel, one a seat.
+    travellers: bool,
     categories: Vec<CategoryView>,
     limits: Limits,
     refunds: Vec<RefundRule>,
@@ -76,13 +83,27 @@ pub struct ShowView {
     orphans: super::show::Orphans,
 }
 
+/// Where a train calls.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct StopView {
+    /// The station's code, as holds name it.
+    station: String,
+    name: String,
+    /// Null at the first stop.
+    #[schema(value_type = Option<String>)]
+    arrives: Option<Timestamp>,
+    /// Null at the last one.
+    #[schema(value_type = Option<String>)]
+    departs: Option<Timestamp>,
+}
+
 /// A category with its price.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct CategoryView {
     key: String,
     label: String,
     color: String,
-    /// `{amount, currency}`; null where it is not for sale.
+    /// `{amount, currency}`, of a train from end to end; null where it is not for sale.
     #[schema(value_type = Option<Object>)]
     price: Option<Money>,
 }
@@ -117,9 +138,19 @@ impl ShowView {
                     color: category.color.clone(),
                     price: price.map(|amount| document.currency.of(amount)),
                 });
+        let run = show.run.as_deref();
+        let stop = |call: &Call| StopView {
+            station: call.station.clone(),
+            name: call.name.clone(),
+            arrives: call.arrives,
+            departs: call.departs,
+        };
         Self {
             show: show.id.clone(),
-            kind: "seated",
+            kind: if run.is_some() { "rail" } else { "seated" },
+            train: run.map(|run| run.train.clone()),
+            stops: run.map_or_else(Vec::new, |run| run.calls.iter().map(stop).collect()),
+            travellers: run.is_some(),
             title: document.title.clone(),
             starts_at: document.starts_at,
             venue: document.venue.clone(),
@@ -256,15 +287,9 @@ pub async fn seats(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let show = routes.show(&show)?;
-    routes.seats.ensure_seen(&show).await?;
     let missing = || Problem::not_found("picture of show", show.id.as_str());
     if accepts(&headers, "application/json") {
-        let view = routes
-            .seats
-            .store
-            .view(&show.id)
-            .await
-            .ok_or_else(missing)?;
+        let view = routes.seats.seen(&show).await?.ok_or_else(missing)?;
         // Counted in this very picture: the next look may be at a newer one.
         let count = |of| view.states.iter().filter(|state| **state == of).count();
         let body = serde_json::json!({
@@ -276,12 +301,8 @@ pub async fn seats(
         });
         return Ok(Answer::json(200, &body)?.into_response());
     }
-    let (version, cells, packed) = routes
-        .seats
-        .store
-        .packed(&show.id)
-        .await
-        .ok_or_else(missing)?;
+    let packed = routes.seats.packed(&show).await?;
+    let (version, cells, packed) = packed.ok_or_else(missing)?;
     let mut frame = Vec::with_capacity(13 + packed.len());
     frame.push(0x01);
     frame.extend_from_slice(&version.to_le_bytes());

@@ -2,6 +2,7 @@
 //! What is asked for on every request is kept in memory; the ledger has the truth.
 
 pub mod coverage;
+pub mod departures;
 pub mod http;
 pub mod plan;
 pub mod promoter;
@@ -19,7 +20,7 @@ use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
 use coverage::Coverage;
 use seatmap::SeatMap;
-use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check};
+use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check, prices_of_run};
 
 /// A handle on the catalogue.
 #[derive(Clone)]
@@ -35,6 +36,7 @@ struct Shared {
     shows: RwLock<HashMap<ShowId, Arc<Show>>>,
     plans: RwLock<HashMap<(VenueId, u32), Arc<Plan>>>,
     coverage: RwLock<Coverage>,
+    departures: departures::Known,
     /// The ledger's catalogue version that the above is at least as new as. Held while any of it is changed, so that no
     /// older reading takes the place of a newer change.
     version: Mutex<u64>,
@@ -72,6 +74,7 @@ impl Catalogue {
         catalogue
             .reload(&mut *catalogue.shared.version.lock().await)
             .await?;
+        catalogue.follow_departures().await?;
         Ok(catalogue)
     }
 
@@ -81,6 +84,7 @@ impl Catalogue {
     /// # Errors
     /// Where the ledger cannot be read.
     pub async fn follow(&self) -> Result<bool, LedgerError> {
+        self.follow_departures().await?;
         let newest = self.ledger.catalogue_version().await?;
         let mut version = self.shared.version.lock().await;
         if newest <= *version {
@@ -108,7 +112,10 @@ impl Catalogue {
     /// A stored show as it is worked with; the one at hand where it is the same.
     async fn resolve(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = self.show(&stored.id).filter(|known| {
-            known.document == stored.document && known.plan.version == stored.plan_version
+            known.document == stored.document
+                && known.plan.version == stored.plan_version
+                && known.run == stored.run
+                && !known.untouched
         });
         if let Some(known) = known {
             return Ok(known);
@@ -116,23 +123,30 @@ impl Catalogue {
         let plan = self
             .plan(&stored.document.venue, stored.plan_version)
             .await?;
-        let prices = check(&stored.document, &plan.map, true)
-            .map_err(|faults| LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id)))?;
+        let prices = match &stored.run {
+            Some(run) => prices_of_run(run, &plan.map),
+            None => check(&stored.document, &plan.map, true).map_err(|faults| {
+                LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
+            })?,
+        };
         Ok(Arc::new(Show {
             id: stored.id,
             document: stored.document,
             plan,
             prices,
+            run: stored.run,
+            untouched: false,
         }))
     }
 
-    /// A show, if there is one.
+    /// A show, or a departure of the timetable, if there is one.
     #[must_use]
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
-        read(&self.shared.shows).get(id).cloned()
+        let show = read(&self.shared.shows).get(id).cloned();
+        show.or_else(|| self.departure(id))
     }
 
-    /// All shows, by date and then by id.
+    /// All shows that promoters have put, by date and then by id.
     #[must_use]
     pub fn shows(&self) -> Vec<Arc<Show>> {
         let mut shows: Vec<_> = read(&self.shared.shows).values().cloned().collect();
@@ -195,6 +209,13 @@ impl Catalogue {
         let plan = self.plan(&document.venue, version).await?;
         let prices = check(&document, &plan.map, self.cards).map_err(PutRefused::Invalid)?;
         let present = self.show(id);
+        if present.as_ref().is_some_and(|show| show.run.is_some()) {
+            return Err(PutRefused::Invalid(vec![FieldFault {
+                field: "show".to_owned(),
+                code: "invalid_field",
+                detail: "the timetable has a departure of this id; choose another".to_owned(),
+            }]));
+        }
         let changed = present
             .as_ref()
             .filter(|show| !Arc::ptr_eq(&show.plan, &plan));
@@ -212,6 +233,7 @@ impl Catalogue {
             id: id.clone(),
             document: document.clone(),
             plan_version: version,
+            run: None,
         };
         let _no_reading = self.shared.version.lock().await;
         self.ledger
@@ -229,6 +251,8 @@ impl Catalogue {
             document,
             plan,
             prices,
+            run: None,
+            untouched: false,
         });
         write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
         Ok(show)

@@ -1,6 +1,7 @@
 //! A show's document: what a promoter writes, checked whole, all faults at once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::catalogue::seatmap::SeatMap;
 use crate::ids::{ShowId, VenueId};
-use crate::inventory::Grid;
+use crate::inventory::{CellState, Grid};
 use crate::money::{AMOUNT_MAX, Currency};
+use crate::rail::run::Run;
 
 /// The document of `PUT /v1/promoter/shows/{show}` and of `[[show]]` in an on-sale file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -258,17 +260,39 @@ pub struct Geometry {
     pub digest: String,
 }
 
+/// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch that they name. A class
+/// without any fare is not for sale.
+#[must_use]
+pub fn prices_of_run(run: &Run, map: &SeatMap) -> Prices {
+    let legs = run.legs();
+    let dearest = |class: &str| {
+        let stretches = (0..legs).flat_map(|from| (from + 1..=legs).map(move |to| from..to));
+        stretches
+            .filter_map(|stretch| run.fare(class, &stretch))
+            .max()
+    };
+    let price = |class: &str| run.fare(class, &(0..legs)).or_else(|| dearest(class));
+    map.categories
+        .iter()
+        .map(|category| price(&category.key))
+        .collect()
+}
+
 /// A show as it is sold now: its document, the plan it pins, and its prices.
 #[derive(Debug, Clone)]
 pub struct Show {
     /// The slug.
     pub id: ShowId,
-    /// What the promoter wrote.
+    /// What the promoter wrote; of a departure, what follows from the timetable.
     pub document: ShowDocument,
     /// The pinned plan.
     pub plan: Arc<Plan>,
-    /// By category index.
+    /// By category index; of a run, see [`prices_of_run`].
     pub prices: Prices,
+    /// A train's run on one date: its legs, and what they cost. None for whatever stays where it is.
+    pub run: Option<Arc<Run>>,
+    /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the store.
+    pub untouched: bool,
 }
 
 impl Show {
@@ -277,11 +301,18 @@ impl Show {
     pub fn grid(&self) -> Grid {
         Grid {
             seats: self.plan.map.cell_count(),
-            legs: 1,
+            legs: self.run.as_ref().map_or(1, |run| run.legs().max(1)),
         }
     }
 
-    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other edition.
+    /// All its legs.
+    #[must_use]
+    pub fn legs(&self) -> Range<u16> {
+        0..self.grid().legs
+    }
+
+    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other edition. A run's stops
+    /// never change once something of it was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();
@@ -295,19 +326,47 @@ impl Show {
         u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
     }
 
-    /// What the seat costs, if it is for sale.
+    /// What the seat costs from end to end, if it is for sale at all.
     #[must_use]
     pub fn price(&self, seat: u32) -> Option<i64> {
         let category = self.plan.map.seats.get(seat as usize)?.category;
         self.prices.get(usize::from(category)).copied().flatten()
     }
 
-    /// The seats that are not for sale: their category has no price.
+    /// What the seat costs over some legs, if it is for sale there.
+    #[must_use]
+    pub fn fare(&self, seat: u32, legs: &Range<u16>) -> Option<i64> {
+        let Some(run) = &self.run else {
+            return self.price(seat);
+        };
+        let map = &self.plan.map;
+        let category = map.seats.get(seat as usize)?.category;
+        let category = map.categories.get(usize::from(category))?;
+        run.fare(&category.key, legs)
+    }
+
+    /// The cells that are not for sale: their category has no price.
     #[must_use]
     pub fn blocked(&self) -> Vec<u32> {
-        (0..self.plan.map.cell_count())
-            .filter(|seat| self.price(*seat).is_none())
-            .collect()
+        let grid = self.grid();
+        let seats = (0..grid.seats).filter(|seat| self.price(*seat).is_none());
+        let mut cells: Vec<u32> = seats
+            .flat_map(|seat| grid.cells_of(seat, self.legs()))
+            .collect();
+        cells.sort_unstable();
+        cells
+    }
+
+    /// Its cells while nobody has anything of it.
+    #[must_use]
+    pub fn unsold(&self) -> Vec<CellState> {
+        let mut states = vec![CellState::Free; self.grid().cells() as usize];
+        for cell in self.blocked() {
+            if let Some(state) = states.get_mut(cell as usize) {
+                *state = CellState::Blocked;
+            }
+        }
+        states
     }
 
     /// A seat's label; seats beyond the plan have none.

@@ -202,7 +202,7 @@ fn corrupt(what: String) -> LedgerError {
 }
 
 impl ShowRecord {
-    /// Reads a stored document and its plan.
+    /// Reads a stored document, its plan, and the run of a departure.
     ///
     /// # Errors
     /// Where either cannot be read, or the plan is not there.
@@ -210,6 +210,7 @@ impl ShowRecord {
         show: &ShowId,
         document: &str,
         plan: Option<&str>,
+        run: Option<&str>,
     ) -> Result<(Self, Grid), LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("show {show}: {error}"));
         let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
@@ -217,7 +218,10 @@ impl ShowRecord {
         let map: SeatMap = serde_json::from_str(plan).map_err(unreadable)?;
         let grid = Grid {
             seats: map.cell_count(),
-            legs: 1,
+            legs: match run {
+                Some(run) => crate::ledger::legs_of(run)?,
+                None => 1,
+            },
         };
         let record = Self {
             show: show.to_string(),

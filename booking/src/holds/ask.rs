@@ -1,12 +1,15 @@
 //! What a visitor may ask to hold, read and checked whole before anything is looked at twice.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
 use serde::Deserialize;
 
+use super::stretch::legs_of;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::Show;
 use crate::http::Problem;
+use crate::inventory::choose::rail::Party;
 use crate::inventory::choose::{Ask, Wish};
 
 /// No list in a request may be longer than this; limits of shows are far below.
@@ -25,9 +28,9 @@ pub struct HoldAsk {
     /// Best available, alone.
     #[schema(value_type = Option<Object>)]
     pub best: Option<Ask>,
-    /// Rail: where the journey begins.
+    /// Rail: where the journey begins, by the code of a station.
     pub from: Option<String>,
-    /// Rail: where it ends.
+    /// Rail: where it ends, likewise.
     pub to: Option<String>,
 }
 
@@ -65,22 +68,31 @@ pub enum Wanted {
     },
     /// The best available.
     Best(Box<Wish>),
+    /// Rail: any seats of a class.
+    Class(Party),
+}
+
+/// What was asked for, and over which legs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The seats.
+    pub wanted: Wanted,
+    /// All of a show without stops.
+    pub legs: Range<u16>,
 }
 
 impl HoldAsk {
     /// Resolves the names; every seat must exist, be for sale and be named once.
     ///
     /// # Errors
-    /// 422 with the field that is wrong.
-    pub fn resolve(&self, show: &Show) -> Result<Wanted, Problem> {
-        for (field, set) in [("from", self.from.is_some()), ("to", self.to.is_some())] {
-            if set {
-                return Err(Problem::field(
-                    field,
-                    format!("{field}: this show has no stops; leave it out. Nothing was held."),
-                ));
-            }
-        }
+    /// 422 with the field that is wrong; 409 `departed`.
+    pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, Problem> {
+        let legs = legs_of(show, self.from.as_deref(), self.to.as_deref(), now_ms)?;
+        let wanted = self.wanted(show, &legs)?;
+        Ok(Asked { wanted, legs })
+    }
+
+    fn wanted(&self, show: &Show, legs: &Range<u16>) -> Result<Wanted, Problem> {
         let limit = show.document.seats_per_visitor;
         if let Some(best) = &self.best {
             if !self.seats.is_empty() || !self.areas.is_empty() {
@@ -105,6 +117,15 @@ impl HoldAsk {
             if best.quantity > limit {
                 return Err(limit_exceeded(0, u64::from(best.quantity), limit));
             }
+            if show.run.is_some() {
+                return Ok(Wanted::Class(party_of(best, show, legs)?));
+            }
+            if best.class.is_some() {
+                return Err(Problem::field(
+                    "best.class",
+                    "best.class: classes are for trains; this show has best.categories. Nothing was held.",
+                ));
+            }
             let wish = best.resolve(&show.plan.map, &BTreeMap::new());
             let wish = wish
                 .map_err(|bad| Problem::field(&format!("best.{}", bad.field()), bad.to_string()))?;
@@ -125,7 +146,20 @@ impl HoldAsk {
         if self.seats.len() > LIST_MAX || asked > u64::from(limit) {
             return Err(limit_exceeded(0, asked, limit));
         }
+        if show.run.is_some() && !self.areas.is_empty() {
+            return Err(Problem::field(
+                "areas",
+                "areas: a train has seats only; ask for them by seats or best. Nothing was held.",
+            ));
+        }
         let seats = seats_by_label(&show.plan.map, &self.seats, "seats", show)?;
+        let unsold = seats
+            .iter()
+            .filter(|seat| show.fare(**seat, legs).is_none());
+        let unsold: Vec<&str> = unsold.map(|seat| show.label(*seat)).collect();
+        if !unsold.is_empty() {
+            return Err(not_for_sale(&unsold));
+        }
         let areas = self.areas_by_label(&show.plan.map)?;
         Ok(Wanted::Named { seats, areas })
     }
@@ -220,16 +254,72 @@ fn seats_by_label(
         return Err(unknown(field, &strangers));
     }
     if !blocked.is_empty() {
-        let detail = format!(
-            "These seats are not for sale: {}. Nothing was held. Choose others.",
-            blocked.join(", ")
-        );
-        return Err(
-            Problem::new(422, "not_for_sale", "Seats are not for sale", detail)
-                .with("seats", blocked),
-        );
+        let blocked: Vec<&str> = blocked.iter().map(String::as_str).collect();
+        return Err(not_for_sale(&blocked));
     }
     Ok(seats)
+}
+
+/// The party that travels: `{quantity, class}` and nothing else.
+fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, Problem> {
+    for (field, set) in [
+        ("categories", best.categories.is_some()),
+        ("sections", best.sections.is_some()),
+        ("zone", best.zone.is_some()),
+        ("accessible", best.accessible > 0),
+    ] {
+        if set {
+            let detail = format!(
+                "best.{field}: on a train the best available is asked for by quantity and class; name seats for anything else. Nothing was held."
+            );
+            return Err(Problem::field(&format!("best.{field}"), detail));
+        }
+    }
+    if best.quantity == 0 {
+        return Err(Problem::field(
+            "best.quantity",
+            "best.quantity: must be 1 or more. Nothing was held.",
+        ));
+    }
+    let map = &show.plan.map;
+    let is_sold = |key: &str| {
+        let run = show.run.as_ref();
+        run.is_some_and(|run| run.fare(key, legs).is_some())
+    };
+    let sold: Vec<&str> = map
+        .categories
+        .iter()
+        .map(|category| category.key.as_str())
+        .filter(|key| is_sold(key))
+        .collect();
+    let wrong = |what: String| {
+        let detail = format!(
+            "best.class: {what}; this train has {} over this stretch. Nothing was held.",
+            sold.join(", ")
+        );
+        Problem::field("best.class", detail)
+    };
+    let named = best.class.as_deref();
+    let named = named.ok_or_else(|| wrong("say which class".to_owned()))?;
+    let class = map.category_index(named).filter(|class| {
+        let category = map.categories.get(usize::from(*class));
+        category.is_some_and(|category| is_sold(&category.key))
+    });
+    let shown: String = named.chars().take(80).collect();
+    Ok(Party {
+        quantity: best.quantity,
+        class: class.ok_or_else(|| wrong(format!("\"{shown}\" is not sold")))?,
+    })
+}
+
+/// 422 `not_for_sale`.
+#[must_use]
+pub fn not_for_sale(labels: &[&str]) -> Problem {
+    let detail = format!(
+        "These seats are not for sale: {}. Nothing was held. Choose others.",
+        labels.join(", ")
+    );
+    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with("seats", labels)
 }
 
 fn standing(field: &str, label: &str, area: &str) -> Problem {

@@ -18,6 +18,7 @@ use crate::http::{Body, BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, ShowId};
 use crate::money::Money;
+use crate::rail::journey::Journey;
 use crate::store::CallId;
 
 /// What the handlers of holds need.
@@ -44,6 +45,8 @@ pub struct HoldView {
     show: ShowId,
     /// `basket`, or `ordered` once it has become an order.
     state: &'static str,
+    /// Rail: the stretch of the train; null else.
+    journey: Option<Journey>,
     /// Its seats.
     seats: Vec<SeatView>,
     /// Whether they lie side by side.
@@ -80,7 +83,10 @@ impl HoldView {
             category: show.category(item.seat).to_owned(),
             price: MoneyView(currency.of(item.amount)),
         };
+        let legs = hold.items.first().map(|item| &item.legs);
+        let journey = show.run.as_ref().zip(legs);
         Self {
+            journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
             show: show.id.clone(),
             state: if hold.stage == Stage::Basket {
                 "basket"
@@ -242,6 +248,7 @@ impl HoldRoutes {
             .desk
             .catalogue
             .show(&id.show())
+            .filter(|show| !show.untouched)
             .ok_or_else(hold_expired)?;
         self.desk.seats.ensure_open(&show).await?;
         Ok((show, id))

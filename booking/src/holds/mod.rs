@@ -3,6 +3,8 @@
 pub mod ask;
 pub mod http;
 pub mod lapse;
+mod natural;
+mod stretch;
 pub mod take;
 
 use std::ops::Range;

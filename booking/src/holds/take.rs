@@ -1,21 +1,25 @@
 //! Holding seats: choose on the live picture, let the store arbitrate, choose again where somebody was quicker.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fairgate_pass::{Holder, LivePass};
 use serde_json::json;
 
-use super::ask::{HoldAsk, HoldChange, Wanted, limit_exceeded};
+use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
+use super::natural::Found;
 use super::{Held, Hold, Stage};
 use crate::catalogue::Catalogue;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
 use crate::http::Problem;
 use crate::ids::HoldId;
-use crate::inventory::CellState;
+use crate::inventory::choose::rail::Train;
 use crate::inventory::choose::{self, Choice, NotFound};
 use crate::inventory::seats::Seats;
+use crate::ledger::Ledger;
+use crate::rail::journey::Journey;
 use crate::store::{Refused, View};
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
@@ -29,11 +33,14 @@ pub struct HoldDesk {
     pub catalogue: Catalogue,
     /// Their seats.
     pub seats: Seats,
+    /// The final arbiter.
+    pub ledger: Arc<dyn Ledger>,
 }
 
-/// What a choice became: seat indices, and whether they lie side by side.
+/// What a choice became: seat indices over some legs, and whether they lie side by side.
 struct Chosen {
     seats: Vec<u32>,
+    legs: Range<u16>,
     side_by_side: bool,
 }
 
@@ -41,7 +48,8 @@ impl HoldDesk {
     /// Takes what was asked for, or nothing.
     ///
     /// # Errors
-    /// 409 `seats_taken`, `best_available_not_found`; 422 `limit_exceeded`, `would_orphan`, `unknown_seat` and the like.
+    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `journey_held`; 422 `limit_exceeded`, `would_orphan`,
+    /// `unknown_seat` and the like.
     pub async fn take(
         &self,
         show: &Arc<Show>,
@@ -50,8 +58,13 @@ impl HoldDesk {
         id: HoldId,
         now_ms: i64,
     ) -> Result<Hold, Problem> {
-        let wanted = ask.resolve(show)?;
+        let asked = ask.resolve(show, now_ms)?;
+        let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
+        let id = match self.own(show, pass.sub, &asked, id).await? {
+            Found::Living(hold) => return Ok(hold),
+            Found::None(id) => id,
+        };
         match self.seats.store.hold(&id, pass.sub).await {
             Ok(present) => return Ok(present),
             Err(Refused::Gone) => {}
@@ -59,7 +72,7 @@ impl HoldDesk {
         }
         let mut lost = (Refused::NotReady, Vec::new());
         for spread in SPREADS {
-            let chosen = self.choose(show, &wanted, spread).await?;
+            let chosen = self.choose(show, &asked, spread).await?;
             let hold = fresh(show, pass, id.clone(), &chosen, now_ms)?;
             match self
                 .seats
@@ -69,13 +82,16 @@ impl HoldDesk {
             {
                 Ok(hold) => return Ok(hold),
                 // Only what was chosen here can be chosen anew; what the visitor named cannot.
-                Err(Refused::Taken(cells)) if may_choose_again(&wanted, show, &cells) => {
+                Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
                     lost = (Refused::Taken(cells), chosen.seats);
                 }
-                Err(refused) => return Err(self.explain(show, refused, &chosen.seats).await),
+                Err(refused) => {
+                    let seats = &chosen.seats;
+                    return Err(self.explain_over(show, refused, seats, &asked.legs).await);
+                }
             }
         }
-        Err(self.explain(show, lost.0, &lost.1).await)
+        Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
     }
 
     /// Changes a hold whole or not at all.
@@ -108,12 +124,15 @@ impl HoldDesk {
                 "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
             ));
         }
+        // All seats of a hold go the same way.
+        let legs = present.items.first().map(|item| item.legs.clone());
+        let legs = legs.unwrap_or_else(|| show.legs());
         if !add.is_empty() {
             let view = self.view(show).await?;
             refuse_orphans(show, &view, &add)?;
         }
         let side_by_side = side_by_side(&show.plan.map, &left);
-        let add = items(show, &add)?;
+        let add = items(show, &add, &legs)?;
         let changed = self
             .seats
             .store
@@ -130,7 +149,7 @@ impl HoldDesk {
             Ok(hold) => Ok(hold),
             Err(refused) => {
                 let wanted: Vec<u32> = add.iter().map(|item| item.seat).collect();
-                Err(self.explain(show, refused, &wanted).await)
+                Err(self.explain_over(show, refused, &wanted, &legs).await)
             }
         }
     }
@@ -139,43 +158,59 @@ impl HoldDesk {
         self.seats.store.view(&show.id).await.ok_or_else(not_ready)
     }
 
-    async fn choose(&self, show: &Show, wanted: &Wanted, spread: usize) -> Result<Chosen, Problem> {
+    async fn choose(&self, show: &Show, asked: &Asked, spread: usize) -> Result<Chosen, Problem> {
         let view = self.view(show).await?;
         let map = &show.plan.map;
-        let free = |seat: u32| is_free(&view, seat);
+        let train = train(show, &view);
+        let free = |seat: u32| train.is_free(seat, &asked.legs);
         let mut rng = rand::rng();
-        match wanted {
+        let chosen = |seats: Vec<u32>, side_by_side| Chosen {
+            seats,
+            legs: asked.legs.clone(),
+            side_by_side,
+        };
+        match &asked.wanted {
             Wanted::Best(wish) => {
-                let choice =
-                    choose::choose(map, &free, wish, spread, &mut rng).map_err(not_found)?;
-                Ok(Chosen {
-                    seats: choice.cells,
-                    side_by_side: choice.next_to_each_other,
-                })
+                let choice = choose::choose(map, &free, wish, spread, &mut rng);
+                let choice = choice.map_err(not_found)?;
+                Ok(chosen(choice.cells, choice.next_to_each_other))
+            }
+            Wanted::Class(party) => {
+                let choice = choose::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
+                let choice = choice.map_err(not_found)?;
+                Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             Wanted::Named { seats, areas } => {
                 refuse_orphans(show, &view, seats)?;
-                let mut chosen = seats.clone();
+                let mut named = seats.clone();
                 for (index, quantity) in areas {
                     let Some(area) = map.areas.get(*index) else {
                         continue;
                     };
-                    chosen.extend(
+                    named.extend(
                         choose::pick_area(map, &free, area, *quantity, &mut rng)
                             .map_err(not_found)?,
                     );
                 }
-                let side_by_side = side_by_side(map, &chosen);
-                Ok(Chosen {
-                    seats: chosen,
-                    side_by_side,
-                })
+                let side_by_side = side_by_side(map, &named);
+                Ok(chosen(named, side_by_side))
             }
         }
     }
 
-    /// The problem that a refusal is for its visitor; `asked` are the seats it wanted.
+    /// The problem that a refusal is for its visitor; `asked` are the seats it wanted, from end to end.
     pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> Problem {
+        self.explain_over(show, refused, asked, &show.legs()).await
+    }
+
+    /// As [`HoldDesk::explain`], for seats over some legs.
+    pub async fn explain_over(
+        &self,
+        show: &Show,
+        refused: Refused,
+        asked: &[u32],
+        legs: &Range<u16>,
+    ) -> Problem {
         match refused {
             Refused::Taken(cells) => {
                 let grid = show.grid();
@@ -183,7 +218,9 @@ impl HoldDesk {
                     .iter()
                     .map(|cell| show.label(grid.seat_of(*cell)))
                     .collect();
-                labels.dedup();
+                // A seat may have refused on several legs.
+                let mut seen = std::collections::HashSet::new();
+                labels.retain(|label| seen.insert(*label));
                 let detail = format!(
                     "Somebody else has {}. Nothing was held. Choose other seats{}.",
                     labels.join(", "),
@@ -196,7 +233,7 @@ impl HoldDesk {
                 let problem = Problem::new(409, "seats_taken", "Seats are taken", detail)
                     .with("seats", labels);
                 match self.seats.store.view(&show.id).await {
-                    Some(view) => with_suggestion(problem, show, &view, asked, false),
+                    Some(view) => with_suggestion(problem, show, &view, (asked, legs), false),
                     None => problem,
                 }
             }
@@ -250,7 +287,7 @@ fn fresh(
         id,
         visitor: pass.sub,
         room: pass.room.clone(),
-        items: items(show, &chosen.seats)?,
+        items: items(show, &chosen.seats, &chosen.legs)?,
         plan_version: show.plan.version,
         next_to_each_other: chosen.side_by_side,
         expires_at_ms,
@@ -260,13 +297,13 @@ fn fresh(
     })
 }
 
-fn items(show: &Show, seats: &[u32]) -> Result<Vec<Held>, Problem> {
+fn items(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
     let item = |seat: &u32| {
-        let amount = show.price(*seat).ok_or_else(not_ready)?;
+        let amount = show.fare(*seat, legs);
         Ok(Held {
             seat: *seat,
-            legs: 0..show.grid().legs,
-            amount,
+            legs: legs.clone(),
+            amount: amount.ok_or_else(|| not_for_sale(&[show.label(*seat)]))?,
         })
     };
     seats.iter().map(item).collect()
@@ -274,7 +311,7 @@ fn items(show: &Show, seats: &[u32]) -> Result<Vec<Held>, Problem> {
 
 fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
     match wanted {
-        Wanted::Best(_) => true,
+        Wanted::Best(_) | Wanted::Class(_) => true,
         Wanted::Named { .. } => {
             let grid = show.grid();
             refused
@@ -284,16 +321,24 @@ fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
     }
 }
 
-/// On a show without legs a seat is one cell.
-fn is_free(view: &View, seat: u32) -> bool {
-    view.states.get(seat as usize) == Some(&CellState::Free)
+fn train<'a>(show: &'a Show, view: &'a View) -> Train<'a> {
+    Train {
+        map: &show.plan.map,
+        grid: show.grid(),
+        states: &view.states,
+    }
 }
 
+/// A single seat that is left on a train is somebody's on another stretch: only shows that stay where they are have orphans.
 fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), Problem> {
-    if show.document.orphans == Orphans::Allow || seats.iter().any(|seat| !is_free(view, *seat)) {
+    let (train, legs) = (train(show, view), show.legs());
+    let free = |seat: u32| train.is_free(seat, &legs);
+    if show.document.orphans == Orphans::Allow
+        || show.run.is_some()
+        || seats.iter().any(|seat| !free(*seat))
+    {
         return Ok(());
     }
-    let free = |seat: u32| is_free(view, seat);
     let Some(orphans) = choose::would_orphan(&show.plan.map, &free, seats) else {
         return Ok(());
     };
@@ -304,19 +349,21 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), Problem
     );
     let problem = Problem::new(422, "would_orphan", "A single seat would be left", detail)
         .with("seats", labels);
-    Err(with_suggestion(problem, show, view, seats, true))
+    Err(with_suggestion(problem, show, view, (seats, &legs), true))
 }
 
-/// A suggestion has the form of a new request: seats by label, standing places by area and quantity.
+/// A suggestion has the form of a new request: seats by label, standing places by area and quantity; on a train with its
+/// ends.
 fn with_suggestion(
     problem: Problem,
     show: &Show,
     view: &View,
-    asked: &[u32],
+    (asked, legs): (&[u32], &Range<u16>),
     clean: bool,
 ) -> Problem {
     let map = &show.plan.map;
-    let free = |seat: u32| is_free(view, seat);
+    let train = train(show, view);
+    let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
     let Some(Choice { cells, .. }) = choose::suggest(map, &free, asked, clean, &mut rand::rng())
     else {
         return problem;
@@ -334,12 +381,22 @@ fn with_suggestion(
         .iter()
         .map(|(label, quantity)| json!({ "label": label, "quantity": quantity }))
         .collect();
-    match (seats.is_empty(), areas.is_empty()) {
-        (true, true) => problem,
-        (_, true) => problem.with("suggestion", json!({ "seats": seats })),
-        (true, false) => problem.with("suggestion", json!({ "areas": areas })),
-        (false, false) => problem.with("suggestion", json!({ "seats": seats, "areas": areas })),
+    let mut suggestion = serde_json::Map::new();
+    if !seats.is_empty() {
+        suggestion.insert("seats".into(), json!(seats));
     }
+    if !areas.is_empty() {
+        suggestion.insert("areas".into(), json!(areas));
+    }
+    if suggestion.is_empty() {
+        return problem;
+    }
+    let run = show.run.as_ref();
+    if let Some(journey) = run.and_then(|run| Journey::of(run, legs)) {
+        suggestion.insert("from".into(), json!(journey.from.station));
+        suggestion.insert("to".into(), json!(journey.to.station));
+    }
+    problem.with("suggestion", suggestion)
 }
 
 fn not_found(why: NotFound) -> Problem {

@@ -72,7 +72,20 @@ pub trait CatalogueLedger: Send + Sync {
         keeps: Option<SeatsKept>,
         now_ms: i64,
     ) -> Result<(), ShowRefused>;
-    /// All shows.
+    /// Stores a departure as a show, unless there is one of its id; gives what is stored then. The catalogue's version
+    /// stays: whoever wants departures asks for those behind a number.
+    async fn open_departure(
+        &self,
+        departure: StoredShow,
+        now_ms: i64,
+    ) -> Result<StoredShow, LedgerError>;
+    /// Stored departures behind a number, in order: what is committed later has a larger one.
+    async fn departures(
+        &self,
+        after: u64,
+        batch_max: u32,
+    ) -> Result<Vec<(u64, StoredShow)>, LedgerError>;
+    /// All shows but departures.
     async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError>;
     /// Replaces the list of (room, patterns).
     async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;

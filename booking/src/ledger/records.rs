@@ -1,5 +1,7 @@
 //! What goes through the seam to the durable record: plain values, and why something was refused.
 
+use std::sync::Arc;
+
 use fairgate_pass::Holder;
 use fairgate_writer::LedgerError;
 
@@ -11,6 +13,7 @@ use crate::inventory::Grid;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
 use crate::orders::{Offer, Order};
 use crate::payments::Payment;
+use crate::rail::run::Run;
 
 /// A stored show: the document and the plan version it pins.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub struct StoredShow {
     pub document: ShowDocument,
     /// The pinned version of its venue's plan.
     pub plan_version: u32,
+    /// A departure's run; none for whatever stays where it is.
+    pub run: Option<Arc<Run>>,
 }
 
 /// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
@@ -158,6 +163,14 @@ impl LateOutcome {
 /// Where they cannot be read.
 pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError> {
     stored::items(text)
+}
+
+/// How many legs a departure has, by its run as it is stored.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn legs_of(run: &str) -> Result<u16, LedgerError> {
+    Ok(stored::run_of(run)?.legs())
 }
 
 /// A claimed cell: seat, leg, and whether it is sold.

@@ -1,8 +1,11 @@
 //! The forms in which values are stored, the same in every database.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use fairgate_pass::Holder;
+use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimRefused, LedgerError, Terms};
@@ -10,6 +13,7 @@ use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::late::holds_of;
 use crate::orders::{Order, OrderItem};
+use crate::rail::run::{Call, Fares, Rate, Run};
 use crate::store::SeatRowKind;
 
 /// Shorthand of the ledgers' folders.
@@ -24,6 +28,8 @@ struct ItemRow {
     amount: i64,
     label: String,
     category: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traveller: Option<String>,
 }
 
 pub(super) fn corrupt(what: &str) -> LedgerError {
@@ -67,6 +73,7 @@ pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
             amount: item.held.amount,
             label: item.label.clone(),
             category: item.category.clone(),
+            traveller: item.traveller.clone(),
         })
         .collect();
     to_json(&rows)
@@ -82,6 +89,7 @@ pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
         },
         label: row.label,
         category: row.category,
+        traveller: row.traveller,
     };
     Ok(rows.into_iter().map(item).collect())
 }
@@ -165,6 +173,86 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         extensions_left: 0,
         stage: Stage::Ordered,
     }
+}
+
+/// A departure's run, as it stands in `shows.run`.
+#[derive(Serialize, Deserialize)]
+struct RunRow {
+    train: String,
+    date: Date,
+    calls: Vec<CallRow>,
+    fares: FaresRow,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CallRow {
+    station: String,
+    name: String,
+    arrives: Option<Timestamp>,
+    departs: Option<Timestamp>,
+    at_m: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FaresRow {
+    ByDistance(BTreeMap<String, Rate>),
+    Table(Vec<(String, String, String, i64)>),
+}
+
+/// Of a table no more is stored than what the run's own stretches cost.
+pub(super) fn stored_run(run: &Run) -> Result<String> {
+    let at = |station: &str| run.calls.iter().position(|call| call.station == station);
+    let fares = match &*run.fares {
+        Fares::ByDistance(rates) => FaresRow::ByDistance(rates.clone()),
+        Fares::Table(table) => {
+            let own = table
+                .iter()
+                .filter(|((_, from, to), _)| at(from).is_some() && at(to).is_some());
+            let row = |((class, from, to), amount): (&(String, String, String), &i64)| {
+                (class.clone(), from.clone(), to.clone(), *amount)
+            };
+            FaresRow::Table(own.map(row).collect())
+        }
+    };
+    let call = |call: &Call| CallRow {
+        station: call.station.clone(),
+        name: call.name.clone(),
+        arrives: call.arrives,
+        departs: call.departs,
+        at_m: call.at_m,
+    };
+    to_json(&RunRow {
+        train: run.train.clone(),
+        date: run.date,
+        calls: run.calls.iter().map(call).collect(),
+        fares,
+    })
+}
+
+pub(super) fn run_of(text: &str) -> Result<Arc<Run>> {
+    let row: RunRow = json(text)?;
+    let fares = match row.fares {
+        FaresRow::ByDistance(rates) => Fares::ByDistance(rates),
+        FaresRow::Table(rows) => Fares::Table(
+            rows.into_iter()
+                .map(|(class, from, to, amount)| ((class, from, to), amount))
+                .collect(),
+        ),
+    };
+    let call = |call: CallRow| Call {
+        station: call.station,
+        name: call.name,
+        arrives: call.arrives,
+        departs: call.departs,
+        at_m: call.at_m,
+    };
+    Ok(Arc::new(Run {
+        train: row.train,
+        date: row.date,
+        calls: row.calls.into_iter().map(call).collect(),
+        fares: Arc::new(fares),
+    }))
 }
 
 /// Rows of (room, pattern) in their order as the list that was put.

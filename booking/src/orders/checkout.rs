@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{Buyer, Order, OrderItem, OrderRecord, OrderState};
+use super::travellers::named;
+use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::catalogue::show::Show;
 use crate::holds::Hold;
 use crate::holds::ask::limit_exceeded;
@@ -52,7 +53,7 @@ impl OrderDesk {
         show: &Arc<Show>,
         hold: &HoldId,
         visitor: Holder,
-        buyer: Buyer,
+        (buyer, travellers): (Buyer, Option<Vec<Traveller>>),
         now_ms: i64,
     ) -> Result<Order, Problem> {
         let provider = self.provider.as_ref().ok_or_else(not_configured)?;
@@ -60,8 +61,11 @@ impl OrderDesk {
         // After a restart nobody may have looked at the show yet; its pending orders are in the ledger.
         self.holds.seats.ensure_open(show).await?;
         let store = &self.holds.seats.store;
-        let shown_until_ms = match store.hold(hold, visitor).await {
-            Ok(present) => present.expires_at_ms,
+        let (shown_until_ms, names) = match store.hold(hold, visitor).await {
+            Ok(present) => {
+                let names = named(show, travellers, present.items.len())?;
+                (present.expires_at_ms, names)
+            }
             // The hold may be gone because the order was made: a retry finds its own.
             Err(Refused::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
@@ -84,7 +88,7 @@ impl OrderDesk {
         let order = draft(
             show,
             &secured.hold,
-            buyer,
+            (buyer, names),
             now_ms,
             pay_until_ms,
             claim_until_ms,
@@ -178,8 +182,10 @@ impl OrderDesk {
                     tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
                 }
                 let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
+                let legs = hold.items.first().map(|item| item.legs.clone());
+                let legs = legs.unwrap_or_else(|| show.legs());
                 self.holds
-                    .explain(show, Refused::Taken(cells), &asked)
+                    .explain_over(show, Refused::Taken(cells), &asked, &legs)
                     .await
             }
             ClaimRefused::Limit { have, limit } => {
@@ -215,13 +221,15 @@ impl OrderDesk {
 fn draft(
     show: &Show,
     hold: &Hold,
-    buyer: Buyer,
+    (buyer, names): (Buyer, Vec<String>),
     now_ms: i64,
     pay_until_ms: i64,
     claim_until_ms: i64,
 ) -> Order {
     let id = OrderId::of_hold(&hold.id);
+    let mut names = names.into_iter();
     let item = |held: &crate::holds::Held| OrderItem {
+        traveller: names.next(),
         label: show.label(held.seat).to_owned(),
         category: show.category(held.seat).to_owned(),
         held: held.clone(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkout::OrderDesk;
 use super::transition::Happening;
-use super::{Buyer, Order, OrderRecord, OrderState, Step};
+use super::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
 use crate::clock::{Clock, rfc3339};
 use crate::door::Door;
 use crate::holds::http::MoneyView;
@@ -15,6 +15,7 @@ use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, OrderId, PaymentId, TicketId};
 use crate::payments::PaymentState;
+use crate::rail::journey::Journey;
 use crate::wake::Wake;
 
 /// What the handlers of orders need.
@@ -40,9 +41,9 @@ pub struct OrderRoutes {
 pub struct OrderAsk {
     /// Who buys.
     buyer: Buyer,
-    /// Names of travellers, for rail.
+    /// Rail: who travels, one a seat, in the order of the hold's seats.
     #[serde(default)]
-    travellers: Option<Vec<String>>,
+    travellers: Option<Vec<Traveller>>,
 }
 
 /// A new order.
@@ -85,6 +86,8 @@ pub struct OrderView {
     state: OrderState,
     /// Why it stands there: a stable code.
     reason: String,
+    /// Rail: the stretch of the train; null else.
+    journey: Option<Journey>,
     seats: Vec<OrderSeat>,
     total: MoneyView,
     created_at: String,
@@ -119,6 +122,8 @@ pub struct OrderSeat {
     label: String,
     category: String,
     price: MoneyView,
+    /// Rail: who travels on it.
+    traveller: Option<String>,
 }
 
 /// Where a ticket is.
@@ -128,6 +133,9 @@ pub struct TicketLink {
     ticket: TicketId,
     seat: String,
     legs: Vec<u16>,
+    /// Rail: the codes of the stations between which it is good; null else.
+    from: Option<String>,
+    to: Option<String>,
     url: String,
 }
 
@@ -144,6 +152,7 @@ pub async fn make(
         .parse()
         .map_err(|_| Problem::not_found("hold", &hold))?;
     let show = routes.desk.holds.catalogue.show(&id.show());
+    let show = show.filter(|show| !show.untouched);
     let show = show.ok_or_else(crate::holds::take::hold_expired)?;
     let pass = routes
         .door
@@ -153,16 +162,10 @@ pub async fn make(
     let call = format!("POST /v1/holds/{id}/order");
     let act = async {
         let ask: OrderAsk = parse_json(&body)?;
-        if ask.travellers.is_some() {
-            return Err(Problem::not_available(
-                "travellers",
-                "travellers: names of travellers belong to rail, which this version does not sell yet. Your seats are still held.",
-            ));
-        }
         let now_ms = routes.clock.now_ms();
         let order = routes
             .desk
-            .checkout(&show, &id, visitor, ask.buyer, now_ms)
+            .checkout(&show, &id, visitor, (ask.buyer, ask.travellers), now_ms)
             .await?;
         metrics::counter!("fairgate_orders_made_total").increment(1);
         let payment = routes.payment_view(&order, None).await?;
@@ -387,8 +390,28 @@ impl OrderRoutes {
             label: item.label.clone(),
             category: item.category.clone(),
             price: MoneyView(currency.of(item.held.amount)),
+            traveller: item.traveller.clone(),
+        };
+        let run = show.as_ref().and_then(|show| show.run.clone());
+        let legs = order.items.first().map(|item| &item.held.legs);
+        let journey = run.as_ref().zip(legs);
+        let link = |ticket: super::Ticket| {
+            let run = run.as_ref();
+            let ends = run.and_then(|run| Journey::over(run, &ticket.legs));
+            let (from, to) = ends
+                .map(|journey| (journey.from.station, journey.to.station))
+                .unzip();
+            TicketLink {
+                url: format!("/t/{}", ticket.id),
+                ticket: ticket.id,
+                seat: ticket.label,
+                legs: ticket.legs,
+                from,
+                to,
+            }
         };
         Ok(OrderView {
+            journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show
                 .as_ref()
@@ -406,15 +429,7 @@ impl OrderRoutes {
             pay_until: rfc3339(order.pay_until_ms),
             server_time: rfc3339(self.clock.now_ms()),
             payment,
-            tickets: tickets
-                .into_iter()
-                .map(|ticket| TicketLink {
-                    url: format!("/t/{}", ticket.id),
-                    ticket: ticket.id,
-                    seat: ticket.label,
-                    legs: ticket.legs,
-                })
-                .collect(),
+            tickets: tickets.into_iter().map(link).collect(),
             history,
             order: order.id,
         })

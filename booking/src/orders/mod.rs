@@ -6,6 +6,7 @@ pub mod http;
 pub mod key;
 pub mod late;
 pub mod transition;
+mod travellers;
 
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,14 @@ pub struct Buyer {
     pub email: String,
 }
 
+/// Who travels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Traveller {
+    /// A name, 1 to 200 characters.
+    pub name: String,
+}
+
 /// One seat of an order, with the words that stand on its ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderItem {
@@ -86,6 +95,8 @@ pub struct OrderItem {
     pub label: String,
     /// The category's label.
     pub category: String,
+    /// Who travels on it, where the show wants names.
+    pub traveller: Option<String>,
 }
 
 /// An order as the ledger keeps it.
@@ -126,6 +137,13 @@ pub struct Order {
 }
 
 impl Order {
+    /// Who travels on a ticket of this order.
+    #[must_use]
+    pub fn traveller(&self, ticket: &TicketId) -> Option<&str> {
+        let of_ticket = |item: &&OrderItem| TicketId::of_seat(&self.id, item.held.seat) == *ticket;
+        self.items.iter().find(of_ticket)?.traveller.as_deref()
+    }
+
     /// Its seats without their words.
     #[must_use]
     pub fn held(&self) -> Vec<Held> {
@@ -168,6 +186,8 @@ pub struct Ticket {
     pub label: String,
     /// The legs it is good for.
     pub legs: Vec<u16>,
+    /// Who travels on it, where the show wanted names.
+    pub name: Option<String>,
     /// When it was issued.
     pub issued_at_ms: i64,
     /// When a door scanned it.

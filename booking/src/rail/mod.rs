@@ -1,3 +1,4 @@
 //! Railways: a train's run on a date is a show whose seats are sold by the leg.
 
+pub mod journey;
 pub mod run;

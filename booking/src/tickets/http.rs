@@ -11,6 +11,7 @@ use crate::door::{Door, Role, RoleKeys};
 use crate::http::{Path, Problem};
 use crate::idempotency::Answer;
 use crate::ids::{OrderId, ShowId, TicketId};
+use crate::rail::journey::Journey;
 
 /// What the handlers of tickets need.
 #[derive(Clone)]
@@ -39,6 +40,10 @@ pub struct TicketView {
     venue: String,
     seat: String,
     legs: Vec<u16>,
+    /// Rail: the stretch it is good for; null else.
+    journey: Option<Journey>,
+    /// Rail: who travels on it; null else.
+    name: Option<String>,
     issued_at: String,
     scanned_at: Option<String>,
     /// Bought with play money: opens no door.
@@ -56,6 +61,8 @@ pub struct Scanned {
     show: ShowId,
     seat: String,
     legs: Vec<u16>,
+    /// Who travels on it, where the show wanted names.
+    name: Option<String>,
     scanned_at: String,
     test: bool,
 }
@@ -144,6 +151,7 @@ pub async fn scan(
             show: ticket.show,
             seat: ticket.label,
             legs: ticket.legs,
+            name: ticket.name,
             scanned_at: rfc3339(at_ms),
             test: routes.desk.test,
         },
@@ -156,6 +164,7 @@ fn view(printed: Printed, test: bool) -> TicketView {
         title,
         starts_at,
         venue,
+        journey,
         signed,
     } = printed;
     TicketView {
@@ -167,6 +176,8 @@ fn view(printed: Printed, test: bool) -> TicketView {
         venue,
         seat: ticket.label,
         legs: ticket.legs,
+        journey,
+        name: ticket.name,
         issued_at: rfc3339(ticket.issued_at_ms),
         scanned_at: ticket.scanned_at_ms.map(rfc3339),
         test,

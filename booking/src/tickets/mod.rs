@@ -12,6 +12,7 @@ use crate::http::Problem;
 use crate::ids::TicketId;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::Ticket;
+use crate::rail::journey::Journey;
 
 /// Where tickets are read and scanned.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub struct Printed {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
+    /// Rail: the stretch it is good for.
+    pub journey: Option<Journey>,
     /// The compact JWS, as the QR code holds it.
     pub signed: String,
 }
@@ -60,18 +63,26 @@ impl TicketDesk {
             .catalogue
             .show(&ticket.show)
             .ok_or_else(|| Problem::not_found("show", ticket.show.as_str()))?;
-        let starts_at = show.document.starts_at;
+        let run = show.run.as_ref();
+        let journey = run.and_then(|run| Journey::over(run, &ticket.legs));
+        // Who boards on the way looks for the time and the station where the journey begins.
+        let leaves = journey.as_ref().and_then(|journey| journey.from.at);
+        let starts_at = leaves.unwrap_or(show.document.starts_at);
+        let whole_title = match &journey {
+            Some(journey) => journey.title(),
+            None => show.document.title.clone(),
+        };
         // A door needs the beginning of a long title, and a QR code is read faster the less it holds.
-        let title: String = show.document.title.chars().take(80).collect();
+        let short = |text: &str| text.chars().take(80).collect::<String>();
         let claims = TicketClaims {
             ticket: ticket.id.to_string(),
             order: ticket.order.to_string(),
             show: ticket.show.to_string(),
             seat: ticket.label.clone(),
             legs: ticket.legs.clone(),
-            title,
+            title: short(&whole_title),
             starts_at: starts_at.to_string(),
-            name: None,
+            name: ticket.name.as_deref().map(short),
             iat: ticket.issued_at_ms / 1_000,
             test: self.test,
         };
@@ -85,7 +96,8 @@ impl TicketDesk {
             )
         })?;
         Ok(Printed {
-            title: show.document.title.clone(),
+            title: whole_title,
+            journey,
             starts_at,
             venue: show.document.venue.to_string(),
             ticket,

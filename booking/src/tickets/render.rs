@@ -6,7 +6,7 @@ use qrcode::{EcLevel, QrCode};
 
 use super::Printed;
 
-/// How long a calendar entry lasts: shows do not say when they end.
+/// How long a calendar entry lasts: only trains say when they end.
 const ENTRY_HOURS: i64 = 3;
 
 /// The QR code of a signed ticket, as an SVG image.
@@ -27,17 +27,25 @@ pub fn qr_svg(signed: &str) -> Result<String, qrcode::types::QrError> {
 #[must_use]
 pub fn calendar(printed: &Printed) -> String {
     let stamp = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%SZ").to_string();
-    let ends_at = printed
-        .starts_at
-        .saturating_add(jiff::SignedDuration::from_hours(ENTRY_HOURS))
-        .unwrap_or(printed.starts_at);
+    let journey = printed.journey.as_ref();
+    let arrives = journey.and_then(|journey| journey.to.at);
+    let ends_at = arrives.unwrap_or_else(|| {
+        let after = jiff::SignedDuration::from_hours(ENTRY_HOURS);
+        let ends_at = printed.starts_at.saturating_add(after);
+        ends_at.unwrap_or(printed.starts_at)
+    });
+    let place = journey.map_or(printed.venue.as_str(), |journey| journey.from.name.as_str());
+    let seat = match &printed.ticket.name {
+        Some(name) => format!("Seat {}, {name}", printed.ticket.label),
+        None => format!("Seat {}", printed.ticket.label),
+    };
     let issued =
         jiff::Timestamp::from_millisecond(printed.ticket.issued_at_ms).unwrap_or(printed.starts_at);
     let event = Event::new()
         .uid(printed.ticket.id.as_str())
         .summary(&printed.title)
-        .location(&printed.venue)
-        .description(&format!("Seat {}", printed.ticket.label))
+        .location(place)
+        .description(&seat)
         .append_property(icalendar::Property::new("DTSTAMP", stamp(issued)))
         .append_property(icalendar::Property::new(
             "DTSTART",

@@ -11,4 +11,7 @@ mod promoting;
 mod real_charts;
 mod reconciling;
 mod retries;
+#[path = "../../examples/legs/train.rs"]
+mod train;
+mod trains;
 mod whole_way;

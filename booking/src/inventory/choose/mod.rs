@@ -24,6 +24,7 @@ mod area;
 mod block;
 mod orphan;
 mod pick;
+pub mod rail;
 mod scatter;
 mod stretch;
 mod suggest;

@@ -56,6 +56,9 @@ impl FromIterator<u32> for CellSet {
 pub struct Ask {
     /// How many seats.
     pub quantity: u32,
+    /// Rail: the class, a category's key or label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Category keys or labels, any of them; all categories when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub categories: Option<Vec<String>>,

@@ -175,6 +175,8 @@ mod tests {
                 document: serde_json::from_value(document.clone()).expect("a document"),
                 plan: Arc::clone(&plan),
                 prices: vec![Some(1_000), Some(900)],
+                run: None,
+                untouched: false,
             })
         };
         (0..DEPARTURES).map(departure).collect()

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rand::RngExt;
 use tokio::sync::Mutex;
 
@@ -20,12 +21,13 @@ pub use keep::{compare_forever, mend_forever};
 use figures::Counted;
 
 use super::CellState;
+use super::picture::{Changes, Picture};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
-use crate::store::{InventoryStore, Opening, Refused};
+use crate::store::{InventoryStore, Opening, Refused, View};
 
 /// How long an opening is one node's unless it renews it. Where it dies, another one opens the show then.
 const OPENING_MS: i64 = 5_000;
@@ -84,6 +86,9 @@ impl Seats {
     /// # Errors
     /// Where ledger or store cannot be asked, or the show must not be sold.
     pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
+        if show.untouched {
+            return Err(unavailable("a departure is opened by its first hold"));
+        }
         if locked(&self.shared.regressed).contains(&show.id) {
             return Err(unavailable(
                 "the ledger is older than what the seats have seen of it",
@@ -105,13 +110,52 @@ impl Seats {
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
-    pub async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
+    async fn ensure_seen(&self, show: &Show) -> Result<(), LedgerError> {
         let open = tokio::time::timeout(LOOKED_FOR_MAX, self.store.edition(&show.id)).await;
         if !matches!(open, Ok(Ok(Some(_)))) && self.store.packed(&show.id).await.is_some() {
             // It is mended beside, and nobody need wait for that.
             return Ok(());
         }
         self.ensure_open(show).await
+    }
+
+    /// The whole picture for somebody who looks. A departure that nobody has held anything of is not opened for that: all
+    /// that it sells is free.
+    ///
+    /// # Errors
+    /// As `ensure_open`, where there is no picture at all.
+    pub async fn seen(&self, show: &Show) -> Result<Option<View>, LedgerError> {
+        if show.untouched {
+            let (version, states) = (0, show.unsold());
+            return Ok(Some(View { version, states }));
+        }
+        self.ensure_seen(show).await?;
+        Ok(self.store.view(&show.id).await)
+    }
+
+    /// As [`Seats::seen`], packed for the wire: version, cells, two bits a cell.
+    ///
+    /// # Errors
+    /// As [`Seats::seen`].
+    pub async fn packed(&self, show: &Show) -> Result<Option<(u64, u32, Bytes)>, LedgerError> {
+        if show.untouched {
+            let picture = Picture::at(0, 0, show.unsold());
+            return Ok(Some((0, show.grid().cells(), picture.packed())));
+        }
+        self.ensure_seen(show).await?;
+        Ok(self.store.packed(&show.id).await)
+    }
+
+    /// What changed after a version; a show that is not open is a gap.
+    pub async fn changes(&self, show: &Show, since: u64) -> Changes {
+        match show.untouched {
+            true if since == 0 => Changes::None,
+            true => Changes::Gap,
+            false => {
+                let changes = self.store.changes(&show.id, since).await;
+                changes.unwrap_or(Changes::Gap)
+            }
+        }
     }
 
     /// Whether the picture is the one to work on: there, and not an old one that could be replaced by now.

@@ -3,10 +3,14 @@
 use super::*;
 use crate::ids::TicketId;
 use crate::ledger::KeptAnswer;
+use crate::rail::run::{Call, Fares, Rate, Run};
 
 pub(super) const CASES: &[Case] = cases![
     the_same_plan_again_is_the_same_version,
     shows_are_read_back_as_they_were_put,
+    a_departure_is_stored_once_and_the_catalogue_does_not_grow,
+    departures_opened_at_once_are_each_found_behind_a_cursor,
+    the_names_of_travellers_stand_on_their_tickets,
     coverage_is_replaced_whole_and_keeps_its_order,
     a_secret_is_made_once,
     a_ticket_is_scanned_once,
@@ -50,6 +54,129 @@ async fn shows_are_read_back_as_they_were_put(ledger: Books) {
     assert_eq!(
         (&shows[0].id, &shows[0].document, shows[0].plan_version),
         (&expected.id, &expected.document, 1)
+    );
+}
+
+fn departure(id: &str, stop: &str, fares: Fares) -> StoredShow {
+    let call = |station: &str, at_m| Call {
+        station: station.to_owned(),
+        name: station.to_lowercase(),
+        arrives: None,
+        departs: Some(jiff::Timestamp::from_second(1_800_000_000).expect("a moment")),
+        at_m,
+    };
+    let run = Run {
+        train: "G1".to_owned(),
+        date: jiff::civil::date(2027, 2, 1),
+        calls: vec![call("A", 0), call(stop, 30_000), call("C", 90_000)],
+        fares: Arc::new(fares),
+    };
+    StoredShow {
+        id: id.parse().expect("a slug"),
+        run: Some(Arc::new(run)),
+        ..stored(1)
+    }
+}
+
+fn by_distance() -> Fares {
+    let rate = Rate {
+        base: 1,
+        per_km: 2,
+        least: 3,
+    };
+    Fares::ByDistance([("second".to_owned(), rate)].into())
+}
+
+async fn a_departure_is_stored_once_and_the_catalogue_does_not_grow(ledger: Books) {
+    stocked(&ledger).await;
+    let version = ledger.catalogue_version().await.expect("readable");
+    let first = departure("g1-2027-02-01", "B", by_distance());
+    let opened = ledger.open_departure(first.clone(), NOW_MS).await;
+    assert_eq!(opened.expect("stored").run, first.run);
+    let changed = departure("g1-2027-02-01", "X", by_distance());
+    let again = ledger.open_departure(changed, NOW_MS + 1).await;
+    assert_eq!(again.expect("stored").run, first.run, "the first one stays");
+    let table = |to: &str| (("second".to_owned(), "A".to_owned(), to.to_owned()), 500);
+    let fares = Fares::Table([table("B"), table("Z")].into());
+    let second = departure("g1-2027-02-02", "B", fares);
+    let opened = ledger.open_departure(second, NOW_MS).await.expect("stored");
+    let own = opened.run.expect("a run");
+    assert_eq!(own.fare("second", &(0..1)), Some(500));
+    assert_eq!(
+        *own.fares,
+        Fares::Table([table("B")].into()),
+        "its own stretches"
+    );
+
+    let known = ledger.departures(0, 10).await.expect("readable");
+    let ids: Vec<_> = known.iter().map(|(_, show)| show.id.as_str()).collect();
+    assert_eq!(ids, ["g1-2027-02-01", "g1-2027-02-02"]);
+    assert_eq!(known[0].1.document, first.document);
+    assert_eq!((known[0].1.plan_version, &known[0].1.run), (1, &first.run));
+    let behind = ledger.departures(known[0].0, 10).await.expect("readable");
+    assert_eq!(behind.len(), 1);
+    assert_eq!(ledger.departures(0, 1).await.expect("readable").len(), 1);
+    assert_eq!(ledger.shows().await.expect("readable").len(), 1);
+    let after = ledger.catalogue_version().await.expect("readable");
+    assert_eq!(after, version);
+
+    // A show like any other: it has lives, and is claimed by its plan.
+    let id = &known[0].1.id;
+    assert_eq!(ledger.next_incarnation(id).await.expect("there"), 1);
+}
+
+async fn departures_opened_at_once_are_each_found_behind_a_cursor(ledger: Books) {
+    const DAYS: usize = 20;
+    stocked(&ledger).await;
+    let mut opening = tokio::task::JoinSet::new();
+    for day in 0..2 * DAYS {
+        let ledger = Arc::clone(&ledger);
+        opening.spawn(async move {
+            let show = departure(&format!("g1-{}", day % DAYS), "B", by_distance());
+            ledger.open_departure(show, NOW_MS).await.expect("stored");
+        });
+    }
+    let (mut cursor, mut seen) = (0, Vec::new());
+    while seen.len() < DAYS {
+        for (number, show) in ledger.departures(cursor, 3).await.expect("readable") {
+            assert!(number > cursor);
+            cursor = number;
+            seen.push(show.id);
+        }
+        tokio::task::yield_now().await;
+    }
+    opening.join_all().await;
+    assert!(
+        ledger
+            .departures(cursor, 3)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), DAYS);
+}
+
+async fn the_names_of_travellers_stand_on_their_tickets(ledger: Books) {
+    stocked(&ledger).await;
+    let mut order = order("a", ANA, &[2, 3]);
+    order.items[1].traveller = Some("Eva Perez".to_owned());
+    claim(&ledger, &order).await.expect("the cells are free");
+    authorised(&ledger, &order).await;
+    let effects = ledger.due_effects(NOW_MS + 2, 10).await.expect("readable");
+    let captured = ledger.captured(effects[0].id, NOW_MS + 3).await;
+    captured.expect("written");
+    let tickets = record(&ledger, &order).await.tickets;
+    let names: Vec<_> = tickets
+        .iter()
+        .map(|ticket| ticket.name.as_deref())
+        .collect();
+    assert_eq!(names, [None, Some("Eva Perez")]);
+    let alone = ledger.ticket(&tickets[1].id).await.expect("readable");
+    assert_eq!(
+        alone.expect("it is there").name.as_deref(),
+        Some("Eva Perez")
     );
 }
 

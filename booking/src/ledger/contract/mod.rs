@@ -94,6 +94,7 @@ fn stored(plan_version: u32) -> StoredShow {
         id: show(),
         document: serde_json::from_value(document).expect("a valid document"),
         plan_version,
+        run: None,
     }
 }
 
@@ -121,6 +122,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         },
         label: format!("A-{seat}"),
         category: "Stalls".to_owned(),
+        traveller: None,
     };
     let items: Vec<OrderItem> = seats.iter().map(item).collect();
     Order {

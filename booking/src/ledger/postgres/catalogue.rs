@@ -5,8 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::Row;
 
-use super::rows::{Result, bytes32, count, coverage, json, parsed, small, text, to_json};
+use super::rows::{
+    Result, as_i64, bytes32, count, coverage, json, parsed, run_of, small, stored_run, text,
+    to_json,
+};
 use super::{PostgresLedger, lock};
 use crate::ids::VenueId;
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
@@ -110,19 +114,55 @@ impl CatalogueLedger for PostgresLedger {
             .await
     }
 
+    async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
+        let document = to_json(&departure.document)?;
+        let run = departure.run.as_deref().map(stored_run).transpose()?;
+        let given = Arc::new((departure, document, run));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let (departure, document, run) = &*given;
+                    let id = departure.id.as_str();
+                    let sql = format!("SELECT {STORED} FROM shows WHERE show = $1");
+                    if let Some(row) = tx.first(&sql, &[&id]).await? {
+                        return stored(&row);
+                    }
+                    // Whoever comes second waits here, and finds the first one's row.
+                    tx.execute(
+                        "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
+                         INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
+                         SELECT $1, $2::text::jsonb, $3, $4, $5, last FROM given ON CONFLICT (show) DO NOTHING",
+                        &[&id, document, &i64::from(departure.plan_version), &now_ms, run],
+                    )
+                    .await?;
+                    stored(&tx.one(&sql, &[&id]).await?)
+                }
+            })
+            .await
+    }
+
+    async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
+        self.database
+            .read(async move |tx: Tx| {
+                let sql = format!(
+                    "SELECT {STORED}, departure FROM shows WHERE departure > $1 ORDER BY departure LIMIT $2"
+                );
+                let rows = tx.query(&sql, &[&as_i64(after), &i64::from(batch_max)]).await?;
+                let read = |row| Ok((count(row, 4)?, stored(row)?));
+                rows.iter().map(read).collect()
+            })
+            .await
+    }
+
     async fn shows(&self) -> Result<Vec<StoredShow>> {
         self.database
             .read(async |tx: Tx| {
-                let sql = "SELECT show, document::text, plan_version FROM shows ORDER BY show COLLATE \"C\"";
-                let rows = tx.query(sql, &[]).await?;
-                let read = |row| {
-                    Ok(StoredShow {
-                        id: parsed(text(row, 0)?)?,
-                        document: json(text(row, 1)?)?,
-                        plan_version: small(row, 2)?,
-                    })
-                };
-                rows.iter().map(read).collect()
+                let sql = format!(
+                    "SELECT {STORED} FROM shows WHERE departure IS NULL ORDER BY show COLLATE \"C\""
+                );
+                let rows = tx.query(&sql, &[]).await?;
+                rows.iter().map(stored).collect()
             })
             .await
     }
@@ -183,6 +223,19 @@ impl CatalogueLedger for PostgresLedger {
             })
             .await
     }
+}
+
+/// What [`stored`] reads.
+const STORED: &str = "show, document::text, plan_version, run";
+
+fn stored(row: &Row) -> Result<StoredShow> {
+    let run: Option<&str> = row.try_get(3)?;
+    Ok(StoredShow {
+        id: parsed(text(row, 0)?)?,
+        document: json(text(row, 1)?)?,
+        plan_version: small(row, 2)?,
+        run: run.map(run_of).transpose()?,
+    })
 }
 
 /// Waits until no other change of the catalogue is on its way.

@@ -57,12 +57,12 @@ async fn check_version(tx: &Tx) -> Result<()> {
 
 async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document::text, v.plan FROM shows s LEFT JOIN venues v \
+    let sql = "SELECT s.show, s.document::text, v.plan, s.run FROM shows s LEFT JOIN venues v \
          ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version ORDER BY s.show COLLATE \"C\"";
     each(tx, sql, |row| {
         let show: ShowId = parsed(text(row, 0)?)?;
         let plan: Option<&str> = row.try_get(2)?;
-        let (record, grid) = ShowRecord::read(&show, text(row, 1)?, plan)?;
+        let (record, grid) = ShowRecord::read(&show, text(row, 1)?, plan, row.try_get(3)?)?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("work.sql"),
     include_str!("refunds.sql"),
     include_str!("lives.sql"),
+    include_str!("departures.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -110,8 +110,10 @@ pub(super) async fn of_order(tx: &Tx, order: &Order) -> Result<Vec<Ticket>> {
     let sql = "SELECT ticket, label, legs, issued_at, scanned_at FROM tickets WHERE order_id = $1 ORDER BY position";
     let rows = tx.query(sql, &[&order.id.as_str()]).await?;
     let read = |row| {
+        let id: TicketId = parsed(text(row, 0)?)?;
         Ok(Ticket {
-            id: parsed(text(row, 0)?)?,
+            name: order.traveller(&id).map(str::to_owned),
+            id,
             order: order.id.clone(),
             show: order.show.clone(),
             label: text(row, 1)?.to_owned(),

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use fairgate_writer::LedgerError;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_writer::rusqlite::{Connection, Row};
 
 use super::SqliteLedger;
-use super::rows::{self, bytes32, collect, corrupt, first, parsed};
+use super::rows::{self, bytes32, collect, corrupt, first, parsed, run_of, stored_run};
 use crate::ids::VenueId;
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 
@@ -96,23 +96,51 @@ impl CatalogueLedger for SqliteLedger {
             .await
     }
 
+    async fn open_departure(
+        &self,
+        departure: StoredShow,
+        now_ms: i64,
+    ) -> Result<StoredShow, LedgerError> {
+        let document = rows::to_json(&departure.document)?;
+        let run = departure.run.as_deref().map(stored_run).transpose()?;
+        let id = departure.id.to_string();
+        self.writer
+            .write(move |tx| {
+                tx.prepare_cached(
+                    "INSERT OR IGNORE INTO shows (show, document, plan_version, updated_at, run, departure) \
+                     SELECT ?1, ?2, ?3, ?4, ?5, COALESCE(MAX(departure), 0) + 1 FROM shows",
+                )?
+                .execute((&id, &document, departure.plan_version, now_ms, &run))?;
+                let sql = format!("SELECT {STORED} FROM shows WHERE show = ?1");
+                let stored = collect(tx, &sql, [&id], stored)?.pop();
+                stored.ok_or_else(|| corrupt("a departure that was not written"))
+            })
+            .await
+    }
+
+    async fn departures(
+        &self,
+        after: u64,
+        batch_max: u32,
+    ) -> Result<Vec<(u64, StoredShow)>, LedgerError> {
+        self.writer
+            .read(move |connection| {
+                let sql = format!(
+                    "SELECT {STORED}, departure FROM shows WHERE departure > ?1 ORDER BY departure LIMIT ?2"
+                );
+                collect(connection, &sql, (rows::as_i64(after), batch_max), |row| {
+                    Ok((row.get::<_, i64>(4)?.unsigned_abs(), stored(row)?))
+                })
+            })
+            .await
+    }
+
     async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError> {
         self.writer
             .read(|connection| {
-                collect(
-                    connection,
-                    "SELECT show, document, plan_version FROM shows ORDER BY show",
-                    [],
-                    |row| {
-                        let document: String = row.get(1)?;
-                        Ok(StoredShow {
-                            id: parsed(&row.get::<_, String>(0)?)?,
-                            document: serde_json::from_str(&document)
-                                .map_err(|error| corrupt(&error.to_string()))?,
-                            plan_version: row.get(2)?,
-                        })
-                    },
-                )
+                let sql =
+                    format!("SELECT {STORED} FROM shows WHERE departure IS NULL ORDER BY show");
+                collect(connection, &sql, [], stored)
             })
             .await
     }
@@ -168,6 +196,19 @@ impl CatalogueLedger for SqliteLedger {
             })
             .await
     }
+}
+
+/// What [`stored`] reads.
+const STORED: &str = "show, document, plan_version, run";
+
+fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
+    let (document, run): (String, Option<String>) = (row.get(1)?, row.get(3)?);
+    Ok(StoredShow {
+        id: parsed(&row.get::<_, String>(0)?)?,
+        document: serde_json::from_str(&document).map_err(|error| corrupt(&error.to_string()))?,
+        plan_version: row.get(2)?,
+        run: run.as_deref().map(run_of).transpose()?,
+    })
 }
 
 /// Tells every node that the catalogue is another one.

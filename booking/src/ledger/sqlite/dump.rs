@@ -62,12 +62,13 @@ fn check_version(connection: &Connection) -> Result<()> {
 
 fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document, v.plan FROM shows s LEFT JOIN venues v \
+    let sql = "SELECT s.show, s.document, v.plan, s.run FROM shows s LEFT JOIN venues v \
          ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version ORDER BY s.show";
     each(connection, sql, |row| {
         let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
         let (document, plan): (String, Option<String>) = (row.get(1)?, row.get(2)?);
-        let (record, grid) = ShowRecord::read(&show, &document, plan.as_deref())?;
+        let run: Option<String> = row.get(3)?;
+        let (record, grid) = ShowRecord::read(&show, &document, plan.as_deref(), run.as_deref())?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })?;

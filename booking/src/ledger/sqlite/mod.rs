@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("work.sql"),
     include_str!("refunds.sql"),
     include_str!("lives.sql"),
+    include_str!("departures.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -100,8 +100,10 @@ impl TicketLedger for SqliteLedger {
 pub(super) fn of_order(connection: &Connection, order: &Order) -> Result<Vec<Ticket>> {
     let read = |row: &Row<'_>| {
         let legs: String = row.get(2)?;
+        let id: TicketId = parsed(&row.get::<_, String>(0)?)?;
         Ok(Ticket {
-            id: parsed(&row.get::<_, String>(0)?)?,
+            name: order.traveller(&id).map(str::to_owned),
+            id,
             order: order.id.clone(),
             show: order.show.clone(),
             label: row.get(1)?,

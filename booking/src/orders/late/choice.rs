@@ -2,11 +2,12 @@
 
 use crate::catalogue::show::Show;
 use crate::holds::Held;
-use crate::inventory::CellState;
 use crate::inventory::choose;
+use crate::inventory::choose::rail::Train;
 use crate::orders::transition::LateReason;
 use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
+use crate::rail::journey::Journey;
 use crate::store::View;
 
 /// What forbids the sale whatever seats are free; `None` where nothing does.
@@ -23,11 +24,19 @@ pub fn out_of_bounds(
     let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
         return Some(LateReason::PlanChanged);
     };
-    (show.document.starts_at.as_millisecond() <= now_ms).then_some(LateReason::ShowBegun)
+    (begins_ms(order, show) <= now_ms).then_some(LateReason::ShowBegun)
 }
 
-/// Seats like the order's own among those that are free: as many of each category, at today's same price, near the old
-/// ones. Pure but for the dice between equals.
+/// When it is too late to come: of a train, when it leaves where the journey begins.
+fn begins_ms(order: &Order, show: &Show) -> i64 {
+    let legs = order.items.first().map(|item| &item.held.legs);
+    let journey = show.run.as_ref().zip(legs);
+    let leaves = journey.and_then(|(run, legs)| Journey::of(run, legs)?.from.at);
+    leaves.unwrap_or(show.document.starts_at).as_millisecond()
+}
+
+/// Seats like the order's own among those that are free: as many of each category over the same legs, at today's same
+/// price, near the old ones. Pure but for the dice between equals.
 #[must_use]
 pub fn seats_like(
     show: &Show,
@@ -41,10 +50,17 @@ pub fn seats_like(
             .get(item.held.seat as usize)
             .map(|seat| seat.category)
     };
+    let train = Train {
+        map,
+        grid: show.grid(),
+        states: &view.states,
+    };
+    // All seats of an order go the same way.
+    let legs = order.items.first().map(|item| item.held.legs.clone())?;
     let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
     for item in &order.items {
         let category = category(item)?;
-        if show.price(item.held.seat) != Some(item.held.amount) {
+        if show.fare(item.held.seat, &item.held.legs) != Some(item.held.amount) {
             return None;
         }
         match groups.iter_mut().find(|(known, _)| *known == category) {
@@ -55,23 +71,41 @@ pub fn seats_like(
     let mut chosen = Vec::with_capacity(order.items.len());
     for (_, items) in groups {
         let asked: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
-        let free = |seat: u32| view.states.get(seat as usize) == Some(&CellState::Free);
+        let free = |seat: u32| train.is_free(seat, &legs);
         let choice = choose::suggest(map, &free, &asked, false, rng)?;
         for (seat, item) in choice.cells.iter().zip(&items) {
-            chosen.push(item_of(show, *seat, &item.held));
+            chosen.push(item_of(show, *seat, item));
         }
     }
     (chosen.len() == order.items.len()).then_some(chosen)
 }
 
-/// A seat in the place of another: same legs, same price.
-pub(super) fn item_of(show: &Show, seat: u32, like: &Held) -> OrderItem {
+/// A seat in the place of another: same legs, same price, same traveller.
+fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
     OrderItem {
         held: Held {
             seat,
-            ..like.clone()
+            ..like.held.clone()
         },
         label: show.label(seat).to_owned(),
         category: show.category(seat).to_owned(),
+        traveller: like.traveller.clone(),
     }
+}
+
+/// The items of a hold that keeps seats for an order, each with a traveller who goes in its class.
+pub(super) fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Vec<OrderItem> {
+    let mut left: Vec<&OrderItem> = order.items.iter().collect();
+    let item = |held: &Held| {
+        let category = show.category(held.seat);
+        let of_class = left.iter().position(|item| item.category == category);
+        let like = of_class.map(|at| left.remove(at));
+        OrderItem {
+            held: held.clone(),
+            label: show.label(held.seat).to_owned(),
+            category: category.to_owned(),
+            traveller: like.and_then(|item| item.traveller.clone()),
+        }
+    };
+    kept.iter().map(item).collect()
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use choice::{item_of, out_of_bounds, seats_like};
+use choice::{items_of, out_of_bounds, seats_like};
 
 use super::checkout::lock_until_ms;
 use super::transition::LateReason;
@@ -218,14 +218,10 @@ impl LateMoney {
                 Err(refused) => return Ok(tried(&refused)),
             };
             // An interrupted run may have kept others than were chosen now.
-            let items = kept
-                .hold
-                .items
-                .iter()
-                .map(|held| item_of(show, held.seat, held));
+            let items = items_of(show, order, &kept.hold.items);
             let offer = Offer {
                 hold: id,
-                items: items.collect(),
+                items,
                 until_ms,
             };
             let outcome = LateOutcome::OtherSeats(offer);

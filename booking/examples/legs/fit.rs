@@ -1,0 +1,196 @@
+//! How well the chooser of trains fills them: a simulation without a store. Travellers ask for stretches one after the
+//! other, some give their seat back, and what stays sold is compared with what other ways of choosing sell to the same
+//! travellers.
+
+use booking::catalogue::seatmap::SeatMap;
+use booking::inventory::choose::rail::{Party, Train, choose};
+use booking::inventory::{CellState, Grid};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::train::carriages;
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Seats, in rows of five.
+    pub seats: u32,
+    /// Calls of the train.
+    pub stops: u16,
+    /// Travellers who ask.
+    pub requests: usize,
+    /// Per cent of them who give their seat back later.
+    pub lapsing_pct: u32,
+    /// How often, each time with other travellers.
+    pub seeds: u64,
+}
+
+/// What the issue asks: 100 seats, 16 stops, 700 requests, 20 % lapsing, 30 seeds.
+pub const LINE: Line = Line {
+    seats: 100,
+    stops: 16,
+    requests: 700,
+    lapsing_pct: 20,
+    seeds: 30,
+};
+
+/// Whoever gives a seat back does so within so many requests.
+const LAPSES_WITHIN: usize = 60;
+
+/// Passenger-legs sold, the mean over all seeds.
+#[derive(Debug, Clone, Copy)]
+pub struct Sold {
+    /// By the chooser.
+    pub tightest: f64,
+    /// Whoever finds room on every leg goes, and everybody else may be seated anew: no chooser sells more to them.
+    pub reseating: f64,
+    /// The first seat that is free.
+    pub first: f64,
+    /// Any seat that is free.
+    pub random: f64,
+}
+
+/// One who asks for a stretch.
+struct Request {
+    from: u16,
+    to: u16,
+    /// With how many requests after this one the seat is given back.
+    lapses_after: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Tightest,
+    First,
+    Random,
+}
+
+/// Simulates all ways over all seeds.
+pub fn simulate(line: Line) -> Sold {
+    let map = carriages(line.seats);
+    let mut sums = [0_u64; 4];
+    for seed in 0..line.seeds {
+        let mut dice = StdRng::seed_from_u64(seed);
+        let requests = requests(line, &mut dice);
+        sums[0] += seated(&map, line, &requests, Way::Tightest, &mut dice);
+        sums[1] += reseated(&map, line, &requests);
+        sums[2] += seated(&map, line, &requests, Way::First, &mut dice);
+        sums[3] += seated(&map, line, &requests, Way::Random, &mut dice);
+    }
+    let [tightest, reseating, first, random] = sums.map(|sum| sum as f64 / line.seeds as f64);
+    Sold {
+        tightest,
+        reseating,
+        first,
+        random,
+    }
+}
+
+fn requests(line: Line, dice: &mut StdRng) -> Vec<Request> {
+    let request = |_| {
+        let (a, mut b) = (
+            dice.random_range(0..line.stops),
+            dice.random_range(0..line.stops - 1),
+        );
+        // Any two stops, each pair as likely as every other.
+        b += u16::from(b >= a);
+        let lapses = dice.random_range(0..100) < line.lapsing_pct;
+        Request {
+            from: a.min(b),
+            to: a.max(b),
+            lapses_after: lapses.then(|| dice.random_range(1..=LAPSES_WITHIN)),
+        }
+    };
+    (0..line.requests).map(request).collect()
+}
+
+/// Every traveller gets a seat for the whole stretch, or goes away.
+fn seated(map: &SeatMap, line: Line, requests: &[Request], way: Way, dice: &mut StdRng) -> u64 {
+    let grid = Grid {
+        seats: map.cell_count(),
+        legs: line.stops - 1,
+    };
+    let mut states = vec![CellState::Free; grid.cells() as usize];
+    let mut coming: Vec<(usize, u32, &Request)> = Vec::new();
+    let mut sold = 0;
+    for (now, request) in requests.iter().enumerate() {
+        coming.retain(|(at, seat, of)| {
+            if *at <= now {
+                for cell in grid.cells_of(*seat, of.from..of.to) {
+                    states[cell as usize] = CellState::Free;
+                }
+            }
+            *at > now
+        });
+        let train = Train {
+            map,
+            grid,
+            states: &states,
+        };
+        let Some(seat) = chosen(&train, request, way, dice) else {
+            continue;
+        };
+        for cell in grid.cells_of(seat, request.from..request.to) {
+            assert_eq!(states[cell as usize], CellState::Free, "a taken cell");
+            states[cell as usize] = CellState::Held;
+        }
+        match request.lapses_after {
+            Some(after) => coming.push((now + after, seat, request)),
+            None => sold += u64::from(request.to - request.from),
+        }
+    }
+    sold
+}
+
+fn chosen(train: &Train<'_>, request: &Request, way: Way, dice: &mut StdRng) -> Option<u32> {
+    let legs = request.from..request.to;
+    let mut free = (0..train.grid.seats).filter(|seat| train.is_free(*seat, &legs));
+    match way {
+        Way::First => free.next(),
+        Way::Random => {
+            let free: Vec<u32> = free.collect();
+            let at = (!free.is_empty()).then(|| dice.random_range(0..free.len()))?;
+            free.get(at).copied()
+        }
+        Way::Tightest => {
+            let party = Party {
+                quantity: 1,
+                class: 0,
+            };
+            choose(train, &legs, party, 0, dice)
+                .ok()?
+                .cells
+                .first()
+                .copied()
+        }
+    }
+}
+
+/// Who finds room on every leg goes: only how many sit on a leg counts.
+fn reseated(map: &SeatMap, line: Line, requests: &[Request]) -> u64 {
+    let mut taken = vec![0_u32; usize::from(line.stops - 1)];
+    let mut coming: Vec<(usize, &Request)> = Vec::new();
+    let mut sold = 0;
+    for (now, request) in requests.iter().enumerate() {
+        coming.retain(|(at, of)| {
+            if *at <= now {
+                for leg in of.from..of.to {
+                    taken[usize::from(leg)] -= 1;
+                }
+            }
+            *at > now
+        });
+        let mut legs = request.from..request.to;
+        if legs.any(|leg| taken[usize::from(leg)] >= map.cell_count()) {
+            continue;
+        }
+        for leg in request.from..request.to {
+            taken[usize::from(leg)] += 1;
+        }
+        match request.lapses_after {
+            Some(after) => coming.push((now + after, request)),
+            None => sold += u64::from(request.to - request.from),
+        }
+    }
+    sold
+}

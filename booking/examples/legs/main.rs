@@ -1,0 +1,86 @@
+//! Trains under trial, with figures. `legs fit` compares the chooser with other ways of seating the same travellers; `legs
+//! rush` lets 200 buyers ask 20,000 times for stretches of one train, in process and in a Redis of its own, and looks
+//! through the history for a seat that two of them had. Exit code 1 where a claim fails.
+
+mod fit;
+mod rush;
+mod train;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use booking::clock::Clock;
+use booking::store::InventoryStore;
+use booking::store::memory::MemoryStore;
+use booking::store::redis::{Options, RedisStore};
+use fairgate_redis::Redis;
+use serde_json::json;
+
+/// Of what free re-seating sells.
+const OF_RESEATING: f64 = 0.98;
+/// Above random choice.
+const ABOVE_RANDOM: f64 = 1.02;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let held = match std::env::args().nth(1).as_deref() {
+        Some("fit") => show_fit(),
+        Some("rush") => show_rush().await,
+        _ => {
+            eprintln!("legs fit | rush");
+            return ExitCode::from(2);
+        }
+    };
+    ExitCode::from(u8::from(!held))
+}
+
+fn show_fit() -> bool {
+    let sold = fit::simulate(fit::LINE);
+    let (of_reseating, above_random) =
+        (sold.tightest / sold.reseating, sold.tightest / sold.random);
+    let held =
+        of_reseating >= OF_RESEATING && sold.tightest > sold.first && above_random >= ABOVE_RANDOM;
+    let figures = json!({
+        "trial": "fit", "held": held, "passenger_legs": {
+            "tightest": sold.tightest, "reseating": sold.reseating, "first": sold.first, "random": sold.random,
+        },
+        "of_reseating": of_reseating, "above_first": sold.tightest / sold.first, "above_random": above_random,
+    });
+    tell(&figures);
+    held
+}
+
+async fn show_rush() -> bool {
+    let mut held = tried("memory", Arc::new(MemoryStore::default())).await;
+    if fairgate_servers::or_skip("a rush in Redis") {
+        return held;
+    }
+    let server = fairgate_servers::Redis::single().await.expect("it starts");
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let store = RedisStore::open(redis, "ledger", Options::new(Clock::system())).await;
+    held &= tried("redis", Arc::new(store.expect("it answers"))).await;
+    held
+}
+
+/// One line of figures; whoever reads them may have gone.
+fn tell(figures: &serde_json::Value) {
+    let _ = writeln!(std::io::stdout(), "{figures}");
+}
+
+async fn tried(name: &str, store: Arc<dyn InventoryStore>) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = rush::ledger(folder.path()).await;
+    let outcome = rush::run(store, ledger, rush::RUSH).await;
+    let held = outcome.findings.is_empty() && outcome.taken > 0;
+    let figures = json!({
+        "trial": "rush", "store": name, "held": held, "requests": rush::RUSH.requests, "taken": outcome.taken,
+        "refused": outcome.refused, "given_back": outcome.given_back, "filled_pct": outcome.filled_pct,
+        "took_s": outcome.took.as_secs_f64(), "findings": outcome.findings.len(),
+    });
+    tell(&figures);
+    for finding in outcome.findings.iter().take(10) {
+        eprintln!("{finding}");
+    }
+    held
+}

@@ -1,0 +1,98 @@
+//! A timetable made by hand: one train code, one class, stops an hour apart, a departure a day.
+
+use std::sync::Arc;
+
+use booking::catalogue::departures::{Departure, Departures};
+use booking::catalogue::plan::parse_grid;
+use booking::catalogue::seatmap::{Parts, SeatMap};
+use booking::catalogue::show::ShowDocument;
+use booking::ids::{ShowId, VenueId};
+use booking::rail::run::{Call, Fares, Rate, Run};
+use jiff::{SignedDuration, Timestamp};
+
+/// Seats in a row.
+const ACROSS: u32 = 5;
+/// What the plan's class is called.
+pub const CLASS: &str = "cat1";
+/// Minor units a kilometre, in hundredths.
+const PER_KM: i64 = 4_600;
+/// Metres from stop to stop.
+const LEG_M: u64 = 50_000;
+
+/// So many seats of one class, in rows of five.
+pub fn carriages(seats: u32) -> SeatMap {
+    let rows = seats.div_ceil(ACROSS);
+    let mut parts: Parts = (*parse_grid(&format!("{rows}x{ACROSS}")).expect("a grid")).clone();
+    for seat in &mut parts.seats {
+        seat.category = 0;
+    }
+    SeatMap::new(parts).expect("sound")
+}
+
+/// Sells `t1-2027-02-01` and the like: every id that begins so is a departure.
+pub struct Daily {
+    pub stock: VenueId,
+    pub stops: u16,
+    pub seats_per_visitor: u32,
+    /// When the first stop is left.
+    pub leaves: Timestamp,
+}
+
+/// The code of a stop.
+pub fn code(stop: u16) -> String {
+    format!("S{stop:02}")
+}
+
+impl Daily {
+    fn run(&self) -> Run {
+        let at = |stop: u16, minutes: i64| {
+            let after = SignedDuration::from_mins(i64::from(stop) * 60 + minutes);
+            self.leaves.checked_add(after).ok()
+        };
+        let last = self.stops - 1;
+        let call = |stop: u16| Call {
+            station: code(stop),
+            name: format!("Stop {stop}"),
+            arrives: at(stop, -5).filter(|_| stop > 0),
+            departs: at(stop, 0).filter(|_| stop < last),
+            at_m: u64::from(stop) * LEG_M,
+        };
+        let rate = Rate {
+            base: 200,
+            per_km: PER_KM,
+            least: 500,
+        };
+        Run {
+            train: "T1".to_owned(),
+            date: jiff::civil::date(2027, 2, 1),
+            calls: (0..self.stops).map(call).collect(),
+            fares: Arc::new(Fares::ByDistance([(CLASS.to_owned(), rate)].into())),
+        }
+    }
+}
+
+impl Departures for Daily {
+    fn departure(&self, show: &ShowId) -> Option<Departure> {
+        if !show.as_str().starts_with("t1-") {
+            return None;
+        }
+        let document = serde_json::json!({
+            "venue": self.stock, "title": "T1 Stop 0 – the end", "starts_at": self.leaves, "currency": "EUR",
+            "prices": {}, "seats_per_visitor": self.seats_per_visitor,
+        });
+        let document: ShowDocument = serde_json::from_value(document).expect("a document");
+        Some(Departure {
+            document,
+            plan_version: 1,
+            run: Arc::new(self.run()),
+        })
+    }
+
+    fn stocks(&self) -> Vec<(VenueId, u32)> {
+        vec![(self.stock.clone(), 1)]
+    }
+
+    fn version(&self) -> u64 {
+        1
+    }
+}

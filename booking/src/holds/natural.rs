@@ -1,0 +1,91 @@
+//! Natural idempotency on trains: a visitor has one basket a departure and stretch, whatever key or none its calls carry, so
+//! that a second click, a second tab or a call made anew on another day finds what the first one took.
+
+use fairgate_pass::Holder;
+
+use super::ask::{Asked, Wanted};
+use super::take::HoldDesk;
+use super::{Hold, Stage};
+use crate::catalogue::show::Show;
+use crate::http::Problem;
+use crate::ids::{HoldId, OrderId};
+use crate::store::Refused;
+
+/// Orders of one stretch by one visitor that are looked through; whoever has made more of them is told apart by its key
+/// alone.
+const ROUNDS_MAX: u32 = 32;
+
+/// What a visitor has over the legs it asks for.
+pub(super) enum Found {
+    /// Its basket.
+    Living(Hold),
+    /// None; a new one has this id.
+    None(HoldId),
+}
+
+impl HoldDesk {
+    /// The visitor's own basket over the same legs, if it is what it asks for now. `id` is the call's own, for shows
+    /// without stops.
+    ///
+    /// # Errors
+    /// 409 `journey_held` where its basket has other seats; 503 where store or ledger do not answer.
+    pub(super) async fn own(
+        &self,
+        show: &Show,
+        visitor: Holder,
+        asked: &Asked,
+        id: HoldId,
+    ) -> Result<Found, Problem> {
+        if show.run.is_none() {
+            return Ok(Found::None(id));
+        }
+        for round in 0..ROUNDS_MAX {
+            let own = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
+            match self.seats.store.hold(&own, visitor).await {
+                Ok(hold) if hold.stage == Stage::Basket => return living(show, hold, asked),
+                Ok(_) => {}
+                // One that became an order stays that order's: its id is never a basket again.
+                Err(Refused::Gone) => {
+                    let order = self.ledger.order(&OrderId::of_hold(&own)).await?;
+                    if order.is_none() {
+                        return Ok(Found::None(own));
+                    }
+                }
+                Err(refused) => return Err(self.explain(show, refused, &[]).await),
+            }
+        }
+        Ok(Found::None(id))
+    }
+}
+
+fn living(show: &Show, hold: Hold, asked: &Asked) -> Result<Found, Problem> {
+    let same = match &asked.wanted {
+        Wanted::Class(party) => {
+            let of_class = |seat: u32| {
+                let seat = show.plan.map.seats.get(seat as usize);
+                seat.is_some_and(|seat| seat.category == party.class)
+            };
+            hold.items.len() == party.quantity as usize
+                && hold.items.iter().all(|item| of_class(item.seat))
+        }
+        Wanted::Named { seats, .. } => {
+            hold.items.len() == seats.len()
+                && hold.items.iter().all(|item| seats.contains(&item.seat))
+        }
+        Wanted::Best(_) => false,
+    };
+    if same {
+        return Ok(Found::Living(hold));
+    }
+    let labels: Vec<&str> = hold
+        .items
+        .iter()
+        .map(|item| show.label(item.seat))
+        .collect();
+    let detail = format!(
+        "You hold {} of this train between the same stations. Nothing else was held. Change that hold, order it, or give it back first.",
+        labels.join(", ")
+    );
+    let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
+    Err(problem.with("hold", &hold.id).with("seats", labels))
+}

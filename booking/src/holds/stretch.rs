@@ -1,0 +1,90 @@
+//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it is has neither.
+
+use std::ops::Range;
+
+use crate::catalogue::show::Show;
+use crate::http::Problem;
+use crate::rail::run::Run;
+
+/// Characters of an unknown code that are told back.
+const SHOWN_MAX: usize = 40;
+
+/// The legs of a show from one station to another; the only leg of a show without stops.
+///
+/// # Errors
+/// 422 with the field that is wrong; 409 `departed` where the train has left the first station.
+pub fn legs_of(
+    show: &Show,
+    from: Option<&str>,
+    to: Option<&str>,
+    now_ms: i64,
+) -> Result<Range<u16>, Problem> {
+    let Some(run) = &show.run else {
+        for (field, set) in [("from", from.is_some()), ("to", to.is_some())] {
+            if set {
+                return Err(Problem::field(
+                    field,
+                    format!("{field}: this show has no stops; leave it out. Nothing was held."),
+                ));
+            }
+        }
+        return Ok(show.legs());
+    };
+    let from = called_at(run, "from", from, "begins")?;
+    let to = called_at(run, "to", to, "ends")?;
+    let legs = run.between(from, to).ok_or_else(|| {
+        Problem::field(
+            "to",
+            format!(
+                "to: {} does not go from {from} to {to}; it calls at {}, in this order. Nothing was held.",
+                run.train,
+                stations(run)
+            ),
+        )
+    })?;
+    let leaves = run.calls.get(usize::from(legs.start));
+    let leaves = leaves.and_then(|call| call.departs.or(call.arrives));
+    if leaves.is_some_and(|at| at.as_millisecond() <= now_ms) {
+        let detail = format!(
+            "{} has left {from}. Nothing was held. Choose a later train.",
+            run.train
+        );
+        return Err(Problem::new(409, "departed", "The train has left", detail).with("from", from));
+    }
+    Ok(legs)
+}
+
+fn called_at<'a>(
+    run: &Run,
+    field: &str,
+    code: Option<&'a str>,
+    what: &str,
+) -> Result<&'a str, Problem> {
+    let code = code.ok_or_else(|| {
+        Problem::field(
+            field,
+            format!(
+                "{field}: say where the journey {what}, by the code of a station; {} calls at {}. Nothing was held.",
+                run.train,
+                stations(run)
+            ),
+        )
+    })?;
+    if run.calls.iter().any(|call| call.station == code) {
+        return Ok(code);
+    }
+    let shown: String = code.chars().take(SHOWN_MAX).collect();
+    Err(Problem::field(
+        field,
+        format!(
+            "{field}: {} does not call at \"{shown}\"; it calls at {}. Nothing was held.",
+            run.train,
+            stations(run)
+        ),
+    ))
+}
+
+fn stations(run: &Run) -> String {
+    let codes: Vec<&str> = run.calls.iter().map(|call| call.station.as_str()).collect();
+    codes.join(", ")
+}

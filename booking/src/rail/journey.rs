@@ -1,0 +1,66 @@
+//! A stretch of a train's run as travellers read it: on holds, orders, tickets and calendar entries.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::run::{Call, Run};
+
+/// From one station to another with one train.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Journey {
+    /// The train's code.
+    pub train: String,
+    /// The day of the run, `2026-11-21`.
+    pub date: String,
+    /// Where it begins.
+    pub from: End,
+    /// Where it ends.
+    pub to: End,
+}
+
+/// One end of a journey.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct End {
+    /// The station's code.
+    pub station: String,
+    /// The station's name.
+    pub name: String,
+    /// When the train leaves, or arrives, there; null where the timetable does not say.
+    #[schema(value_type = Option<String>)]
+    pub at: Option<Timestamp>,
+}
+
+impl Journey {
+    /// Some legs of a run; none where the run has no such legs.
+    #[must_use]
+    pub fn of(run: &Run, legs: &Range<u16>) -> Option<Self> {
+        let call = |at: u16| run.calls.get(usize::from(at));
+        let end = |call: &Call, at: Option<Timestamp>| End {
+            station: call.station.clone(),
+            name: call.name.clone(),
+            at,
+        };
+        let (from, to) = (call(legs.start)?, call(legs.end)?);
+        Some(Self {
+            train: run.train.clone(),
+            date: run.date.to_string(),
+            from: end(from, from.departs.or(from.arrives)),
+            to: end(to, to.arrives.or(to.departs)),
+        })
+    }
+
+    /// The legs that a ticket is good for.
+    #[must_use]
+    pub fn over(run: &Run, legs: &[u16]) -> Option<Self> {
+        let (first, last) = (legs.first()?, legs.last()?);
+        Self::of(run, &(*first..last.checked_add(1)?))
+    }
+
+    /// As people say it: "G1 Beijing South – Shanghai".
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {} – {}", self.train, self.from.name, self.to.name)
+    }
+}

@@ -1,0 +1,10 @@
+//! Seats by the leg: the chooser of trains against its own promises, and a rush on one train.
+
+mod choosing;
+#[path = "../../examples/legs/fit.rs"]
+mod fit;
+#[path = "../../examples/legs/rush.rs"]
+mod rush;
+mod rushing;
+#[path = "../../examples/legs/train.rs"]
+mod train;

@@ -1,0 +1,55 @@
+//! The trials of `examples/legs`, smaller, so that they run each time.
+
+use std::sync::Arc;
+
+use booking::clock::Clock;
+use booking::store::InventoryStore;
+use booking::store::memory::MemoryStore;
+use booking::store::redis::{Options, RedisStore};
+use fairgate_redis::Redis;
+use fairgate_servers as servers;
+
+use crate::fit::{LINE, Line, simulate};
+use crate::rush::{self, RUSH, Rush};
+
+const SMALL: Rush = Rush {
+    seats: 100,
+    requests: 1_500,
+    buyers: 50,
+    ..RUSH
+};
+
+async fn rushed(store: Arc<dyn InventoryStore>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = rush::ledger(folder.path()).await;
+    let outcome = rush::run(store, ledger, SMALL).await;
+    assert!(outcome.findings.is_empty(), "{:#?}", outcome.findings);
+    assert!(outcome.taken > 100, "{outcome:?}");
+    assert!(outcome.given_back > 10, "{outcome:?}");
+    assert!(outcome.refused > 0, "the train was never full: {outcome:?}");
+    assert!(outcome.filled_pct > 80.0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg() {
+    rushed(Arc::new(MemoryStore::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
+    if servers::or_skip("a rush on a train in Redis") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let connected = Redis::connect(&redis.url()).expect("a URL");
+    let store = RedisStore::open(connected, "ledger", Options::new(Clock::system())).await;
+    rushed(Arc::new(store.expect("it answers"))).await;
+}
+
+#[test]
+fn the_tightest_fit_sells_nearly_what_seating_everybody_anew_would() {
+    let sold = simulate(Line { seeds: 8, ..LINE });
+    assert!(sold.tightest >= 0.98 * sold.reseating, "{sold:?}");
+    assert!(sold.tightest > sold.first, "{sold:?}");
+    assert!(sold.tightest >= 1.02 * sold.random, "{sold:?}");
+}

@@ -1,0 +1,296 @@
+//! A traveller's whole way: a departure of the timetable becomes a show when somebody holds seats of it, and its seats are
+//! sold by the leg.
+
+use std::sync::Arc;
+
+use booking::catalogue::coverage::EVERYDAY;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+use crate::train::{CLASS, Daily, carriages};
+
+const SHOW: &str = "t1-2027-02-01";
+const HOLDS: &str = "/v1/shows/t1-2027-02-01/holds";
+
+/// An app that sells a train of ten seats that calls at S00 to S04 from 08:00 on, and two visitors.
+async fn opened() -> (App, Visitor, Visitor) {
+    let app = App::new().await;
+    let (ana, ben) = on_sale(&app).await;
+    (app, ana, ben)
+}
+
+async fn on_sale(app: &App) -> (Visitor, Visitor) {
+    let plan = serde_json::to_string(&carriages(10)).expect("a plan");
+    let ledger = app.ledger().await;
+    let stock = "stock".parse().expect("a slug");
+    let stored = ledger.put_venue(&stock, plan, [1; 32], app.clock.now_ms());
+    stored.await.expect("stored");
+    let daily = Daily {
+        stock,
+        stops: 5,
+        seats_per_visitor: 4,
+        leaves: "2027-02-01T08:00:00Z".parse().expect("a moment"),
+    };
+    let sold = app.booking.sell_departures(Arc::new(daily)).await;
+    sold.expect("its plan is there");
+    (app.visitor_of(EVERYDAY, 1), app.visitor_of(EVERYDAY, 2))
+}
+
+fn seats(labels: &[&str], from: &str, to: &str) -> Value {
+    json!({ "seats": labels, "from": from, "to": to })
+}
+
+fn best(quantity: u32, from: &str, to: &str) -> Value {
+    json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
+}
+
+fn labels(hold: &Value) -> Vec<String> {
+    let seats = hold["seats"].as_array().expect("a list");
+    seats.iter().map(|seat| text(seat, "label")).collect()
+}
+
+fn names(names: &[&str]) -> Value {
+    let mut order = buyer();
+    order["travellers"] = names.iter().map(|name| json!({ "name": name })).collect();
+    order
+}
+
+async fn hold(app: &App, who: &Visitor, ask: &Value) -> Value {
+    app.ask(post(HOLDS, ask).by(who)).await.is(201)
+}
+
+/// Makes an order of a hold and pays it.
+async fn bought(app: &App, who: &Visitor, hold: &Value, travellers: &[&str]) -> Value {
+    let path = format!("/v1/holds/{}/order", text(hold, "hold"));
+    let order = app
+        .ask(post(&path, &names(travellers)).by(who))
+        .await
+        .is(201);
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    order
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_journeys_share_a_seat_and_their_tickets_say_from_where_to_where() {
+    let (app, ana, ben) = opened().await;
+    let first = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
+    assert_eq!(first["journey"]["from"]["name"], "Stop 0");
+    assert_eq!(first["journey"]["to"]["at"], "2027-02-01T09:55:00Z");
+    // 100 km at 46 minor units and 200 to begin with.
+    assert_eq!(first["total"]["amount"], 200 + 4_600);
+    let refused = app
+        .ask(post(HOLDS, &seats(&["A-1"], "S01", "S03")).by(&ben))
+        .await;
+    let refused = refused.problem(409, "seats_taken");
+    assert_eq!(refused["seats"], json!(["A-1"]));
+    let instead = &refused["suggestion"];
+    assert_eq!(
+        (&instead["from"], &instead["to"]),
+        (&json!("S01"), &json!("S03"))
+    );
+    let second = hold(&app, &ben, &seats(&["A-1"], "S02", "S04")).await;
+    let order = bought(&app, &ana, &first, &["Ana Perez"]).await;
+    bought(&app, &ben, &second, &["Ben Weiss"]).await;
+
+    let record = app.read(&order).await;
+    let ticket = &record["tickets"][0];
+    assert_eq!(ticket["legs"], json!([0, 1]));
+    assert_eq!(
+        (&ticket["from"], &ticket["to"]),
+        (&json!("S00"), &json!("S02"))
+    );
+    assert_eq!(record["seats"][0]["traveller"], "Ana Perez");
+    assert_eq!(record["journey"]["train"], "T1");
+    let path = format!("/v1/tickets/{}", text(ticket, "ticket"));
+    let key = text(&order, "order_key");
+    let read = app.ask(get(&path).by(&key)).await.is(200);
+    assert_eq!(read["name"], "Ana Perez");
+    assert_eq!(read["title"], "T1 Stop 0 – Stop 2");
+    assert_eq!(read["journey"]["to"]["station"], "S02");
+    let signed = app.keyring.verifier().verify_ticket(&text(&read, "signed"));
+    let claims = signed.expect("its own signature");
+    assert_eq!(claims.name.as_deref(), Some("Ana Perez"));
+    assert_eq!(
+        (claims.legs, claims.starts_at.as_str()),
+        (vec![0, 1], "2027-02-01T08:00:00Z")
+    );
+    let entry = app.ask(get(&format!("{path}.ics")).by(&key)).await.text();
+    for line in [
+        "DTSTART:20270201T080000Z",
+        "DTEND:20270201T095500Z",
+        "LOCATION:Stop 0",
+        "Ana Perez",
+    ] {
+        assert!(entry.contains(line), "{line} is missing in {entry}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_a_departure_makes_nothing_and_the_first_hold_makes_its_row() {
+    let (app, ana, _) = opened().await;
+    let ledger = app.ledger().await;
+    let rows = async || ledger.departures(0, 10).await.expect("readable").len();
+    let show = app.ask(get(&format!("/v1/shows/{SHOW}"))).await.is(200);
+    assert_eq!(
+        (&show["kind"], &show["legs"], &show["room"]),
+        (&json!("rail"), &json!(4), &json!(EVERYDAY))
+    );
+    assert_eq!(show["stops"][1]["station"], "S01");
+    let free = app.seats(SHOW).await;
+    assert_eq!((&free["free"], &free["version"]), (&json!(40), &json!("0")));
+    let frame = app.ask(get(&format!("/v1/shows/{SHOW}/seats"))).await;
+    assert_eq!(frame.body.len(), 13 + 10);
+    let path = format!("/v1/holds/hold_{SHOW}_{}", "0".repeat(32));
+    app.ask(get(&path).by(&ana))
+        .await
+        .problem(410, "hold_expired");
+    assert_eq!(rows().await, 0);
+
+    hold(&app, &ana, &best(1, "S01", "S03")).await;
+    assert_eq!(rows().await, 1);
+    let listed = app.ask(get("/v1/shows")).await.is(200);
+    assert_eq!(listed["total"], 0, "departures are found by their trains");
+    let seats = app.seats(SHOW).await;
+    assert_eq!((&seats["held"], &seats["free"]), (&json!(2), &json!(38)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_journey_again_is_the_hold_that_is_there_with_another_key_or_none() {
+    let (app, ana, ben) = opened().await;
+    let ask = best(2, "S00", "S02");
+    let first = hold(&app, &ana, &ask).await;
+    assert_eq!(first["next_to_each_other"], true);
+    for call in [post(HOLDS, &ask), post(HOLDS, &ask).keyed("another")] {
+        let again = app.ask(call.by(&ana)).await.is(201);
+        assert_eq!(again["hold"], first["hold"]);
+    }
+    let more = app.ask(post(HOLDS, &best(1, "S00", "S02")).by(&ana)).await;
+    assert_eq!(more.problem(409, "journey_held")["hold"], first["hold"]);
+    let onward = hold(&app, &ana, &best(2, "S02", "S04")).await;
+    assert_ne!(onward["hold"], first["hold"]);
+    assert_eq!(labels(&onward), labels(&first), "it fits there tightest");
+    assert_ne!(hold(&app, &ben, &ask).await["hold"], first["hold"]);
+
+    // One that became an order is over as a basket; so is one that was given back.
+    bought(&app, &ana, &first, &["Ana Perez", "Eva Perez"]).await;
+    let refused = app.ask(post(HOLDS, &ask).by(&ana)).await;
+    refused.problem(422, "limit_exceeded");
+    let path = format!("/v1/holds/{}", text(&onward, "hold"));
+    app.ask(delete(&path).by(&ana)).await;
+    let anew = hold(&app, &ana, &ask).await;
+    assert_ne!(anew["hold"], first["hold"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_train_cannot_do_is_told_by_its_field() {
+    let (app, ana, _) = opened().await;
+    let class = |class: Value| json!({ "best": {"quantity": 1, "class": class}, "from": "S00", "to": "S01" });
+    for (field, ask) in [
+        ("from", json!({ "seats": ["A-1"] })),
+        ("to", json!({ "seats": ["A-1"], "from": "S00" })),
+        ("from", seats(&["A-1"], "X", "S01")),
+        ("to", seats(&["A-1"], "S01", "X")),
+        ("to", seats(&["A-1"], "S02", "S01")),
+        ("to", seats(&["A-1"], "S01", "S01")),
+        ("best.class", class(Value::Null)),
+        ("best.class", class(json!("sleeper"))),
+        (
+            "best.zone",
+            json!({ "best": {"quantity": 1, "class": CLASS, "zone": "a"}, "from": "S00", "to": "S01" }),
+        ),
+        ("best.quantity", best(0, "S00", "S01")),
+        (
+            "areas",
+            json!({ "areas": [{"label": "pit", "quantity": 1}], "from": "S00", "to": "S01" }),
+        ),
+    ] {
+        let refused = app.ask(post(HOLDS, &ask).by(&ana)).await;
+        assert_eq!(
+            refused.problem(422, "invalid_field")["field"],
+            field,
+            "{ask}"
+        );
+    }
+    let many = app.ask(post(HOLDS, &best(5, "S00", "S01")).by(&ana)).await;
+    many.problem(422, "limit_exceeded");
+    app.put_venue("hall", "grid:4x10").await;
+    app.put_show("night-1", json!({})).await;
+    let fan = app.visitor(3);
+    let classy = json!({ "best": {"quantity": 1, "class": "cat1"} });
+    let refused = app
+        .ask(post("/v1/shows/night-1/holds", &classy).by(&fan))
+        .await;
+    assert_eq!(refused.problem(422, "invalid_field")["field"], "best.class");
+    let put = put(&format!("/v1/promoter/shows/{SHOW}"), &document(json!({})));
+    app.ask(put.by(&PROMOTER)).await.is(422);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_wants_one_name_a_seat_and_a_show_wants_none() {
+    let (app, ana, _) = opened().await;
+    let held = hold(&app, &ana, &best(2, "S00", "S02")).await;
+    let path = format!("/v1/holds/{}/order", text(&held, "hold"));
+    for (field, order) in [
+        ("travellers", buyer()),
+        ("travellers", names(&["Ana"])),
+        ("travellers", names(&["Ana", "Ben", "Eva"])),
+        ("travellers[1].name", names(&["Ana", " "])),
+    ] {
+        let refused = app.ask(post(&path, &order).by(&ana)).await;
+        assert_eq!(refused.problem(422, "invalid_field")["field"], field);
+    }
+    app.ask(post(&path, &names(&["Ana", "Ben"])).by(&ana))
+        .await
+        .is(201);
+
+    app.put_venue("hall", "grid:4x10").await;
+    app.put_show("night-1", json!({})).await;
+    let fan = app.visitor(3);
+    let held = app.hold(&fan, &["A-1"]).await;
+    let path = format!("/v1/holds/{}/order", text(&held, "hold"));
+    let refused = app.ask(post(&path, &names(&["Ana"])).by(&fan)).await;
+    assert_eq!(refused.problem(422, "invalid_field")["field"], "travellers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_on_a_train_is_changed_over_its_own_stretch() {
+    let (app, ana, ben) = opened().await;
+    hold(&app, &ben, &seats(&["A-2"], "S02", "S04")).await;
+    let held = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
+    let path = format!("/v1/holds/{}", text(&held, "hold"));
+    let change = json!({ "add": ["A-2"], "remove": ["A-1"] });
+    let changed = app.ask(patch(&path, &change).by(&ana)).await.is(200);
+    assert_eq!(labels(&changed), ["A-2"]);
+    assert_eq!(changed["total"], held["total"]);
+    assert_eq!(changed["journey"], held["journey"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_boards_a_train_that_has_left_and_further_on_it_is_still_sold() {
+    let (app, ..) = opened().await;
+    // From 10 January, 09:00 to 1 February, 08:30.
+    app.clock.advance_ms((21 * 24 * 60 + 23 * 60 + 30) * 60_000);
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let refused = app.ask(post(HOLDS, &best(1, "S00", "S02")).by(&ana)).await;
+    refused.problem(409, "departed");
+    hold(&app, &ana, &best(1, "S01", "S02")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restart_a_departure_that_was_sold_is_what_it_was() {
+    let (app, ana, ben) = opened().await;
+    let held = hold(&app, &ana, &seats(&["A-1"], "S00", "S02")).await;
+    let order = bought(&app, &ana, &held, &["Ana Perez"]).await;
+    let app = app.restarted().await;
+    // No timetable is there yet; what was sold is in the ledger.
+    let taken = app
+        .ask(post(HOLDS, &seats(&["A-1"], "S01", "S02")).by(&ben))
+        .await;
+    taken.problem(409, "seats_taken");
+    hold(&app, &ben, &seats(&["A-1"], "S02", "S03")).await;
+    let record = app.read(&order).await;
+    assert_eq!(record["journey"]["to"]["name"], "Stop 2");
+    let missing = app.ask(get("/v1/shows/t1-2027-02-02")).await;
+    missing.problem(404, "not_found");
+}

@@ -16,7 +16,7 @@ use rand::seq::SliceRandom;
 
 use super::pick::{Candidate, pick};
 use super::{Choice, Manner, NotFound};
-use crate::catalogue::seatmap::{Kind, SeatMap};
+use crate::catalogue::seatmap::{Kind, Seat, SeatMap};
 use crate::inventory::{CellState, Grid};
 
 /// Who travels together.
@@ -147,11 +147,15 @@ pub fn choose(
     picked(anywhere, spread, 1, Manner::AcrossSections, rng)
 }
 
+/// Whether a seat is given to whoever asks for its class; all others are for those who name them.
+#[must_use]
+pub fn is_offered(seat: &Seat) -> bool {
+    !seat.accessible && !seat.companion && seat.kind != Kind::Booth
+}
+
 fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {
-    let offered = (0..).zip(&train.map.seats).filter(|(_, seat)| {
-        let kept = seat.accessible || seat.companion || seat.kind == Kind::Booth;
-        seat.category == class && !kept
-    });
+    let seats = (0..).zip(&train.map.seats);
+    let offered = seats.filter(|(_, seat)| seat.category == class && is_offered(seat));
     offered
         .map(|(seat, _)| seat)
         .filter(|seat| train.is_free(*seat, legs))

@@ -1,0 +1,232 @@
+//! Free seats of trains for those who search, from memory: answers may be a moment old, and whoever holds seats asks the
+//! store itself. An answer has a logical expiry: who finds it over still gets it, and one of those who do reads anew beside, so
+//! that a train that everybody asks for is read a few times a second, and one that does not answer keeps nobody
+//! waiting for others.
+
+mod source;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+pub use source::Pictures;
+pub use tally::Tally;
+
+use super::free::{Free, FreeSeats};
+use crate::catalogue::Catalogue;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::ids::ShowId;
+use crate::ledger::LedgerError;
+
+/// An answer is read anew beside after this.
+const FRESH_MS: i64 = 250;
+/// An older one is told as degraded, and waited for a moment first.
+const GOOD_MS: i64 = 2_000;
+/// Whoever finds no answer, or an old one, waits for a newer one so long.
+const WAIT_MAX: Duration = Duration::from_millis(200);
+/// A reading is given up after this, and the next one who asks begins another.
+const READ_MAX: Duration = Duration::from_secs(5);
+/// Readings at once: a search over many trains does not shut holds out of the store.
+const READINGS_MAX: usize = 32;
+/// Trains whose answers are kept.
+const TRAINS_MAX: usize = 4_096;
+
+/// How a train stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Its free seats.
+    pub tally: Tally,
+    /// Whether everything was known: without the store, baskets are not.
+    pub whole: bool,
+}
+
+/// Where trains are read.
+#[async_trait]
+pub trait Source: Send + Sync + 'static {
+    /// How a train stands now.
+    async fn read(&self, show: &Show) -> Result<Reading, LedgerError>;
+}
+
+/// A cheap handle on what is known of all trains.
+#[derive(Clone)]
+pub struct Availability {
+    catalogue: Catalogue,
+    source: Arc<dyn Source>,
+    clock: Clock,
+    trains: Arc<Mutex<HashMap<ShowId, Arc<Entry>>>>,
+    reading: Arc<Semaphore>,
+}
+
+/// What is known of one train.
+struct Entry {
+    known: watch::Sender<Option<Known>>,
+    /// Held by the one who reads.
+    one_reads: Arc<Semaphore>,
+}
+
+#[derive(Clone)]
+struct Known {
+    reading: Arc<Reading>,
+    at_ms: i64,
+}
+
+impl Known {
+    /// Younger than so many milliseconds; a clock that went back makes nothing young.
+    fn is_within(&self, ms: i64, now_ms: i64) -> bool {
+        (0..ms).contains(&(now_ms - self.at_ms))
+    }
+
+    fn told(&self, legs: &Range<u16>, now_ms: i64) -> Free {
+        Free {
+            by_class: self.reading.tally.free(legs),
+            as_of: moment(self.at_ms),
+            degraded: !self.reading.whole || !self.is_within(GOOD_MS, now_ms),
+        }
+    }
+}
+
+impl Availability {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(catalogue: Catalogue, source: Arc<dyn Source>, clock: Clock) -> Self {
+        Self {
+            catalogue,
+            source,
+            clock,
+            trains: Arc::default(),
+            reading: Arc::new(Semaphore::new(READINGS_MAX)),
+        }
+    }
+
+    async fn of(&self, id: &ShowId, legs: &Range<u16>) -> Option<Free> {
+        let show = self.catalogue.show(id)?;
+        if show.untouched {
+            return None;
+        }
+        Some(self.of_show(show, legs).await)
+    }
+
+    /// Free seats of a train that was held before.
+    async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> Free {
+        let entry = self.entry(&show.id);
+        let mut known = entry.known.subscribe();
+        let found = known.borrow_and_update().clone();
+        let now_ms = self.clock.now_ms();
+        if let Some(found) = &found
+            && found.is_within(FRESH_MS, now_ms)
+        {
+            return found.told(legs, now_ms);
+        }
+        self.read_beside(show, &entry);
+        if let Some(found) = &found
+            && found.is_within(GOOD_MS, now_ms)
+        {
+            return found.told(legs, now_ms);
+        }
+        // Running out of time leaves what was there.
+        let _ = timeout(WAIT_MAX, known.changed()).await;
+        let newest = known.borrow().clone();
+        let now_ms = self.clock.now_ms();
+        let free = match newest {
+            Some(known) => known.told(legs, now_ms),
+            None => Free {
+                by_class: BTreeMap::new(),
+                as_of: moment(now_ms),
+                degraded: true,
+            },
+        };
+        if free.degraded {
+            metrics::counter!("fairgate_availability_degraded_total").increment(1);
+        }
+        free
+    }
+
+    /// Reads the train on a task of its own, unless somebody does.
+    fn read_beside(&self, show: Arc<Show>, entry: &Arc<Entry>) {
+        let Ok(reader) = Arc::clone(&entry.one_reads).try_acquire_owned() else {
+            return;
+        };
+        let (this, entry) = (self.clone(), Arc::clone(entry));
+        tokio::spawn(async move {
+            let read = timeout(READ_MAX, this.read(&show)).await;
+            let failed = match read {
+                Ok(Ok(known)) => {
+                    entry.known.send_replace(Some(known));
+                    None
+                }
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("it took too long".to_owned()),
+            };
+            if let Some(why) = failed {
+                tracing::warn!(show = %show.id, why, "free seats could not be read; the last answer stands");
+            }
+            metrics::counter!("fairgate_availability_readings_total").increment(1);
+            drop(reader);
+        });
+    }
+
+    async fn read(&self, show: &Show) -> Result<Known, LedgerError> {
+        let permit = self.reading.acquire().await;
+        // Taken before the reading: it is no younger than that.
+        let at_ms = self.clock.now_ms();
+        let reading = self.source.read(show).await;
+        drop(permit);
+        Ok(Known {
+            reading: Arc::new(reading?),
+            at_ms,
+        })
+    }
+
+    fn entry(&self, show: &ShowId) -> Arc<Entry> {
+        let mut trains = locked(&self.trains);
+        if let Some(entry) = trains.get(show) {
+            return Arc::clone(entry);
+        }
+        if trains.len() >= TRAINS_MAX {
+            // Those that somebody asked for lately stay.
+            let now_ms = self.clock.now_ms();
+            trains.retain(|_, entry| {
+                let known = entry.known.borrow();
+                known
+                    .as_ref()
+                    .is_some_and(|known| known.is_within(GOOD_MS, now_ms))
+            });
+        }
+        if trains.len() >= TRAINS_MAX {
+            trains.clear();
+        }
+        let entry = Arc::new(Entry {
+            known: watch::Sender::new(None),
+            one_reads: Arc::new(Semaphore::new(1)),
+        });
+        trains.insert(show.clone(), Arc::clone(&entry));
+        entry
+    }
+}
+
+fn moment(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[async_trait]
+impl FreeSeats for Availability {
+    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>> {
+        join_all(asked.iter().map(|(show, legs)| self.of(show, legs))).await
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each statement behind the lock leaves the map whole.
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,109 @@
+//! How many seats of a train are free over each stretch, by class: counted once a picture, read for every search.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::inventory::choose::rail::{Train, is_offered};
+
+/// Free seats by class and stretch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    classes: Vec<String>,
+    /// How many calls the train has.
+    calls: usize,
+    /// By class, first leg, and leg behind the last.
+    free: Vec<u32>,
+}
+
+impl Tally {
+    /// Counts a train. Only what the choice by class would give counts.
+    #[must_use]
+    pub fn of(train: &Train<'_>) -> Self {
+        let (map, legs) = (train.map, train.grid.legs);
+        let calls = usize::from(legs) + 1;
+        let classes = map.categories.iter().map(|category| category.key.clone());
+        let mut tally = Self {
+            classes: classes.collect(),
+            calls,
+            free: vec![0; map.categories.len() * calls * calls],
+        };
+        for (at, seat) in (0..).zip(&map.seats).filter(|(_, seat)| is_offered(seat)) {
+            let mut start = 0;
+            for leg in 0..=legs {
+                if leg == legs || !train.is_free(at, &(leg..leg + 1)) {
+                    tally.count(usize::from(seat.category), &(start..leg));
+                    start = leg + 1;
+                }
+            }
+        }
+        tally
+    }
+
+    /// One more seat that is free over these legs and over no more: it is free over every stretch in them.
+    fn count(&mut self, class: usize, legs: &Range<u16>) {
+        for from in legs.clone() {
+            for to in from + 1..=legs.end {
+                let at = self.at(class, from, to);
+                if let Some(count) = self.free.get_mut(at) {
+                    *count += 1;
+                }
+            }
+        }
+    }
+
+    fn at(&self, class: usize, from: u16, to: u16) -> usize {
+        (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
+    }
+
+    /// Seats that are free over all these legs, by class; none over legs that the train does not have.
+    #[must_use]
+    pub fn free(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
+        let known = usize::from(legs.end) < self.calls && !legs.is_empty();
+        let count = |class: usize| {
+            let at = self.at(class, legs.start, legs.end);
+            self.free.get(at).filter(|_| known).copied().unwrap_or(0)
+        };
+        let classes = self.classes.iter().enumerate();
+        classes
+            .map(|(class, key)| (key.clone(), count(class)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalogue::plan::parse_grid;
+    use crate::inventory::{CellState, Grid};
+
+    const LEGS: u16 = 6;
+
+    proptest! {
+        #[test]
+        fn it_counts_what_looking_at_every_seat_finds(taken in proptest::collection::vec(0_u32..24 * 6, 0..90)) {
+            let map = parse_grid("4x6").expect("a grid");
+            let grid = Grid { seats: map.cell_count(), legs: LEGS };
+            let mut states = vec![CellState::Free; grid.cells() as usize];
+            for cell in taken {
+                states[cell as usize] = CellState::Sold;
+            }
+            let train = Train { map: &map, grid, states: &states };
+            let tally = Tally::of(&train);
+            for from in 0..LEGS {
+                for to in from + 1..=LEGS {
+                    let free = tally.free(&(from..to));
+                    for (class, category) in (0..).zip(&map.categories) {
+                        let fits = (0..grid.seats).filter(|seat| {
+                            map.seats[*seat as usize].category == class && train.is_free(*seat, &(from..to))
+                        });
+                        prop_assert_eq!(free[&category.key] as usize, fits.count());
+                    }
+                }
+            }
+            let nowhere = tally.free(&(0..LEGS + 1));
+            prop_assert!(nowhere.values().all(|count| *count == 0));
+        }
+    }
+}

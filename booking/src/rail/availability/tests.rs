@@ -1,0 +1,144 @@
+//! Availability under a rush, with a source that does as it is told and a clock that is turned by hand.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+use super::*;
+use crate::catalogue::plan::parse_grid;
+use crate::catalogue::show::{Geometry, Plan};
+use crate::inventory::choose::rail::Train;
+use crate::ledger::sqlite::SqliteLedger;
+use crate::rail::run::{Call, Fares, Run};
+
+/// A source whose trains answer, fail, or are silent.
+#[derive(Default)]
+struct Told {
+    reads: AtomicUsize,
+    /// Trains that do not answer until they are called.
+    silent: Mutex<Vec<ShowId>>,
+    call: Notify,
+    without_store: Mutex<bool>,
+}
+
+#[async_trait]
+impl Source for Told {
+    async fn read(&self, show: &Show) -> Result<Reading, LedgerError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if locked(&self.silent).contains(&show.id) {
+            self.call.notified().await;
+        }
+        let states = show.unsold();
+        let tally = Tally::of(&Train {
+            map: &show.plan.map,
+            grid: show.grid(),
+            states: &states,
+        });
+        let whole = !*locked(&self.without_store);
+        Ok(Reading { tally, whole })
+    }
+}
+
+fn show(id: &str) -> Arc<Show> {
+    let call = |station: &str| Call {
+        station: station.to_owned(),
+        name: station.to_owned(),
+        arrives: None,
+        departs: None,
+        at_m: 0,
+    };
+    let run = Run {
+        train: "G1".to_owned(),
+        date: jiff::civil::date(2027, 2, 1),
+        calls: ["A", "B", "C"].map(call).into(),
+        fares: Arc::new(Fares::Table(Default::default())),
+    };
+    let document = serde_json::json!({
+        "venue": "stock", "title": "G1", "starts_at": "2027-02-01T08:00:00Z", "prices": {},
+    });
+    Arc::new(Show {
+        id: id.parse().expect("a slug"),
+        document: serde_json::from_value(document).expect("a document"),
+        plan: Arc::new(Plan {
+            version: 1,
+            map: parse_grid("2x5").expect("a grid"),
+            geometry: Geometry {
+                json: Default::default(),
+                packed: Default::default(),
+                digest: String::new(),
+            },
+        }),
+        prices: vec![Some(1), Some(1)],
+        run: Some(Arc::new(run)),
+        untouched: false,
+    })
+}
+
+async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let writer = fairgate_writer::Writer::open(&folder.path().join("ledger.db"));
+    let ledger = SqliteLedger::open(writer.expect("a file")).await;
+    let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), false).await;
+    let told = Arc::new(Told::default());
+    let source = Arc::clone(&told) as Arc<dyn Source>;
+    let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
+    let availability = Availability::new(catalogue.expect("readable"), source, clock);
+    (availability, told, folder)
+}
+
+#[tokio::test]
+async fn a_train_that_everybody_asks_for_is_read_by_one() {
+    let (availability, told, _folder) = opened().await;
+    let hot = show("g1");
+    let ask = || availability.of_show(Arc::clone(&hot), &(0..2));
+    for free in join_all((0..1_000).map(|_| ask())).await {
+        assert_eq!((free.by_class["cat1"], free.degraded), (5, false));
+    }
+    assert_eq!(told.reads.load(Ordering::SeqCst), 1);
+    availability.clock.advance_ms(FRESH_MS + 1);
+    // Who finds it over gets it all the same, and one of them reads anew.
+    join_all((0..1_000).map(|_| ask())).await;
+    let entry = availability.entry(&hot.id);
+    drop(entry.one_reads.acquire().await);
+    assert_eq!(told.reads.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn one_that_is_silent_is_told_as_it_was_and_holds_up_no_other() {
+    let (availability, told, _folder) = opened().await;
+    let (silent, other) = (show("g1"), show("g2"));
+    let before = availability.of_show(Arc::clone(&silent), &(0..1)).await;
+    locked(&told.silent).push(silent.id.clone());
+    availability.clock.advance_ms(GOOD_MS);
+    let stale = availability.of_show(Arc::clone(&silent), &(0..1)).await;
+    assert!(stale.degraded);
+    assert_eq!(
+        (stale.as_of, &stale.by_class),
+        (before.as_of, &before.by_class)
+    );
+    let fresh = availability.of_show(other, &(0..1)).await;
+    assert!(!fresh.degraded);
+
+    locked(&told.silent).clear();
+    told.call.notify_one();
+    let entry = availability.entry(&silent.id);
+    drop(entry.one_reads.acquire().await);
+    let again = availability.of_show(silent, &(0..1)).await;
+    assert!(!again.degraded && again.as_of > before.as_of);
+}
+
+#[tokio::test]
+async fn what_is_read_without_the_store_says_so() {
+    let (availability, told, _folder) = opened().await;
+    *locked(&told.without_store) = true;
+    assert!(availability.of_show(show("g1"), &(0..1)).await.degraded);
+}
+
+#[tokio::test]
+async fn a_train_of_which_nothing_is_known_is_never_told_as_free() {
+    let (availability, told, _folder) = opened().await;
+    let silent = show("g1");
+    locked(&told.silent).push(silent.id.clone());
+    let free = availability.of_show(silent, &(0..1)).await;
+    assert!(free.degraded && free.by_class.is_empty());
+}

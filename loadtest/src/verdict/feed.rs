@@ -59,7 +59,7 @@ pub fn judge<'a>(story: &Story<'a>, findings: &mut Findings) -> Vec<Picture<'a>>
                 }
                 let cells = unpacked(packed, *cells as usize);
                 match known {
-                    Some(picture) => picture.renew(feed, *version, cells, findings),
+                    Some(picture) => picture.renew(story, feed, (*version, cells), findings),
                     None => {
                         pictures.insert(key, Picture::new(feed, *version, cells));
                     }
@@ -136,8 +136,19 @@ impl<'a> Picture<'a> {
         }
     }
 
-    fn renew(&mut self, feed: &Feed, version: u64, cells: Vec<u8>, findings: &mut Findings) {
-        if version < self.version {
+    fn renew(
+        &mut self,
+        story: &Story<'_>,
+        feed: &Feed,
+        (version, cells): (u64, Vec<u8>),
+        findings: &mut Findings,
+    ) {
+        // While the store is lost every node shows the last picture that it has, and of two nodes one has the older one.
+        let since = self.fed_ms..=feed.at_ms;
+        let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
+        let other_node = story.history.closes.iter().any(moved)
+            && story.history.forgot_within(feed.at_ms, feed.at_ms);
+        if version < self.version && !other_node {
             findings.add(Invariant::Feed, || {
                 format!(
                     "line {}: {} was sent version {version} of {} after {}",

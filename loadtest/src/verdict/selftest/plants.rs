@@ -253,6 +253,11 @@ plants! {
     Feed "a version falls" |run| {
         run.record("snapshot", |snapshot| snapshot["at_ms"] == at(86.6))["version"] = json!("7");
     };
+    Feed "a version falls on one connection while the store is lost" |run| {
+        run.history.retain(|record| record["kind"] != "socket");
+        run.record("fault", |_| true)["until_ms"] = json!(at(87.0));
+        run.record("snapshot", |snapshot| snapshot["at_ms"] == at(86.6))["version"] = json!("7");
+    };
     Feed "the last picture is not what the seats say" |run| {
         run.delta(120.0, &[(9, 1)]);
     };
@@ -402,6 +407,15 @@ plants! {
     Nothing "odd, but right: who left joins again under another number" |run| {
         run.call(5, "join", 14.0, 201, json!({ "number": 11, "holder": holder(5) }));
         run.call(5, "place", 15.0, 200, json!({ "number": 11, "rank": 11, "ahead": 2 }));
+    };
+    Nothing "odd, but right: the next node has an older picture while the store is lost" |run| {
+        run.record("fault", |_| true)["until_ms"] = json!(at(87.0));
+        let snapshot = |record: &&mut Value| record["kind"] == "snapshot" && record["at_ms"] == at(86.6);
+        let mut older = run.history.iter_mut().find(snapshot).expect("such a record").clone();
+        older["version"] = json!("7");
+        older["at_ms"] = json!(at(86.55));
+        let next = run.history.iter().position(|record| record["at_ms"] == at(86.6));
+        run.history.insert(next.expect("such a record"), older);
     };
     Nothing "odd, but right: an observer goes before the end" |run| {
         run.history.retain(|record| !(record["observer"] == 0 && record["at_ms"].as_f64() > Some(at(87.9))));

@@ -255,7 +255,7 @@ plants! {
     };
     Feed "a version falls on one connection while the store is lost" |run| {
         run.history.retain(|record| record["kind"] != "socket");
-        run.record("fault", |_| true)["until_ms"] = json!(at(87.0));
+        run.record("fault", |_| true)["ready_ms"] = json!(at(87.0));
         run.record("snapshot", |snapshot| snapshot["at_ms"] == at(86.6))["version"] = json!("7");
     };
     Feed "the last picture is not what the seats say" |run| {
@@ -409,7 +409,7 @@ plants! {
         run.call(5, "place", 15.0, 200, json!({ "number": 11, "rank": 11, "ahead": 2 }));
     };
     Nothing "odd, but right: the next node has an older picture while the store is lost" |run| {
-        run.record("fault", |_| true)["until_ms"] = json!(at(87.0));
+        run.record("fault", |_| true)["ready_ms"] = json!(at(87.0));
         let snapshot = |record: &&mut Value| record["kind"] == "snapshot" && record["at_ms"] == at(86.6);
         let mut older = run.history.iter_mut().find(snapshot).expect("such a record").clone();
         older["version"] = json!("7");

@@ -125,6 +125,11 @@ show_id!(
     "A payment: `payment_{show}_{32 hex}`."
 );
 show_id!(TicketId, "ticket", "A ticket: `ticket_{show}_{32 hex}`.");
+show_id!(
+    WaiterId,
+    "waiter",
+    "A party on a show's waitlist: `waiter_{show}_{32 hex}`."
+);
 
 impl HoldId {
     /// The hold a visitor's keyed call makes: a retry finds the same id on any node.
@@ -150,7 +155,22 @@ impl HoldId {
         Self::derived(&order.show(), &parts)
     }
 
+    /// The hold that a waiter's nth offer is: whoever makes that offer, it is made once.
+    #[must_use]
+    pub fn of_offer(waiter: &WaiterId, nth: u32) -> Self {
+        let parts: [&[u8]; 3] = [b"offer", waiter.0.as_bytes(), &nth.to_be_bytes()];
+        Self::derived(&waiter.show(), &parts)
+    }
+
     /// A hold of a call without a key.
+    #[must_use]
+    pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
+        Self::derived(show, &[&rng.random::<[u8; 32]>()])
+    }
+}
+
+impl WaiterId {
+    /// A party that has just come.
     #[must_use]
     pub fn random(show: &ShowId, rng: &mut impl rand::Rng) -> Self {
         Self::derived(show, &[&rng.random::<[u8; 32]>()])

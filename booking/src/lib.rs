@@ -25,4 +25,5 @@ pub mod service;
 pub mod store;
 pub mod tickets;
 pub mod unbuilt;
+pub mod waitlist;
 pub mod wake;

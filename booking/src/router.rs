@@ -12,6 +12,7 @@ use crate::orders::http::{self as orders, OrderRoutes};
 use crate::payments::http::{self as payments, PaymentRoutes};
 use crate::tickets::http::{self as tickets, TicketRoutes};
 use crate::unbuilt;
+use crate::waitlist::http::{self as waitlist, WaitlistRoutes};
 
 /// Bodies of visitors' calls, in bytes.
 const BODY_MAX: usize = 64 * 1024;
@@ -33,6 +34,8 @@ pub struct Handles {
     pub payments: PaymentRoutes,
     /// Tickets.
     pub tickets: TicketRoutes,
+    /// The waitlist.
+    pub waitlist: WaitlistRoutes,
 }
 
 /// All routes, with their part of the OpenAPI document.
@@ -47,6 +50,7 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .merge(orders().with_state(handles.orders))
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
+        .merge(waitlist().with_state(handles.waitlist))
         .merge(OpenApiRouter::from(unbuilt::router()))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .merge(promoter)
@@ -61,6 +65,7 @@ pub fn document() -> OpenApi {
         orders().into_openapi(),
         payments().into_openapi(),
         tickets().into_openapi(),
+        waitlist().into_openapi(),
         promoter().into_openapi(),
     ] {
         document.merge(part);
@@ -104,6 +109,10 @@ fn tickets() -> OpenApiRouter<TicketRoutes> {
     OpenApiRouter::new()
         .routes(routes!(tickets::read))
         .routes(routes!(tickets::scan))
+}
+
+fn waitlist() -> OpenApiRouter<WaitlistRoutes> {
+    OpenApiRouter::new().routes(routes!(waitlist::join, waitlist::read, waitlist::leave))
 }
 
 fn promoter() -> OpenApiRouter<PromoterRoutes> {

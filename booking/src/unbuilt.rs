@@ -7,12 +7,8 @@ use axum::routing::any;
 
 use crate::http::Problem;
 
-/// Waitlist, railway and cinema.
-pub const ADDRESSES: [&str; 3] = [
-    "/v1/shows/{show}/waitlist",
-    "/v1/rail/{*rest}",
-    "/v1/cinema/{*rest}",
-];
+/// Railway and cinema.
+pub const ADDRESSES: [&str; 2] = ["/v1/rail/{*rest}", "/v1/cinema/{*rest}"];
 
 /// The routes of this file.
 pub fn router() -> Router {
@@ -26,8 +22,7 @@ pub fn router() -> Router {
 async fn refuse(uri: Uri) -> Problem {
     let what = match uri.path() {
         path if path.starts_with("/v1/rail/") => "rail",
-        path if path.starts_with("/v1/cinema/") => "cinema",
-        _ => "waitlist",
+        _ => "cinema",
     };
     Problem::not_available(
         what,

@@ -39,6 +39,9 @@ use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::tickets::TicketDesk;
 use crate::tickets::http::TicketRoutes;
+use crate::waitlist::here::Here;
+use crate::waitlist::http::WaitlistRoutes;
+use crate::waitlist::serve::Waitlist;
 use crate::wake::Wake;
 
 pub use telling::{Condition, Pulse, ShowInShort};
@@ -69,6 +72,7 @@ pub struct Booking {
     sandbox: Option<Sandbox>,
     effects: Option<Effects>,
     late: LateMoney,
+    waitlist: Waitlist,
     bells: Bells,
     watch: Watch,
     ledger_id: [u8; 32],
@@ -134,6 +138,14 @@ impl Booking {
             outbox: seat_bell.clone(),
             effects: effect_bell.clone(),
         };
+        let waitlist = Waitlist {
+            ledger: Arc::clone(&ledger),
+            catalogue: catalogue.clone(),
+            seats: seats.clone(),
+            clock: setup.clock.clone(),
+            here: Here::default(),
+            bell: Wake::default(),
+        };
         let door = Door {
             verifier: setup.keyring.verifier(),
             catalogue: catalogue.clone(),
@@ -151,6 +163,7 @@ impl Booking {
             sandbox,
             effects,
             late,
+            waitlist,
             bells: Bells {
                 seats: seat_bell,
                 effects: effect_bell,
@@ -224,6 +237,11 @@ impl Booking {
             payments: PaymentRoutes {
                 inbox: self.inbox.clone(),
                 sandbox: self.sandbox.clone(),
+            },
+            waitlist: WaitlistRoutes {
+                waitlist: self.waitlist.clone(),
+                door: self.door.clone(),
+                answers: self.answers.clone(),
             },
             tickets: TicketRoutes {
                 desk: TicketDesk {

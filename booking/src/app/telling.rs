@@ -20,6 +20,9 @@ use crate::store::HoldSignal;
 /// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
+/// So many visitors who wait are asked after in one go: 3 MiB.
+const WAITING_MAX: u32 = 100_000;
+
 /// A show in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShowInShort {
@@ -199,6 +202,16 @@ impl Booking {
     #[must_use]
     pub fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal> {
         self.seats.store.signals()
+    }
+
+    /// A gateway tells which of the visitors that it was told of last are connected to it, and is told who waits for seats
+    /// now, those who came first at the front: their sockets keep their offers coming.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, LedgerError> {
+        self.waitlist.here.saw(here);
+        self.ledger.waiting_visitors(WAITING_MAX).await
     }
 
     fn find(&self, show: &str) -> Option<Arc<Show>> {

@@ -43,6 +43,8 @@ impl Booking {
         workers.spawn(carry_forever(self.seats.clone(), self.bells.seats.clone()));
         workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
         workers.spawn(compare_forever(self.seats.clone()));
+        workers.spawn(self.waitlist.clone().serve_forever());
+        workers.spawn(self.waitlist.clone().tell_forever());
         workers.spawn(forget_forever(self.answers.clone()));
         workers.spawn(follow_forever(self.catalogue.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {

@@ -297,7 +297,11 @@ fn fresh(
     })
 }
 
-fn items(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
+/// Seats over some legs, at the show's prices.
+///
+/// # Errors
+/// 422 `not_for_sale` where a seat has no price (any more).
+pub fn items(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
     let item = |seat: &u32| {
         let amount = show.fare(*seat, legs);
         Ok(Held {

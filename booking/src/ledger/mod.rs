@@ -15,12 +15,13 @@ use fairgate_pass::Holder;
 pub use fairgate_writer::LedgerError;
 pub use records::*;
 
-use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId, VenueId};
+use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId, VenueId, WaiterId};
 use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderRecord, Ticket};
 use crate::payments::{Made, Payment, Said};
 use crate::reconciler::finding::OrderFacts;
 use crate::store::SeatRow;
+use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
 
 /// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A worker whose call takes
 /// longer asks for more; where it dies, another one goes on, and the provider knows the call by its key.
@@ -312,6 +313,45 @@ pub trait TicketLedger: Send + Sync {
     async fn forget_answers(&self, before_ms: i64) -> Result<(), LedgerError>;
 }
 
+/// The waitlist: who waits in which order, and what each was offered.
+#[async_trait]
+pub trait WaitlistLedger: Send + Sync {
+    /// Puts a party at the end of its show's line, which its number tells: by show, from 1, in the order of the commits. A
+    /// visitor waits for a show once: where it does already, it is given as it stands, and nothing is changed.
+    async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter, LedgerError>;
+    /// A visitor's party, with how many stand before it: the one that waits, else the one that ended last.
+    async fn waiter(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+    ) -> Result<Option<(Waiter, u64)>, LedgerError>;
+    /// The parties that wait for a show, in line.
+    async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>, LedgerError>;
+    /// The shows that somebody waits for, each with how many parties do.
+    async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
+    /// The visitors whose parties wait, those who came first at the front.
+    async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>, LedgerError>;
+    /// These visitors were here at this moment; what they do not wait for is left as it is.
+    async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<(), LedgerError>;
+    /// Notes the offer that a waiting party without one was made; false where there is no such party.
+    async fn offered(&self, waiter: &WaiterId, offer: Offered) -> Result<bool, LedgerError>;
+    /// An offer came to its end; false where it was not this party's any more.
+    async fn offer_over(
+        &self,
+        waiter: &WaiterId,
+        hold: &HoldId,
+        end: OfferEnd,
+        now_ms: i64,
+    ) -> Result<bool, LedgerError>;
+    /// A party waits no longer; false where it did not.
+    async fn end_waiter(
+        &self,
+        waiter: &WaiterId,
+        end: WaitEnd,
+        now_ms: i64,
+    ) -> Result<bool, LedgerError>;
+}
+
 /// The whole ledger.
 pub trait Ledger:
     CommonLedger
@@ -321,6 +361,7 @@ pub trait Ledger:
     + LateLedger
     + AuditLedger
     + TicketLedger
+    + WaitlistLedger
     + 'static
 {
 }
@@ -333,6 +374,7 @@ impl<T> Ledger for T where
         + LateLedger
         + AuditLedger
         + TicketLedger
+        + WaitlistLedger
         + 'static
 {
 }

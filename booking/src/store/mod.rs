@@ -129,7 +129,7 @@ pub struct HoldSignal {
     pub visitor: Holder,
     /// Which hold.
     pub hold: HoldId,
-    /// `short`, `lapsed`, `ordered`.
+    /// `short`, `lapsed`, `ordered`, `offered`.
     pub state: &'static str,
     /// The deadline as shown.
     pub expires_at_ms: i64,
@@ -203,6 +203,17 @@ pub trait InventoryStore: Send + Sync + 'static {
 
     /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused>;
+
+    /// Somebody waits for seats of the show: cells that come free by whatever way are kept for the waitlist and stay held
+    /// for everybody else, until this moment at the latest; it is to be said again before. 0: nobody waits any more, and
+    /// what is kept is free. Answers with the cells that are kept, ascending.
+    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused>;
+
+    /// As `take`, and the cells may be kept ones; the visitor is told of the offer.
+    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, Refused>;
+
+    /// Frees those of the cells that are kept.
+    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused>;
 
     /// Gives some seats back and takes others, whole or not at all; the deadline stays.
     async fn change(

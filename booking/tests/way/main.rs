@@ -14,4 +14,5 @@ mod retries;
 #[path = "../../examples/legs/train.rs"]
 mod train;
 mod trains;
+mod waiting;
 mod whole_way;

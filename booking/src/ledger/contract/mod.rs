@@ -8,6 +8,7 @@ mod late;
 mod paying;
 mod sharing;
 mod telling;
+mod waiting;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
         auditing::CASES,
         keeping::CASES,
         sharing::CASES,
+        waiting::CASES,
     ];
     for (claim, case) in all.into_iter().flatten() {
         // On a task of its own, so that one broken claim does not hide the next.

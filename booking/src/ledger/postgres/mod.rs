@@ -17,6 +17,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 mod tickets;
+mod waitlist;
 
 use async_trait::async_trait;
 use fairgate_writer::{Database, LedgerError};
@@ -32,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("refunds.sql"),
     include_str!("lives.sql"),
     include_str!("departures.sql"),
+    include_str!("waitlist.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

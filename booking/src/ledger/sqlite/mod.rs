@@ -11,6 +11,7 @@ mod payments;
 mod rows;
 mod settle;
 mod tickets;
+mod waitlist;
 
 use async_trait::async_trait;
 use fairgate_writer::{LedgerError, Writer};
@@ -27,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("refunds.sql"),
     include_str!("lives.sql"),
     include_str!("departures.sql"),
+    include_str!("waitlist.sql"),
 ];
 
 /// Booking's tables in a ledger file.

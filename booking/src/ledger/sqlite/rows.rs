@@ -5,7 +5,7 @@ use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
 use crate::ids::OrderId;
 pub(super) use crate::ledger::stored::{
     GIVEN_UP_FOR_MS, READ_FOR_MS, Result, Standing, as_hold, as_i64, bytes32, corrupt, coverage,
-    given_up, holder, items, items_text, may_claim, parsed, run_of, seat_kind, seat_word,
+    given_up, holder, items, items_text, json, may_claim, parsed, run_of, seat_kind, seat_word,
     stored_run, to_json, unsearched,
 };
 use crate::money::{Currency, Money};

@@ -7,6 +7,7 @@ mod holding;
 pub(crate) mod model;
 mod seeing;
 mod timing;
+mod waiting;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
         timing::CASES,
         deciding::CASES,
         seeing::CASES,
+        waiting::CASES,
     ];
     for (claim, case) in all.into_iter().flatten() {
         // On a task of its own, so that one broken claim does not hide the next.

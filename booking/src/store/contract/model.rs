@@ -10,6 +10,8 @@ use crate::store::Refused;
 use crate::store::memory::MemoryStore;
 
 const LIMIT: u32 = 4;
+/// Longer than any day.
+const WAITED_MS: i64 = LOCK_MS * 4;
 
 /// One thing that happens.
 #[derive(Debug, Clone)]
@@ -21,6 +23,9 @@ pub(crate) enum Step {
     Sell(u8),
     Free(u8),
     Sweep(i64),
+    Wait(bool),
+    Offer(u8, u8, Vec<u32>),
+    LetGo(Vec<u32>),
 }
 
 /// Every cell's owner, every hold, what was bought: nothing is kept twice.
@@ -34,11 +39,21 @@ struct Model {
     wishes: BTreeMap<u8, (Vec<Held>, Vec<u32>)>,
     /// Who gave a hold back last, likewise.
     released: BTreeMap<u8, Holder>,
+    /// Whether somebody waits, and the cells that are kept then.
+    waited: bool,
+    kept: std::collections::BTreeSet<u32>,
 }
 
 impl Model {
     fn free(&self, cell: u32) -> bool {
-        !self.locks.contains_key(&cell) && !self.sold.contains_key(&cell)
+        let owned = self.locks.contains_key(&cell) || self.sold.contains_key(&cell);
+        !owned && !self.kept.contains(&cell)
+    }
+
+    fn freed(&mut self, cell: u32) {
+        if self.waited {
+            self.kept.insert(cell);
+        }
     }
 
     fn have(&self, visitor: Holder) -> u32 {
@@ -85,6 +100,7 @@ impl Model {
         for cell in cells_of(items, GRID) {
             if self.locks.get(&cell) == Some(&key) {
                 self.locks.remove(&cell);
+                self.freed(cell);
             }
         }
     }
@@ -100,10 +116,29 @@ impl Model {
         }
         let more = u32::try_from(wanted.items.len()).expect("small");
         self.admit(wanted.visitor, more, &wanted.items)?;
+        Ok(self.taken(key, wanted))
+    }
+
+    fn offer(&mut self, key: u8, wanted: Hold) -> Result<Hold, Refused> {
+        if self.holds.contains_key(&key) {
+            return self.own(key, wanted.visitor);
+        }
+        let more = u32::try_from(wanted.items.len()).expect("small");
+        let kept = std::mem::take(&mut self.kept);
+        let admitted = self.admit(wanted.visitor, more, &wanted.items);
+        self.kept = kept;
+        admitted?;
+        for cell in wanted.cells(GRID) {
+            self.kept.remove(&cell);
+        }
+        Ok(self.taken(key, wanted))
+    }
+
+    fn taken(&mut self, key: u8, wanted: Hold) -> Hold {
         self.lock(key, &wanted.items);
         self.wishes.remove(&key);
         self.holds.insert(key, wanted.clone());
-        Ok(wanted)
+        wanted
     }
 
     fn change(
@@ -175,7 +210,7 @@ impl Model {
     fn state(&self, cell: u32) -> CellState {
         match (
             self.sold.contains_key(&cell),
-            self.locks.contains_key(&cell),
+            self.locks.contains_key(&cell) || self.kept.contains(&cell),
         ) {
             (true, _) => CellState::Sold,
             (_, true) => CellState::Held,
@@ -202,6 +237,10 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..9_u8).prop_map(Step::Sell),
         1 => (0..9_u8).prop_map(Step::Free),
         1 => (0..6_i64).prop_map(|late| Step::Sweep(LOCK_MS + late * 10)),
+        1 => proptest::bool::weighted(0.8).prop_map(Step::Wait),
+        2 => (0..9_u8, 1..4_u8, proptest::collection::btree_set(0..GRID.seats, 1..4))
+            .prop_map(move |(key, who, of)| Step::Offer(key, who, list(of))),
+        1 => some().prop_map(move |of| Step::LetGo(list(of))),
     ];
     proptest::collection::vec(step, 1..80)
 }
@@ -275,13 +314,41 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 };
                 seq += 1;
                 for cell in cells_of(&items, GRID) {
-                    model.sold.remove(&cell);
+                    if model.sold.remove(&cell).is_some() {
+                        model.freed(cell);
+                    }
                 }
                 let row = SeatRow {
                     items,
                     ..row(seq, SeatRowKind::Free, &key.to_string(), owner, &[])
                 };
                 assert_eq!(store.deliver(&show(), &[row.clone(), row]).await, Ok(seq));
+            }
+            Step::Wait(whether) => {
+                let until_ms = if whether { WAITED_MS } else { 0 };
+                if !whether {
+                    model.kept.clear();
+                }
+                model.waited = whether;
+                let kept: Vec<u32> = model.kept.iter().copied().collect();
+                assert_eq!(store.keep_freed(&show(), until_ms).await, Ok(kept));
+            }
+            Step::Offer(key, who, of) => {
+                let wanted = Hold {
+                    lock_until_ms: LOCK_MS + n % 50,
+                    ..basket(&key.to_string(), visitor(who), &of)
+                };
+                if !model.orders.contains_key(&key) {
+                    let expected = model.offer(key, wanted.clone());
+                    assert_eq!(store.offer(wanted, LIMIT).await, expected, "{step:?}");
+                }
+            }
+            Step::LetGo(of) => {
+                let cells = cells_of(&seats(&of), GRID);
+                for cell in &cells {
+                    model.kept.remove(cell);
+                }
+                assert_eq!(store.let_go(&show(), &cells).await, Ok(()));
             }
             Step::Sweep(now_ms) => {
                 let due: Vec<u8> = model
@@ -301,6 +368,11 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                 expected.sort();
                 assert_eq!(got, expected, "{step:?}");
             }
+        }
+        if model.waited {
+            let kept = store.keep_freed(&show(), WAITED_MS).await;
+            let expected: Vec<u32> = model.kept.iter().copied().collect();
+            assert_eq!(kept, Ok(expected), "after {step:?}");
         }
         let (version, states) = picture(&store).await;
         assert!(version >= last, "{step:?}: the version fell");

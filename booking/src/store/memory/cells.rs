@@ -39,6 +39,9 @@ pub(super) struct ShowCells {
     /// Seats a visitor has bought; what it holds is counted beside.
     bought: HashMap<Holder, u32>,
     held: HashMap<Holder, u32>,
+    /// Until when cells that come free are kept for the waitlist, and those that are: held, and without a lock.
+    kept_until_ms: Option<i64>,
+    kept: BTreeSet<u32>,
     pub(super) cursor: u64,
 }
 
@@ -76,6 +79,8 @@ impl ShowCells {
             short_calls: BTreeSet::new(),
             bought,
             held: HashMap::new(),
+            kept_until_ms: None,
+            kept: BTreeSet::new(),
             cursor: opening.cursor,
         };
         for hold in opening.ordered {
@@ -88,6 +93,25 @@ impl ShowCells {
     }
 
     pub(super) fn take(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        self.take_from(hold, limit, Self::is_free)
+    }
+
+    pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        let offered = self.take_from(hold, limit, |show, cell| {
+            show.is_free(cell) || show.kept.contains(&cell)
+        })?;
+        // An offer needs no call before its end: it is as short as that is early.
+        let call = (offered.expires_at_ms - SHORT_MS, offered.id.clone());
+        self.short_calls.remove(&call);
+        Ok(offered)
+    }
+
+    fn take_from(
+        &mut self,
+        hold: Hold,
+        limit: u32,
+        may_have: impl Fn(&Self, u32) -> bool,
+    ) -> Result<Hold, Refused> {
         if let Some(present) = self.holds.get(&hold.id) {
             return if present.visitor == hold.visitor {
                 Ok(present.clone())
@@ -100,7 +124,7 @@ impl ShowCells {
         }
         self.within_limit(hold.visitor, count(&hold.items), limit)?;
         let cells = hold.cells(self.grid);
-        self.all_free(&cells)?;
+        self.all(&cells, may_have)?;
         self.lock(&cells, &hold.id);
         self.insert(hold.clone());
         Ok(hold)
@@ -137,7 +161,7 @@ impl ShowCells {
         let (coming, going) = (count(&add), count(&out));
         self.within_limit(visitor, coming.saturating_sub(going), limit)?;
         let taken = cells_of(&add, self.grid);
-        self.all_free(&taken)?;
+        self.all(&taken, Self::is_free)?;
         self.lock(&taken, id);
         self.unlock(&cells_of(&out, self.grid), id);
         kept.extend(add);
@@ -296,6 +320,7 @@ impl ShowCells {
                 let hold = self.remove(&row.hold);
                 for cell in &cells {
                     self.locks.remove(cell);
+                    self.kept.remove(cell);
                 }
                 self.picture.set(cells, CellState::Sold);
                 // Seats of the hold that the order did not buy.
@@ -324,8 +349,43 @@ impl ShowCells {
                 for cell in &freed {
                     self.locks.remove(cell);
                 }
-                self.picture.set(freed, CellState::Free);
+                self.give_back(freed);
             }
+        }
+    }
+
+    /// Somebody waits until then, or nobody does any more; gives what is kept.
+    pub(super) fn keep_freed(&mut self, until_ms: i64) -> Vec<u32> {
+        if until_ms == 0 {
+            self.disband();
+        } else {
+            self.kept_until_ms = self.kept_until_ms.max(Some(until_ms));
+        }
+        self.kept.iter().copied().collect()
+    }
+
+    pub(super) fn let_go(&mut self, cells: &[u32]) {
+        let freed: Vec<u32> = cells
+            .iter()
+            .copied()
+            .filter(|cell| self.kept.remove(cell))
+            .collect();
+        self.picture.set(freed, CellState::Free);
+    }
+
+    fn disband(&mut self) {
+        self.kept_until_ms = None;
+        let freed = std::mem::take(&mut self.kept);
+        self.picture.set(freed, CellState::Free);
+    }
+
+    /// Takes cells that nobody has any more: for the waitlist while somebody waits, else they are free.
+    fn give_back(&mut self, cells: Vec<u32>) {
+        if self.kept_until_ms.is_some() {
+            self.kept.extend(&cells);
+            self.picture.set(cells, CellState::Held);
+        } else {
+            self.picture.set(cells, CellState::Free);
         }
     }
 
@@ -338,6 +398,12 @@ impl ShowCells {
             state,
             expires_at_ms: hold.expires_at_ms,
         };
+        if self
+            .kept_until_ms
+            .is_some_and(|until_ms| until_ms <= now_ms)
+        {
+            self.disband();
+        }
         while let Some((at, id)) = self.deadlines.first().cloned() {
             if at > now_ms {
                 break;
@@ -396,11 +462,15 @@ impl ShowCells {
         }
     }
 
-    fn all_free(&self, cells: &[u32]) -> Result<(), Refused> {
+    fn is_free(&self, cell: u32) -> bool {
+        self.picture.state(cell) == CellState::Free
+    }
+
+    fn all(&self, cells: &[u32], may_have: impl Fn(&Self, u32) -> bool) -> Result<(), Refused> {
         let taken: Vec<u32> = cells
             .iter()
             .copied()
-            .filter(|cell| self.picture.state(*cell) != CellState::Free)
+            .filter(|cell| !may_have(self, *cell))
             .collect();
         if taken.is_empty() {
             Ok(())
@@ -412,11 +482,12 @@ impl ShowCells {
     fn lock(&mut self, cells: &[u32], id: &HoldId) {
         for cell in cells {
             self.locks.insert(*cell, id.clone());
+            self.kept.remove(cell);
         }
         self.picture.set(cells.iter().copied(), CellState::Held);
     }
 
-    /// Frees those of the cells that still carry this hold's lock.
+    /// Gives those of the cells back that still carry this hold's lock.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
         let own: Vec<u32> = cells
             .iter()
@@ -426,7 +497,7 @@ impl ShowCells {
         for cell in &own {
             self.locks.remove(cell);
         }
-        self.picture.set(own, CellState::Free);
+        self.give_back(own);
     }
 
     fn drop_hold(&mut self, id: &HoldId) -> Option<Hold> {

@@ -122,6 +122,28 @@ impl InventoryStore for MemoryStore {
         self.with(&hold.id.show(), |cells| cells.take(hold.clone(), limit))
     }
 
+    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused> {
+        self.with(show, |cells| Ok(cells.keep_freed(until_ms)))
+    }
+
+    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        let offered = self.with(&hold.id.show(), |cells| cells.offer(hold.clone(), limit))?;
+        self.tell([HoldSignal {
+            visitor: offered.visitor,
+            hold: offered.id.clone(),
+            state: "offered",
+            expires_at_ms: offered.expires_at_ms,
+        }]);
+        Ok(offered)
+    }
+
+    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused> {
+        self.with(show, |known| {
+            known.let_go(cells);
+            Ok(())
+        })
+    }
+
     async fn change(
         &self,
         hold: &HoldId,

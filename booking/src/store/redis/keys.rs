@@ -10,6 +10,7 @@
 //! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks fall, when owners are told |
 //! | `{show:ID}:LIFE:kept` | hash: each hold's stage, deadlines and cells in short, for who reads the whole show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: seats of a visitor in holds, and bought |
+//! | `{show:ID}:LIFE:waitlist` | set: cells that came free while somebody waits |
 //! | `{show:ID}:LIFE:feed` | stream: the numbered changes |
 //! | `fairgate:ledger` | the id of the ledger that all this belongs to |
 //!

@@ -37,7 +37,15 @@ struct Kept {
     expires_at_ms: i64,
     short_at_ms: Option<i64>,
     cells: u64,
-    basket: bool,
+    kind: Kind,
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Basket,
+    Order,
+    /// No hold: until when cells that come free are kept for the waitlist.
+    Waitlist,
 }
 
 impl Kept {
@@ -47,7 +55,11 @@ impl Kept {
             expires_at_ms: short.expires_at_ms,
             short_at_ms: (short.state == "basket").then_some(short.expires_at_ms - SHORT_MS),
             cells: short.cells,
-            basket: short.state != "ordered",
+            kind: match short.state {
+                "ordered" => Kind::Order,
+                "waitlist" => Kind::Waitlist,
+                _ => Kind::Basket,
+            },
         }
     }
 }
@@ -139,6 +151,7 @@ impl Known {
             "lapsed" => "lapsed",
             "short" => "short",
             "ordered" => "ordered",
+            "offered" => "offered",
             _ => return Ok(Ok(None)),
         };
         Ok(Ok(Some(HoldSignal {
@@ -162,12 +175,16 @@ impl Known {
 
     pub(super) fn baskets(&self, until_ms: i64) -> Baskets {
         let mut baskets = Baskets {
-            all: self.holds.len() as u64,
+            all: self
+                .holds
+                .values()
+                .filter(|kept| kept.kind != Kind::Waitlist)
+                .count() as u64,
             ..Baskets::default()
         };
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
         for kept in due.filter_map(|(_, tail)| self.holds.get(tail)) {
-            if kept.basket {
+            if kept.kind == Kind::Basket {
                 baskets.lapsing += 1;
                 baskets.lapsing_cells += kept.cells;
             }
@@ -177,7 +194,10 @@ impl Known {
 
     /// The holds that are locked for orders.
     pub(super) fn ordered(&self, show: &ShowId) -> Vec<Secured> {
-        let ordered = self.holds.iter().filter(|(_, kept)| !kept.basket);
+        let ordered = self
+            .holds
+            .iter()
+            .filter(|(_, kept)| kept.kind == Kind::Order);
         let secured = |(tail, kept): (&Tail, &Kept)| {
             Some(Secured {
                 hold: keys::hold(show, tail)?,

@@ -10,7 +10,11 @@ const ENTER: &str = include_str!("scripts/enter.lua");
 const TELL: &str = include_str!("scripts/tell.lua");
 const LOCK: &str = include_str!("scripts/lock.lua");
 const KEEP: &str = include_str!("scripts/keep.lua");
+const KEPT: &str = include_str!("scripts/kept.lua");
+const POOL: &str = include_str!("scripts/pool.lua");
+const ADMIT: &str = include_str!("scripts/admit.lua");
 const FREE: &str = include_str!("scripts/free.lua");
+const DROP: &str = include_str!("scripts/drop.lua");
 const OWN: &str = include_str!("scripts/own.lua");
 const BUILDING: &str = include_str!("scripts/building.lua");
 
@@ -32,15 +36,18 @@ macro_rules! scripts {
 }
 
 scripts! {
-    take: BASE, ENTER, TELL, LOCK, KEEP;
+    take: BASE, ENTER, TELL, LOCK, KEEP, ADMIT;
+    offer: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, ADMIT;
     hold: BASE, ENTER, KEEP, OWN;
-    change: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
-    release: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    change: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE, OWN;
+    release: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE, DROP;
     extend: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
     secure: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
     unsecure: BASE, ENTER, TELL, LOCK, KEEP, FREE;
-    deliver: BASE, ENTER, TELL, LOCK, KEEP, FREE;
-    sweep: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    deliver: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE;
+    sweep: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, FREE, DROP;
+    wait: BASE, ENTER, TELL, LOCK, KEPT, POOL;
+    let_go: BASE, ENTER, TELL, LOCK, KEPT, POOL;
     follow: BASE, ENTER;
     snapshot: BASE, ENTER;
     begin: BASE;

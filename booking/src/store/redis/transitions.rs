@@ -45,6 +45,39 @@ impl RedisStore {
             .await?;
         hold_in(id, &reply, limit)
     }
+
+    /// A new hold, by the script that takes its cells.
+    async fn taken_by(
+        &self,
+        followed: &Followed,
+        script: &Script,
+        hold: Hold,
+        limit: u32,
+    ) -> Result<Hold, Refused> {
+        let now_ms = self.inner.options.clock.now_ms();
+        let items = packing::items(&hold.items);
+        let (_, reply) = self
+            .inner
+            .act_at(followed, script, now_ms, |call| {
+                own(call, &hold.id, hold.visitor)
+                    .arg(limit)
+                    .arg(hold.plan_version)
+                    .arg(&items[..])
+                    .arg(hold.room.as_str())
+                    .arg(u32::from(hold.next_to_each_other))
+                    .arg(hold.expires_at_ms)
+                    .arg(hold.lock_until_ms)
+                    .arg(hold.extensions_left)
+            })
+            .await?;
+        refused(&reply, limit)?;
+        match reply.at(2) {
+            // A retry: the hold as it is.
+            Ok(present) => packing::read_hold(&hold.id, present)
+                .map_err(|error| self.inner.unread(followed, &error)),
+            Err(_) => Ok(hold),
+        }
+    }
 }
 
 /// The hold that a script answered with.
@@ -80,6 +113,35 @@ impl InventoryStore for RedisStore {
         self.inner.open(&followed, opening).await
     }
 
+    async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused> {
+        let waited = self
+            .inner
+            .act(show, &SCRIPTS.wait, |call| call.arg(until_ms))
+            .await?;
+        let (_, reply) = waited;
+        refused(&reply, 0)?;
+        let cells = reply.at(2).and_then(Reply::bytes);
+        let mut cells = cells
+            .map(packing::read_numbers)
+            .map_err(|_| Refused::Unreachable)?;
+        cells.sort_unstable();
+        Ok(cells)
+    }
+
+    async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused> {
+        let cells = packing::numbers(cells);
+        let (_, reply) = self
+            .inner
+            .act(show, &SCRIPTS.let_go, |call| call.arg(&cells[..]))
+            .await?;
+        refused(&reply, 0)
+    }
+
+    async fn offer(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        let followed = self.inner.followed(&hold.id.show());
+        self.taken_by(&followed, &SCRIPTS.offer, hold, limit).await
+    }
+
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
         let (show, tail) = (hold.id.show(), keys::tail(&hold.id));
         let followed = self.inner.followed(&show);
@@ -94,29 +156,7 @@ impl InventoryStore for RedisStore {
                 return Err(Refused::Taken(taken));
             }
         }
-        let now_ms = self.inner.options.clock.now_ms();
-        let items = packing::items(&hold.items);
-        let (_, reply) = self
-            .inner
-            .act_at(&followed, &SCRIPTS.take, now_ms, |call| {
-                own(call, &hold.id, hold.visitor)
-                    .arg(limit)
-                    .arg(hold.plan_version)
-                    .arg(&items[..])
-                    .arg(hold.room.as_str())
-                    .arg(u32::from(hold.next_to_each_other))
-                    .arg(hold.expires_at_ms)
-                    .arg(hold.lock_until_ms)
-                    .arg(hold.extensions_left)
-            })
-            .await?;
-        refused(&reply, limit)?;
-        match reply.at(2) {
-            // A retry: the hold as it is.
-            Ok(present) => packing::read_hold(&hold.id, present)
-                .map_err(|error| self.inner.unread(&followed, &error)),
-            Err(_) => Ok(hold),
-        }
+        self.taken_by(&followed, &SCRIPTS.take, hold, limit).await
     }
 
     async fn change(

@@ -22,7 +22,7 @@ if old then
 end
 if ARGV[4] == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
 if old then
-  for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed'}) do call('UNLINK', from .. name) end
+  for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}) do call('UNLINK', from .. name) end
   -- Holds live until they are swept, however long nobody does; those of a life that is over go with it.
   for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do call('PEXPIRE', from .. 'hold:' .. id, 86400000) end
   call('PEXPIRE', from .. 'deadlines', 86400000)

@@ -27,7 +27,7 @@ local taken = cells_of(add)
 local refused = lock(taken, id, lock_until)
 if #refused > 0 then return {'TAKEN', at, packed(refused)} end
 local changed = {}
-mark(unlock(cells_of(table.concat(out)), id), 0, changed)
+give_back(unlock(cells_of(table.concat(out)), id), changed)
 mark(taken, 1, changed)
 items = table.concat(kept) .. add
 local cells = #cells_of(items)

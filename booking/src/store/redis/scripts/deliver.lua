@@ -17,7 +17,7 @@ for row = 4, #ARGV, 5 do
         for _, cell in ipairs(unlock(cells_of(own[2]), id)) do
           if call('GETBIT', P .. 'sold', cell) == 0 then spare[#spare + 1] = cell end
         end
-        mark(spare, 0, changed)
+        give_back(spare, changed)
       end
       count('bought', visitor, #items / 16)
     else
@@ -35,7 +35,7 @@ for row = 4, #ARGV, 5 do
       end
       -- A hold that lapsed before its order did was never bought; only sold cells were.
       if not own and was_sold then count('bought', visitor, -#items / 16) end
-      mark(freed, 0, changed)
+      give_back(freed, changed)
     end
     if own or #changed > 0 then tell(id, visitor, 'gone', changed, '0', '0', '0') end
   end

@@ -32,13 +32,3 @@ local function forget(id)
   count('has', hold[1], -#hold[2] / 16)
   return hold
 end
-
--- Frees a hold's seats and forgets it.
-local function drop(id, why)
-  local hold = forget(id)
-  if not hold then return false end
-  local changed = {}
-  mark(unlock(cells_of(hold[2]), id), 0, changed)
-  tell(id, hold[1], why, changed, '0', hold[3], '0')
-  return true
-end

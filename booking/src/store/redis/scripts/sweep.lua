@@ -1,9 +1,11 @@
--- Frees what is overdue and calls what runs short; any number of sweepers may do it. ARGV from 4: how many at most.
+-- Frees what is overdue, the waitlist's cells too, and calls what runs short; any number of sweepers may do it. ARGV from 4: how many at most.
 local most, lapsed = tonumber(ARGV[4]), 0
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
 local out = {'OK', 0, #due > most and 1 or 0}
 for i = 1, math.min(#due, most) do
-  if drop(due[i], 'lapsed') then
+  if due[i] == WAITLIST then
+    disband()
+  elseif drop(due[i], 'lapsed') then
     lapsed = lapsed + 1
     out[#out + 1] = due[i]
   end

@@ -1,0 +1,281 @@
+//! The waitlist: the order of the line, one party a visitor, and what becomes of offers.
+
+use super::*;
+use crate::ids::WaiterId;
+use crate::waitlist::{OfferEnd, Offered, Party, WAIT_MS_MAX, WaitEnd, Waiter};
+
+pub(super) const CASES: &[Case] = cases![
+    parties_stand_in_the_order_in_which_they_came,
+    a_visitor_waits_for_a_show_once_and_may_come_back,
+    parties_that_come_at_many_nodes_at_once_have_a_number_each,
+    one_visitor_that_comes_at_many_nodes_at_once_waits_once,
+    an_offer_is_made_to_a_party_that_waits_and_has_none,
+    a_party_that_took_its_offer_waits_no_longer,
+    a_party_that_let_its_offer_pass_stands_behind_all_others,
+    a_party_whose_offer_was_lost_stands_where_it_stood,
+    who_was_seen_is_remembered_and_never_seen_earlier,
+    a_party_that_ended_is_told_why,
+];
+
+fn party(n: u8, visitor: Holder) -> Waiter {
+    of_show(&show(), n, visitor)
+}
+
+fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
+    Waiter {
+        id: format!("waiter_{show}_{}", hex::encode([n; 16]))
+            .parse()
+            .expect("an id"),
+        visitor,
+        room: "demo".to_owned(),
+        party: Party {
+            quantity: 2,
+            categories: vec!["cat1".to_owned()],
+            accessible: 0,
+        },
+        number: 0,
+        since_ms: NOW_MS + i64::from(n),
+        until_ms: NOW_MS + WAIT_MS_MAX,
+        seen_ms: NOW_MS,
+        offers: 0,
+        missed: 0,
+        offer: None,
+        ended: None,
+    }
+}
+
+async fn joined(ledger: &Books, n: u8) -> Waiter {
+    let joined = ledger.join_waitlist(party(n, Holder([n; 32]))).await;
+    joined.expect("written")
+}
+
+async fn line(ledger: &Books) -> Vec<Waiter> {
+    ledger.waiters(&show()).await.expect("readable")
+}
+
+async fn visitors(ledger: &Books) -> Vec<u8> {
+    let line = line(ledger).await;
+    line.iter().map(|waiter| waiter.visitor.0[0]).collect()
+}
+
+async fn found(ledger: &Books, n: u8) -> (Waiter, u64) {
+    let found = ledger.waiter(&show(), Holder([n; 32])).await;
+    found.expect("readable").expect("it is there")
+}
+
+fn offer(waiter: &Waiter, nth: u32) -> Offered {
+    Offered {
+        hold: HoldId::of_offer(&waiter.id, nth),
+        until_ms: NOW_MS + 60_000,
+        life: 3,
+    }
+}
+
+async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> Offered {
+    let offer = offer(waiter, nth);
+    assert!(
+        ledger
+            .offered(&waiter.id, offer.clone())
+            .await
+            .expect("written")
+    );
+    offer
+}
+
+async fn over(ledger: &Books, waiter: &Waiter, offer: &Offered, end: OfferEnd) -> bool {
+    let over = ledger.offer_over(&waiter.id, &offer.hold, end, NOW_MS + 5);
+    over.await.expect("written")
+}
+
+async fn parties_stand_in_the_order_in_which_they_came(ledger: Books) {
+    assert!(ledger.waited_shows().await.expect("readable").is_empty());
+    for n in [7, 3, 5] {
+        let came = joined(&ledger, n).await;
+        let expected = Waiter {
+            number: came.number,
+            ..party(n, Holder([n; 32]))
+        };
+        assert_eq!(came, expected);
+        assert_eq!(found(&ledger, n).await.0, expected);
+    }
+    let other: ShowId = "night-2".parse().expect("a slug");
+    let elsewhere = ledger.join_waitlist(of_show(&other, 9, BEN)).await;
+    assert_eq!(
+        elsewhere.expect("written").number,
+        1,
+        "numbers are a show's own"
+    );
+    assert_eq!(visitors(&ledger).await, [7, 3, 5]);
+    assert_eq!(found(&ledger, 5).await.1, 2);
+    let mut shows = ledger.waited_shows().await.expect("readable");
+    shows.sort();
+    assert_eq!(shows, [(show(), 3), (other, 1)]);
+    let who = ledger.waiting_visitors(3).await.expect("readable");
+    assert_eq!(who, [3, 5, 7].map(|n| Holder([n; 32])), "who came first");
+    let nobody = ledger.waiter(&show(), Holder([99; 32])).await;
+    assert!(nobody.expect("readable").is_none());
+}
+
+async fn a_visitor_waits_for_a_show_once_and_may_come_back(ledger: Books) {
+    let first = joined(&ledger, 1).await;
+    joined(&ledger, 2).await;
+    let again = ledger.join_waitlist(party(9, Holder([1; 32]))).await;
+    assert_eq!(again.expect("written"), first);
+    let left = async || {
+        ledger
+            .end_waiter(&first.id, WaitEnd::Left, NOW_MS + 3)
+            .await
+    };
+    assert!(left().await.expect("written"));
+    assert!(!left().await.expect("written"), "once");
+    assert_eq!(visitors(&ledger).await, [2]);
+    let back = ledger.join_waitlist(party(9, Holder([1; 32]))).await;
+    let back = back.expect("written");
+    assert!(back.number > first.number);
+    assert_eq!(visitors(&ledger).await, [2, 1]);
+    assert_eq!(found(&ledger, 1).await, (back, 1), "the one that waits");
+}
+
+async fn parties_that_come_at_many_nodes_at_once_have_a_number_each(ledger: Books) {
+    let mut coming = tokio::task::JoinSet::new();
+    for n in 0..40 {
+        let ledger = Arc::clone(&ledger);
+        coming.spawn(async move {
+            let own = joined(&ledger, n).await;
+            // Whoever came before is in the line by now.
+            let line = line(&ledger).await;
+            let ahead = line.iter().filter(|other| other.number < own.number);
+            (own.number, ahead.count() as u64, own.visitor)
+        });
+    }
+    let mut came: Vec<_> = coming.join_all().await;
+    came.sort_unstable_by_key(|(number, ..)| *number);
+    for (before, (_, ahead, _)) in (0..).zip(&came) {
+        assert_eq!(*ahead, before, "nobody comes in between later");
+    }
+    let line: Vec<Holder> = line(&ledger).await.iter().map(|w| w.visitor).collect();
+    let expected: Vec<Holder> = came.iter().map(|(_, _, visitor)| *visitor).collect();
+    assert_eq!(line, expected);
+}
+
+async fn one_visitor_that_comes_at_many_nodes_at_once_waits_once(ledger: Books) {
+    let mut coming = tokio::task::JoinSet::new();
+    for n in 0..10 {
+        let ledger = Arc::clone(&ledger);
+        coming.spawn(async move { ledger.join_waitlist(party(n, ANA)).await.expect("written") });
+    }
+    let came = coming.join_all().await;
+    let line = line(&ledger).await;
+    assert_eq!(line.len(), 1);
+    assert!(came.iter().all(|waiter| *waiter == line[0]));
+}
+
+async fn an_offer_is_made_to_a_party_that_waits_and_has_none(ledger: Books) {
+    let waiter = joined(&ledger, 1).await;
+    let made = offered(&ledger, &waiter, 0).await;
+    let (now, _) = found(&ledger, 1).await;
+    assert_eq!((now.offers, now.offer), (1, Some(made.clone())));
+    let second = ledger.offered(&waiter.id, offer(&waiter, 1)).await;
+    assert!(!second.expect("written"), "one at a time");
+    let stranger: WaiterId = party(8, BEN).id;
+    let nobody = ledger.offered(&stranger, offer(&waiter, 1)).await;
+    assert!(!nobody.expect("written"));
+    let gone = joined(&ledger, 2).await;
+    ledger
+        .end_waiter(&gone.id, WaitEnd::Left, NOW_MS)
+        .await
+        .expect("written");
+    let late = ledger.offered(&gone.id, offer(&gone, 0)).await;
+    assert!(!late.expect("written"), "it left");
+}
+
+async fn a_party_that_took_its_offer_waits_no_longer(ledger: Books) {
+    let waiter = joined(&ledger, 1).await;
+    let made = offered(&ledger, &waiter, 0).await;
+    assert!(!over(&ledger, &waiter, &offer(&waiter, 1), OfferEnd::Taken).await);
+    assert!(over(&ledger, &waiter, &made, OfferEnd::Taken).await);
+    assert!(
+        !over(&ledger, &waiter, &made, OfferEnd::Missed).await,
+        "once"
+    );
+    assert!(line(&ledger).await.is_empty());
+    let (then, _) = found(&ledger, 1).await;
+    assert_eq!(then.ended, Some((NOW_MS + 5, WaitEnd::Taken)));
+}
+
+async fn a_party_that_let_its_offer_pass_stands_behind_all_others(ledger: Books) {
+    for n in 1..4 {
+        joined(&ledger, n).await;
+    }
+    let (first, _) = found(&ledger, 1).await;
+    let made = offered(&ledger, &first, 0).await;
+    assert!(over(&ledger, &first, &made, OfferEnd::Missed).await);
+    assert!(
+        !over(&ledger, &first, &made, OfferEnd::Missed).await,
+        "once"
+    );
+    assert_eq!(visitors(&ledger).await, [2, 3, 1]);
+    let (then, ahead) = found(&ledger, 1).await;
+    assert_eq!(
+        (then.offers, then.missed, then.offer, ahead),
+        (1, 1, None, 2)
+    );
+    joined(&ledger, 4).await;
+    assert_eq!(visitors(&ledger).await, [2, 3, 1, 4]);
+    offered(&ledger, &first, 1).await;
+}
+
+async fn a_party_whose_offer_was_lost_stands_where_it_stood(ledger: Books) {
+    joined(&ledger, 1).await;
+    let second = joined(&ledger, 2).await;
+    joined(&ledger, 3).await;
+    let made = offered(&ledger, &second, 0).await;
+    assert!(over(&ledger, &second, &made, OfferEnd::Lost).await);
+    assert_eq!(visitors(&ledger).await, [1, 2, 3]);
+    let (then, _) = found(&ledger, 2).await;
+    assert_eq!(
+        (then.number, then.missed, then.offer),
+        (second.number, 0, None)
+    );
+}
+
+async fn who_was_seen_is_remembered_and_never_seen_earlier(ledger: Books) {
+    joined(&ledger, 1).await;
+    joined(&ledger, 2).await;
+    let see = async |who: &[u8], at_ms| {
+        let who = who.iter().map(|n| Holder([*n; 32])).collect();
+        ledger.waiters_seen(who, at_ms).await.expect("written");
+    };
+    see(&[2, 77], NOW_MS + 9).await;
+    see(&[1, 2], NOW_MS + 4).await;
+    see(&[], NOW_MS + 99).await;
+    let line = line(&ledger).await;
+    let seen: Vec<i64> = line.iter().map(|waiter| waiter.seen_ms - NOW_MS).collect();
+    assert_eq!(seen, [4, 9]);
+}
+
+async fn a_party_that_ended_is_told_why(ledger: Books) {
+    let why = [
+        WaitEnd::TimeOver,
+        WaitEnd::TooFew,
+        WaitEnd::Missed,
+        WaitEnd::Limit,
+    ];
+    for (n, end) in (1..).zip(why) {
+        let waiter = joined(&ledger, n).await;
+        ledger
+            .end_waiter(&waiter.id, end, NOW_MS + i64::from(n))
+            .await
+            .expect("written");
+        let (then, _) = found(&ledger, n).await;
+        assert_eq!(then.ended, Some((NOW_MS + i64::from(n), end)));
+    }
+    assert!(line(&ledger).await.is_empty());
+    assert!(
+        ledger
+            .waiting_visitors(10)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
+}

@@ -1,0 +1,29 @@
+-- The waitlist. A party's number is where it stands; one that let an offer pass gets a new one, behind all others.
+CREATE TABLE waiters (
+    waiter TEXT PRIMARY KEY,
+    show TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    visitor BLOB NOT NULL,
+    room TEXT NOT NULL,
+    party TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    offers INTEGER NOT NULL DEFAULT 0,
+    missed INTEGER NOT NULL DEFAULT 0,
+    hold TEXT,
+    hold_until INTEGER,
+    hold_life INTEGER,
+    ended_at INTEGER,
+    reason TEXT
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX waiters_in_line ON waiters (show, number);
+CREATE UNIQUE INDEX waiters_waiting ON waiters (visitor, show) WHERE ended_at IS NULL;
+CREATE INDEX waiters_by_show ON waiters (show, number) WHERE ended_at IS NULL;
+CREATE INDEX waiters_ended ON waiters (visitor, show, ended_at) WHERE ended_at IS NOT NULL;
+
+-- The last number of each show.
+CREATE TABLE waiter_marks (
+    show TEXT PRIMARY KEY,
+    last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

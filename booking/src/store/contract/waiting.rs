@@ -1,0 +1,232 @@
+//! While somebody waits: what comes free is kept, offered and let go, and stays held for everybody else until then.
+
+use super::*;
+use crate::store::Refused;
+
+pub(super) const CASES: &[Case] = cases![
+    what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else,
+    a_kept_cell_goes_to_the_hold_that_is_offered_it,
+    an_offer_has_free_cells_and_no_cell_of_anybody,
+    an_offer_that_is_made_again_is_the_offer_that_was_made,
+    an_offer_that_runs_out_or_is_given_back_is_kept_again,
+    what_fits_nobody_is_let_go,
+    when_nobody_waits_any_more_everything_is_free,
+    nothing_stays_kept_when_nobody_says_that_somebody_waits,
+    a_kept_cell_may_be_sold_by_the_ledger,
+    a_new_life_has_the_kept_cells_free,
+    whoever_is_offered_seats_is_told,
+    what_is_kept_is_no_basket_and_no_order,
+];
+
+/// Longer than anything in these cases.
+const WAITED_MS: i64 = LOCK_MS * 4;
+
+async fn kept(store: &Store) -> Vec<u32> {
+    let kept = store.keep_freed(&show(), WAITED_MS).await;
+    kept.expect("the show is open")
+}
+
+/// All cells of some seats, ascending.
+fn cells(of: &[u32]) -> Vec<u32> {
+    let mut cells = crate::holds::cells_of(&seats(of), GRID);
+    cells.sort_unstable();
+    cells
+}
+
+/// A show in which somebody waits, and this seat was given back.
+async fn with_kept(store: &Store, of: &[u32]) {
+    opened(store).await;
+    assert!(kept(store).await.is_empty());
+    let hold = taken(store, "given back", BEN, of).await;
+    assert_eq!(store.release(&hold.id, BEN).await, Ok(()));
+    assert_eq!(kept(store).await, cells(of));
+}
+
+async fn offered(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Result<Hold, Refused> {
+    store.offer(basket(key, visitor, of), NO_LIMIT).await
+}
+
+async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(store: Store) {
+    opened(&store).await;
+    let before = taken(&store, "before", ANA, &[7]).await;
+    assert_eq!(store.release(&before.id, ANA).await, Ok(()));
+    assert_eq!(seat(&store, 7).await, CellState::Free, "nobody waited then");
+    assert!(kept(&store).await.is_empty());
+    let lapsing = taken(&store, "lapses", ANA, &[0]).await;
+    let released = taken(&store, "released", ANA, &[1]).await;
+    let changed = taken(&store, "changed", BEN, &[2, 3]).await;
+    let sold = row(1, SeatRowKind::Sell, "refunded", BEN, &[4]);
+    let freed = row(2, SeatRowKind::Free, "refunded", BEN, &[4]);
+    assert_eq!(store.deliver(&show(), &[sold, freed]).await, Ok(2));
+    assert_eq!(store.release(&released.id, ANA).await, Ok(()));
+    let smaller = store.change(&changed.id, BEN, vec![], vec![2], true, NO_LIMIT);
+    assert!(smaller.await.is_ok());
+    assert!(secured(&store, &changed.id, BEN, WAITED_MS).await.is_ok());
+    assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [lapsing.id]);
+    assert_eq!(kept(&store).await, cells(&[0, 1, 2, 4]));
+    for of in [0, 1, 2, 4] {
+        assert_eq!(seat(&store, of).await, CellState::Held);
+        let refused = store.take(basket("crowd", BEN, &[of]), NO_LIMIT).await;
+        assert_eq!(refused, Err(Refused::Taken(vec![of, of + GRID.seats])));
+    }
+    assert!(
+        store
+            .take(basket("free", BEN, &[5]), NO_LIMIT)
+            .await
+            .is_ok()
+    );
+}
+
+async fn a_kept_cell_goes_to_the_hold_that_is_offered_it(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let offer = offered(&store, "a", ANA, &[0]).await.expect("it is kept");
+    assert_eq!(offer, basket("a", ANA, &[0]));
+    assert_eq!(store.hold(&offer.id, ANA).await, Ok(offer.clone()));
+    assert_eq!(kept(&store).await, cells(&[1]));
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let second = offered(&store, "b", BEN, &[0]).await;
+    assert_eq!(second, Err(Refused::Taken(vec![0, 8])), "offered once");
+    let limited = store.offer(basket("c", ANA, &[1]), 1).await;
+    assert_eq!(limited, Err(Refused::Limit { have: 1, limit: 1 }));
+    let secured = secured(&store, &offer.id, ANA, LOCK_MS + 1_000).await;
+    assert_eq!(secured.map(|hold| hold.stage), Ok(Stage::Ordered));
+    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0]);
+    assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+}
+
+async fn an_offer_has_free_cells_and_no_cell_of_anybody(store: Store) {
+    with_kept(&store, &[0]).await;
+    taken(&store, "somebody's", BEN, &[2]).await;
+    let before = picture(&store).await;
+    let refused = offered(&store, "a", ANA, &[0, 2]).await;
+    assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
+    assert_eq!(
+        (picture(&store).await, kept(&store).await),
+        (before, cells(&[0]))
+    );
+    assert!(offered(&store, "a", ANA, &[0, 1]).await.is_ok());
+    assert!(kept(&store).await.is_empty());
+    assert_eq!(seat(&store, 1).await, CellState::Held);
+}
+
+async fn an_offer_that_is_made_again_is_the_offer_that_was_made(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let first = offered(&store, "a", ANA, &[0]).await;
+    assert!(first.is_ok());
+    assert_eq!(offered(&store, "a", ANA, &[1]).await, first);
+    assert_eq!(offered(&store, "a", BEN, &[1]).await, Err(Refused::Foreign));
+    assert_eq!(kept(&store).await, cells(&[1]));
+}
+
+async fn an_offer_that_runs_out_or_is_given_back_is_kept_again(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let (a, b) = (
+        offered(&store, "a", ANA, &[0]).await.expect("kept"),
+        offered(&store, "b", BEN, &[1]).await.expect("kept"),
+    );
+    assert_eq!(store.release(&b.id, BEN).await, Ok(()));
+    assert_eq!(kept(&store).await, cells(&[1]));
+    assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [a.id]);
+    assert_eq!(kept(&store).await, cells(&[0, 1]));
+    assert!(offered(&store, "c", ANA, &[0, 1]).await.is_ok());
+}
+
+async fn what_fits_nobody_is_let_go(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
+    let all = cells(&[0, 1, 2]);
+    assert_eq!(store.let_go(&show(), &all).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(store.hold(&offer.id, ANA).await, Ok(offer));
+    assert_eq!(seat(&store, 1).await, CellState::Held, "it is somebody's");
+    assert!(kept(&store).await.is_empty());
+    taken(&store, "crowd", BEN, &[0]).await;
+}
+
+async fn when_nobody_waits_any_more_everything_is_free(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
+    assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(store.release(&offer.id, ANA).await, Ok(()));
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+    let before = picture(&store).await;
+    assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
+    assert_eq!(picture(&store).await, before);
+}
+
+async fn nothing_stays_kept_when_nobody_says_that_somebody_waits(store: Store) {
+    with_kept(&store, &[0]).await;
+    assert!(store.sweep(WAITED_MS - 1, 100).await.lapsed.is_empty());
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    assert!(
+        store.sweep(WAITED_MS, 100).await.lapsed.is_empty(),
+        "no hold"
+    );
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+}
+
+async fn a_kept_cell_may_be_sold_by_the_ledger(store: Store) {
+    with_kept(&store, &[0, 1]).await;
+    let sell = row(1, SeatRowKind::Sell, "other", ANA, &[0]);
+    assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
+    assert_eq!(kept(&store).await, cells(&[1]));
+    assert_eq!(store.let_go(&show(), &cells(&[0, 1])).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+}
+
+async fn a_new_life_has_the_kept_cells_free(store: Store) {
+    with_kept(&store, &[0]).await;
+    let next = Opening {
+        incarnation: 2,
+        edition: 6,
+        ..opening()
+    };
+    let opened = store.open(&show(), next).await;
+    assert_eq!(opened, Ok(()), "what is kept stands in nobody's way");
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(
+        seat(&store, 0).await,
+        CellState::Free,
+        "nobody has said yet that somebody waits"
+    );
+    assert!(kept(&store).await.is_empty());
+}
+
+async fn whoever_is_offered_seats_is_told(store: Store) {
+    with_kept(&store, &[0]).await;
+    // Whoever looks hears what came before.
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let mut signals = store.signals();
+    let offer = offered(&store, "a", ANA, &[0]).await.expect("kept");
+    store.sweep(EXPIRES_MS, 100).await;
+    store.sweep(LOCK_MS, 100).await;
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let signal = signals.recv().await.expect("two signals");
+        assert_eq!((&signal.hold, signal.visitor), (&offer.id, ANA));
+        told.push((signal.state, signal.expires_at_ms));
+    }
+    assert_eq!(told, [("offered", EXPIRES_MS), ("lapsed", EXPIRES_MS)]);
+}
+
+async fn what_is_kept_is_no_basket_and_no_order(store: Store) {
+    with_kept(&store, &[0]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let counted = store.counts(&show(), WAITED_MS * 2, 0).await;
+    let (counts, baskets) = counted.expect("the show is open");
+    assert_eq!(counts.held, 2);
+    assert_eq!(baskets, crate::store::Baskets::default());
+    assert!(store.ordered().await.is_empty());
+    assert!(offered(&store, "a", ANA, &[0]).await.is_ok());
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let (_, baskets) = store.counts(&show(), LOCK_MS, 0).await.expect("open");
+    assert_eq!((baskets.all, baskets.lapsing_cells), (1, 2));
+}

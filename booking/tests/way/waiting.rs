@@ -1,0 +1,502 @@
+//! The waitlist: who waits is offered what comes free, in the order of coming, and orders it like any basket.
+
+use std::collections::{BTreeMap, HashSet};
+
+use fairgate_pass::Holder;
+use fairgate_servers as servers;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+const LIST: &str = "/v1/shows/night-1/waitlist";
+
+/// All forty seats but these are in baskets of others.
+async fn full_but(app: &App, free: &[&str]) -> Vec<(Visitor, Value)> {
+    let mut baskets = Vec::new();
+    for row in ["A", "B", "C", "D"] {
+        for pair in 0..5_u16 {
+            let seats = [1, 2].map(|n| format!("{row}-{}", pair * 2 + n));
+            let wanted: Vec<&str> = seats
+                .iter()
+                .map(String::as_str)
+                .filter(|seat| !free.contains(seat))
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let row = u16::from(row.as_bytes()[0]);
+            let who = app.visitor(1_000 + row * 10 + pair);
+            let hold = app.hold(&who, &wanted).await;
+            baskets.push((who, hold));
+        }
+    }
+    baskets
+}
+
+async fn full(app: &App) -> Vec<(Visitor, Value)> {
+    full_but(app, &[]).await
+}
+
+async fn join(app: &App, who: &Visitor, quantity: u32) -> Value {
+    let call = post(LIST, &json!({ "quantity": quantity }));
+    app.ask(call.by(who)).await.is(201)
+}
+
+async fn look(app: &App, who: &Visitor) -> Value {
+    app.ask(get(LIST).by(who)).await.is(200)
+}
+
+async fn once(app: &App, who: &Visitor, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+    let look = async || Some(look(app, who).await).filter(&ready);
+    until(what, look).await
+}
+
+async fn offered(app: &App, who: &Visitor) -> Value {
+    once(app, who, "an offer", |waiter| waiter["state"] == "offered").await
+}
+
+async fn ended(app: &App, who: &Visitor, reason: &str) {
+    once(app, who, reason, |waiter| {
+        waiter["state"] == "ended" && waiter["reason"] == reason
+    })
+    .await;
+}
+
+async fn give_back(app: &App, (who, hold): &(Visitor, Value)) {
+    let path = format!("/v1/holds/{}", text(hold, "hold"));
+    app.ask(delete(&path).by(who)).await.is(204);
+}
+
+fn labels(of: &Value) -> Vec<String> {
+    let seats = of.as_array().expect("a list");
+    let label = |seat: &Value| seat["label"].as_str().or(seat.as_str()).map(str::to_owned);
+    seats
+        .iter()
+        .map(|seat| label(seat).expect("a label"))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_is_offered_what_comes_free_and_orders_it() {
+    let (app, ana, ben) = opened().await;
+    let baskets = full(&app).await;
+    let joined = join(&app, &ana, 2).await;
+    assert_eq!(
+        (&joined["state"], &joined["ahead"], &joined["quantity"]),
+        (&json!("waiting"), &json!(0), &json!(2))
+    );
+    assert_eq!(
+        (text(&joined, "since"), text(&joined, "until")),
+        ("2027-01-10T09:00:00Z".into(), "2027-01-10T10:00:00Z".into())
+    );
+    assert_eq!(join(&app, &ben, 2).await["ahead"], 1);
+    let mut signals = app.booking.hold_signals();
+    give_back(&app, &baskets[0]).await;
+    let offer = offered(&app, &ana).await["offer"].clone();
+    assert_eq!(offer["show"], "night-1");
+    assert_eq!(labels(&offer["seats"]), ["A-1", "A-2"]);
+    assert_eq!(offer["expires_at"], "2027-01-10T09:01:00Z");
+    let told = signals.recv().await.expect("a signal");
+    assert_eq!(
+        (told.state, told.hold.to_string()),
+        ("offered", text(&offer, "hold"))
+    );
+    assert_eq!(look(&app, &ben).await["state"], "waiting");
+    let crowd = post("/v1/shows/night-1/holds", &json!({ "seats": ["A-1"] }));
+    app.ask(crowd.by(&ben)).await.problem(409, "seats_taken");
+    let path = format!("/v1/holds/{}", text(&offer, "hold"));
+    let hold = app.ask(get(&path).by(&ana)).await.is(200);
+    assert_eq!(
+        (labels(&hold["seats"]), &hold["state"]),
+        (labels(&offer["seats"]), &json!("basket"))
+    );
+    app.ask(get(&path).by(&ben)).await.problem(403, "not_yours");
+    let order = app
+        .ask(post(&format!("{path}/order"), &buyer()).by(&ana))
+        .await
+        .is(201);
+    ended(&app, &ana, "taken").await;
+    assert_eq!(look(&app, &ben).await["ahead"], 0);
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_that_nobody_takes_goes_to_the_next_and_its_party_behind() {
+    let (app, ana, ben) = opened_with(json!({ "hold_s": 1_200 })).await;
+    let baskets = full(&app).await;
+    join(&app, &ana, 2).await;
+    join(&app, &ben, 2).await;
+    give_back(&app, &baskets[3]).await;
+    let first = offered(&app, &ana).await["offer"].clone();
+    // The window, and the grace of the show's holds.
+    app.clock.advance_ms(65_000);
+    let second = offered(&app, &ben).await["offer"].clone();
+    assert_eq!(labels(&second["seats"]), labels(&first["seats"]));
+    let behind = look(&app, &ana).await;
+    assert_eq!(
+        (&behind["state"], &behind["missed"], &behind["ahead"]),
+        (&json!("waiting"), &json!(1), &json!(1))
+    );
+    // Declined.
+    let path = format!("/v1/holds/{}", text(&second, "hold"));
+    app.ask(delete(&path).by(&ben)).await.is(204);
+    let third = offered(&app, &ana).await;
+    assert_eq!(labels(&third["offer"]["seats"]), labels(&first["seats"]));
+    assert_ne!(third["offer"]["hold"], first["hold"]);
+    // Left: the offer goes on with it.
+    app.ask(delete(LIST).by(&ana)).await.is(204);
+    offered(&app, &ben).await;
+    ended(&app, &ana, "left").await;
+    app.ask(delete(LIST).by(&ana)).await.is(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_offers_let_pass_end_the_waiting_and_the_crowd_has_the_seats() {
+    let (app, ana, ben) = opened().await;
+    let baskets = full(&app).await;
+    join(&app, &ana, 1).await;
+    give_back(&app, &baskets[3]).await;
+    for missed in 0..3 {
+        let offer = offered(&app, &ana).await;
+        assert_eq!(offer["missed"], missed);
+        let path = format!("/v1/holds/{}", text(&offer["offer"], "hold"));
+        app.ask(delete(&path).by(&ana)).await.is(204);
+    }
+    ended(&app, &ana, "missed").await;
+    let freed = labels(&baskets[3].1["seats"]);
+    until("free seats", async || {
+        let seats = app.seats("night-1").await;
+        (seats["free"] == 2).then_some(())
+    })
+    .await;
+    let freed: Vec<&str> = freed.iter().map(String::as_str).collect();
+    app.hold(&ben, &freed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fits_nobody_is_free_for_everybody_and_smaller_parties_are_not_held_up() {
+    let (app, ana, ben) = opened().await;
+    let baskets = full(&app).await;
+    join(&app, &ana, 3).await;
+    give_back(&app, &baskets[0]).await;
+    until("free seats", async || {
+        let seats = app.seats("night-1").await;
+        (seats["free"] == 2).then_some(())
+    })
+    .await;
+    join(&app, &ben, 1).await;
+    offered(&app, &ben).await;
+    give_back(&app, &baskets[1]).await;
+    let offer = offered(&app, &ana).await;
+    let mut seats = labels(&offer["offer"]["seats"]);
+    seats.sort();
+    assert_eq!(
+        seats.len(),
+        3,
+        "what was free already is among it: {seats:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_here_is_passed_over_and_served_when_it_comes_back() {
+    let (app, ana, ben) = opened_with(json!({ "hold_s": 1_200 })).await;
+    let baskets = full(&app).await;
+    join(&app, &ana, 2).await;
+    app.clock.advance_ms(20_000);
+    join(&app, &ben, 2).await;
+    give_back(&app, &baskets[0]).await;
+    offered(&app, &ben).await;
+    // A gateway knows the socket.
+    let waiting = app.booking.waiting(vec![]).await.expect("readable");
+    assert_eq!(waiting.len(), 2);
+    app.booking
+        .waiting(vec![waiting[0]])
+        .await
+        .expect("readable");
+    let ledger = app.ledger().await;
+    let show = "night-1".parse().expect("a slug");
+    until("the party here", async || {
+        let line = ledger.waiters(&show).await.expect("readable");
+        line[0].is_here(app.clock.now_ms()).then_some(())
+    })
+    .await;
+    give_back(&app, &baskets[1]).await;
+    until("its offer", async || {
+        let line = ledger.waiters(&show).await.expect("readable");
+        line[0].offer.as_ref().map(drop)
+    })
+    .await;
+    assert_eq!(look(&app, &ana).await["state"], "offered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_in_vain() {
+    let (app, ana, ben) = opened().await;
+    let sold = app.order(&ben, &["A-1", "A-2"]).await;
+    let baskets = full_but(&app, &["A-1", "A-2", "A-3", "A-4"]).await;
+    join(&app, &ana, 4).await;
+    let mut orders = vec![sold];
+    for (who, hold) in &baskets {
+        let path = format!("/v1/holds/{}/order", text(hold, "hold"));
+        orders.push(app.ask(post(&path, &buyer()).by(who)).await.is(201));
+    }
+    for order in &orders {
+        app.pay(order, "approve").await.is(200);
+    }
+    // are left: too few for four.
+    ended(&app, &ana, "too_few").await;
+    let again = app
+        .ask(post(LIST, &json!({ "quantity": 3 })).by(&ana))
+        .await;
+    let refused = again.problem(409, "nothing_to_wait_for");
+    assert_eq!(refused["reason"], "too_few");
+    let two = join(&app, &ana, 2).await;
+    assert_eq!(two["ahead"], 0);
+    let offer = offered(&app, &ana).await;
+    assert_eq!(labels(&offer["offer"]["seats"]), ["A-3", "A-4"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_longer_than_an_hour_and_a_pass_that_ran_out_waits_on() {
+    let (app, ana, _) = opened_with(json!({ "hold_s": 3_600 })).await;
+    full(&app).await;
+    join(&app, &ana, 2).await;
+    app.clock.advance_ms(3_600_000 - 1);
+    assert_eq!(look(&app, &ana).await["state"], "waiting");
+    let late = app
+        .ask(post(LIST, &json!({ "quantity": 2 })).by(&ana))
+        .await;
+    late.problem(401, "pass_expired");
+    app.clock.advance_ms(1);
+    ended(&app, &ana, "time_over").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_asks_are_refused_and_change_nothing() {
+    let (app, ana, ben) = opened().await;
+    full(&app).await;
+    app.ask(post(LIST, &json!({ "quantity": 1 })))
+        .await
+        .problem(429, "waiting_room");
+    let stranger = app.visitor_of("other", 9);
+    let ask = |body: Value, who: &Visitor| app.ask(post(LIST, &body).by(who));
+    ask(json!({ "quantity": 1 }), &stranger)
+        .await
+        .problem(401, "pass_invalid");
+    for (body, field) in [
+        (json!({ "quantity": 0 }), "quantity"),
+        (json!({ "quantity": 1, "accessible": 2 }), "accessible"),
+        (
+            json!({ "quantity": 1, "categories": ["gold"] }),
+            "categories",
+        ),
+        (json!({ "quantity": 1, "categories": [] }), "categories"),
+    ] {
+        assert_eq!(ask(body, &ana).await.is(422)["field"], field);
+    }
+    ask(json!({ "quantity": 5 }), &ana)
+        .await
+        .problem(422, "limit_exceeded");
+    for unknown in [
+        json!({ "quantity": 1, "from": "A" }),
+        json!({}),
+        json!({ "quantity": "two" }),
+    ] {
+        let status = ask(unknown, &ana).await.status;
+        assert!(status == 400 || status == 422, "{status}");
+    }
+    for call in [get(LIST), delete(LIST)] {
+        app.ask(call.by(&ana)).await.problem(404, "not_waiting");
+    }
+    app.ask(get("/v1/shows/night-9/waitlist").by(&ana))
+        .await
+        .problem(404, "not_found");
+    join(&app, &ben, 1).await;
+    let again = app
+        .ask(post(LIST, &json!({ "quantity": 1 })).by(&ben))
+        .await;
+    assert!(matches!(again.status, 200 | 201));
+    ask(json!({ "quantity": 2 }), &ben)
+        .await
+        .problem(409, "already_waiting");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
+    let (app, ana, ben) = opened().await;
+    let baskets = full(&app).await;
+    join(&app, &ana, 2).await;
+    join(&app, &ben, 2).await;
+    give_back(&app, &baskets[0]).await;
+    let lost = offered(&app, &ana).await["offer"].clone();
+    // The in-process store goes with its process: baskets are lost, and all seats are free again.
+    let app = app.restarted().await;
+    let again = offered(&app, &ana).await;
+    assert_ne!(again["offer"]["hold"], lost["hold"]);
+    assert_eq!((&again["missed"], &again["ahead"]), (&json!(0), &json!(0)));
+    offered(&app, &ben).await;
+    let seats = app.seats("night-1").await;
+    assert_eq!((&seats["free"], &seats["held"]), (&json!(36), &json!(4)));
+}
+
+/// Two nodes over PostgreSQL and Redis: each serves whom the other let join, and one that dies is followed by the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_serve_one_line() {
+    if servers::or_skip("the waitlist over two nodes") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let mut nodes = App::nodes(2, &redis.url()).await;
+    let baskets = full(&nodes[0]).await;
+    let parties: Vec<Visitor> = (1..7).map(|n| nodes[0].visitor(n)).collect();
+    for (n, party) in parties.iter().enumerate() {
+        join(&nodes[n % 2], party, 2).await;
+    }
+    for (party, basket) in parties[..3].iter().zip(&baskets) {
+        give_back(&nodes[1], basket).await;
+        offered(&nodes[1], party).await;
+    }
+    drop(nodes.remove(0));
+    for (party, basket) in parties[3..5].iter().zip(&baskets[3..]) {
+        give_back(&nodes[0], basket).await;
+        offered(&nodes[0], party).await;
+    }
+    assert_eq!(look(&nodes[0], &parties[5]).await["ahead"], 5);
+    redis.flush_all().await.expect("it is ours");
+    // The new life has everything free; the line stands as it stood, and each is offered seats again.
+    let mut seen = HashSet::new();
+    for party in &parties {
+        let offer = once(&nodes[0], party, "an offer of the new life", |waiter| {
+            waiter["state"] == "offered" && waiter["missed"] == 0
+        })
+        .await;
+        for seat in labels(&offer["offer"]["seats"]) {
+            assert!(seen.insert(seat), "no seat is offered twice");
+        }
+    }
+}
+
+/// Parties, lapses and a restart by dice: what is offered is offered to the first who are here and whom it fits, never twice
+/// at a time, and in the end nobody is forgotten. `FAIRGATE_WAITLIST_PARTIES` sets how many parties there are: 60.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
+    let count: u16 = std::env::var("FAIRGATE_WAITLIST_PARTIES")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(60);
+    let (app, ..) =
+        opened_with(json!({ "hold_s": 3_600, "pay_s": 3_000, "seats_per_visitor": 4 })).await;
+    let mut held = full(&app).await;
+    let mut app = app;
+    let parties: Vec<(Visitor, u32)> = (0..count)
+        .map(|n| (app.visitor(2_000 + n), 1 + u32::from(n * 7 % 4)))
+        .collect();
+    for (who, size) in &parties {
+        join(&app, who, *size).await;
+    }
+    let ledger = app.ledger().await;
+    let show = "night-1".parse().expect("a slug");
+    let line = ledger.waiters(&show).await.expect("readable");
+    let all: Vec<Holder> = line.iter().map(|waiter| waiter.visitor).collect();
+    assert_eq!(all.len(), usize::from(count));
+    let sizes: BTreeMap<[u8; 32], u32> = all
+        .iter()
+        .zip(&parties)
+        .map(|(holder, (_, size))| (holder.0, *size))
+        .collect();
+    let by_holder: BTreeMap<[u8; 32], &Visitor> = all
+        .iter()
+        .zip(&parties)
+        .map(|(holder, (who, _))| (holder.0, who))
+        .collect();
+    let mut served: Vec<[u8; 32]> = Vec::new();
+    let mut round = 0_u32;
+    while served.len() < usize::from(count) {
+        round += 1;
+        assert!(round < 170, "the line does not move");
+        // Everybody is here, but each third party every fourth round.
+        let here: Vec<Holder> = all
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| n % 3 != 0 || !round.is_multiple_of(4))
+            .map(|(_, holder)| *holder)
+            .collect();
+        app.clock.advance_ms(20_000);
+        ledger
+            .waiters_seen(here.clone(), app.clock.now_ms())
+            .await
+            .expect("written");
+        if round == 10 {
+            // Everything in memory is lost: baskets, offers, what was kept.
+            app = app.restarted().await;
+            held.clear();
+        }
+        if let Some(basket) = held.pop() {
+            give_back(&app, &basket).await;
+        }
+        let before = ledger.waiters(&show).await.expect("readable");
+        if before.is_empty() {
+            break;
+        }
+        let line = until("a round that is over", async || {
+            let line = ledger.waiters(&show).await.expect("readable");
+            let seats = app.seats("night-1").await;
+            let mut offered = HashSet::new();
+            for waiter in &line {
+                let Some(offer) = &waiter.offer else { continue };
+                let path = format!("/v1/holds/{}", offer.hold);
+                let hold = app.ask(get(&path).by(by_holder[&waiter.visitor.0])).await;
+                // One that is over is not noted as such yet.
+                let hold = (hold.status == 200).then(|| hold.is(200))?;
+                let seats = labels(&hold["seats"]);
+                assert_eq!(seats.len() as u32, sizes[&waiter.visitor.0]);
+                for seat in seats {
+                    assert!(offered.insert(seat), "no cell is offered twice");
+                }
+            }
+            let basket =
+                |(_, hold): &(Visitor, Value)| hold["seats"].as_array().map_or(0, Vec::len);
+            let baskets: usize = held.iter().map(basket).sum();
+            // All that is held is a basket's or an offer's, all is noted, and what is free fits nobody who is here.
+            let free = seats["free"].as_u64().expect("a number");
+            let now_ms = app.clock.now_ms();
+            let fits = line.iter().any(|waiter| {
+                waiter.offer.is_none()
+                    && waiter.is_here(now_ms)
+                    && u64::from(waiter.party.quantity) <= free
+            });
+            (seats["held"] == baskets + offered.len() && !fits).then_some(line)
+        })
+        .await;
+        // Whoever has an offer takes it, in the order of the line, and gives the seats back as a basket would.
+        for waiter in line.iter().filter(|waiter| waiter.offer.is_some()) {
+            let Some(offer) = &waiter.offer else { continue };
+            let passed_over = line.iter().find(|other| {
+                other.number < waiter.number
+                    && other.offer.is_none()
+                    && other.is_here(app.clock.now_ms())
+                    && other.party.quantity <= waiter.party.quantity
+            });
+            assert!(
+                passed_over.is_none(),
+                "{passed_over:?} was passed over for {waiter:?}"
+            );
+            let who = by_holder[&waiter.visitor.0];
+            let path = format!("/v1/holds/{}/order", offer.hold);
+            let order = app.ask(post(&path, &buyer()).by(who)).await.is(201);
+            let path = format!("/v1/orders/{}/cancel", text(&order, "order"));
+            app.ask(post(&path, &json!({})).by(who)).await.is(200);
+            served.push(waiter.visitor.0);
+        }
+    }
+    let once: HashSet<_> = served.iter().collect();
+    assert_eq!(
+        (once.len(), served.len()),
+        (usize::from(count), usize::from(count)),
+        "each once"
+    );
+    for (who, _) in &parties {
+        ended(&app, who, "taken").await;
+    }
+}

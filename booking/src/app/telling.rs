@@ -95,12 +95,14 @@ impl Booking {
         self.catalogue.sell_departures(timetable).await
     }
 
-    /// The shows that some patterns name; of departures those that somebody has held seats of.
+    /// The shows that some patterns name; where they name departures, those that somebody has held seats of.
     #[must_use]
     pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
+        // Whoever asks for everything asks for what promoters have put: departures are found by their trains.
         let named = |show: &Show| {
             patterns
                 .iter()
+                .filter(|pattern| show.run.is_none() || *pattern != "*")
                 .any(|pattern| matches(pattern, show.id.as_str()))
         };
         let in_short = |show: &Arc<Show>| ShowInShort {
@@ -169,7 +171,10 @@ impl Booking {
     pub async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, LedgerError> {
         let found: Vec<_> = shows.iter().filter_map(|show| self.find(show)).collect();
         let now_ms = self.setup.clock.now_ms();
-        let figures = self.seats.figures(&found, now_ms).await?;
+        // A train has many days, and most of them stand in no list: some of its departures being full says nothing.
+        let mut counted = found.clone();
+        counted.retain(|show| show.run.is_none());
+        let figures = self.seats.figures(&counted, now_ms).await?;
         let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = Pulse::of(&figures);
         pulse.finished = self.ledger.finished(finished_after, ids).await?;

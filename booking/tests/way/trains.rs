@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use booking::catalogue::coverage::EVERYDAY;
+use fairgate_servers as servers;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -293,4 +294,35 @@ async fn after_a_restart_a_departure_that_was_sold_is_what_it_was() {
     assert_eq!(record["journey"]["to"]["name"], "Stop 2");
     let missing = app.ask(get("/v1/shows/t1-2027-02-02")).await;
     missing.problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_departure_gets_keys_in_redis_at_its_first_hold_and_every_node_knows_it_then() {
+    if servers::or_skip("a departure at two nodes") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let (ana, ben) = on_sale(&nodes[0]).await;
+    on_sale(&nodes[1]).await;
+    let keys = async || {
+        let keys = redis.command(0, &["KEYS", "*t1-*"]).await;
+        match keys.expect("it answers") {
+            servers::Reply::List(keys) => keys.len(),
+            other => panic!("no list: {other:?}"),
+        }
+    };
+    for node in &nodes {
+        assert_eq!(node.seats(SHOW).await["free"], 40);
+    }
+    assert_eq!(keys().await, 0, "a look makes no key");
+    hold(&nodes[0], &ana, &seats(&["A-1"], "S00", "S02")).await;
+    assert!(keys().await > 0);
+    let taken = nodes[1].ask(post(HOLDS, &seats(&["A-1"], "S01", "S04")).by(&ben));
+    taken.await.problem(409, "seats_taken");
+    until("what is held at the other node", async || {
+        (nodes[1].seats(SHOW).await["held"] == 2).then_some(())
+    })
+    .await;
+    hold(&nodes[1], &ben, &seats(&["A-1"], "S02", "S04")).await;
 }

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use booking::clock::Clock;
 use booking::config::{Config, Sources};
 use booking::dump::file::DumpError;
+use booking::rail::import::{Source, Wanted};
 use booking::service::{NotStarted, Service};
-use booking::{dump, process, reconciler};
-use clap::{Parser, Subcommand};
+use booking::{dump, process, rail, reconciler};
+use clap::{Args, Parser, Subcommand};
 
 /// Fairgate's booking core.
 #[derive(Parser)]
@@ -50,6 +51,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Imports a timetable or a programme: whole, or not at all.
+    #[command(subcommand)]
+    Import(Import),
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
     Dump {
         /// The folder that everything durable lives in, where the ledger is a file.
@@ -69,6 +73,48 @@ enum Command {
     },
 }
 
+#[derive(Subcommand)]
+enum Import {
+    /// A GTFS feed, unpacked.
+    Gtfs {
+        #[command(flatten)]
+        feed: RailFeed,
+    },
+    /// A timetable of three CSV files: stations.csv, trains.csv, stop_times.csv.
+    Timetable {
+        #[command(flatten)]
+        feed: RailFeed,
+        /// The time zone of the times, as IANA names it.
+        #[arg(long, default_value = "Asia/Shanghai")]
+        timezone: String,
+    },
+}
+
+/// What all feeds of railways have.
+#[derive(Args)]
+struct RailFeed {
+    /// The folder of its files.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// A TOML file of carriages, classes, fares and terms of sale; all of it has defaults.
+    #[arg(long, value_name = "FILE")]
+    rail: Option<PathBuf>,
+    /// The folder that everything durable lives in, where the ledger is a file.
+    #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
+    data: PathBuf,
+    /// The address of the PostgreSQL database that the ledger is in.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "FAIRGATE_DATABASE_URL",
+        hide_env_values = true
+    )]
+    database: Option<String>,
+    /// Prints what was imported as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve {
@@ -86,6 +132,7 @@ fn main() -> ExitCode {
             json,
         } => reconcile(config.as_deref(), data, json)
             .map_err(|error| format!("booking reconcile: {error}")),
+        Command::Import(what) => import(what).map_err(|error| format!("booking import: {error}")),
         Command::Dump {
             data,
             database,
@@ -146,6 +193,40 @@ fn reconcile(file: Option<&Path>, data: Option<PathBuf>, json: bool) -> Result<(
         );
     }
     println!("{} findings", found.len());
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "what was imported is what the command tells"
+)]
+fn import(what: Import) -> Result<(), String> {
+    let (source, feed) = match what {
+        Import::Gtfs { feed } => (Source::Gtfs, feed),
+        Import::Timetable { feed, timezone } => (Source::Timetable { timezone }, feed),
+    };
+    let wanted = Wanted {
+        source,
+        folder: feed.folder,
+        rail: feed.rail,
+        data: feed.data,
+        database: feed.database.filter(|url| !url.is_empty()),
+    };
+    let now_ms = Clock::system().now_ms();
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let done = runtime.block_on(rail::import::import(wanted, now_ms));
+    let done = done.map_err(|error| error.to_string())?;
+    if feed.json {
+        println!("{}", serde_json::json!(done));
+        return Ok(());
+    }
+    for note in &done.notes {
+        eprintln!("note: {note}");
+    }
+    println!(
+        "timetable {}: {} stations, {} trips, {} calls; {} trips have gaps in stop_sequence",
+        done.version, done.stations, done.trips, done.calls, done.trips_with_gaps
+    );
     Ok(())
 }
 

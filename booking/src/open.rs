@@ -64,6 +64,17 @@ pub async fn installation(
     Ok((Installation::File(writer), Some(lock)))
 }
 
+/// The ledger in an installation's database, its tables up to date.
+///
+/// # Errors
+/// Where they cannot be brought up to date.
+pub async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, NotOpened> {
+    Ok(match installation {
+        Installation::File(writer) => Arc::new(SqliteLedger::open(writer.clone()).await?),
+        Installation::Server(database) => Arc::new(PostgresLedger::open(database.clone()).await?),
+    })
+}
+
 /// Opens booking over an installation's database, its seats in Redis or else in this process's own memory.
 ///
 /// # Errors
@@ -73,10 +84,7 @@ pub async fn booking(
     redis_url: Option<&Key>,
     setup: Setup,
 ) -> Result<Booking, NotOpened> {
-    let ledger: Arc<dyn Ledger> = match installation {
-        Installation::File(writer) => Arc::new(SqliteLedger::open(writer.clone()).await?),
-        Installation::Server(database) => Arc::new(PostgresLedger::open(database.clone()).await?),
-    };
+    let ledger = ledger(installation).await?;
     let store: Arc<dyn InventoryStore> = match redis_url {
         None => Arc::new(MemoryStore::default()),
         Some(url) => {

@@ -10,6 +10,7 @@ use crate::catalogue::promoter::{self, PromoterRoutes};
 use crate::holds::http::{self as holds, HoldRoutes};
 use crate::orders::http::{self as orders, OrderRoutes};
 use crate::payments::http::{self as payments, PaymentRoutes};
+use crate::rail::http::{self as rail, RailRoutes};
 use crate::tickets::http::{self as tickets, TicketRoutes};
 use crate::unbuilt;
 use crate::waitlist::http::{self as waitlist, WaitlistRoutes};
@@ -36,6 +37,8 @@ pub struct Handles {
     pub tickets: TicketRoutes,
     /// The waitlist.
     pub waitlist: WaitlistRoutes,
+    /// Timetables.
+    pub rail: RailRoutes,
 }
 
 /// All routes, with their part of the OpenAPI document.
@@ -51,6 +54,7 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
+        .merge(rail().with_state(handles.rail))
         .merge(OpenApiRouter::from(unbuilt::router()))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .merge(promoter)
@@ -66,6 +70,7 @@ pub fn document() -> OpenApi {
         payments().into_openapi(),
         tickets().into_openapi(),
         waitlist().into_openapi(),
+        rail().into_openapi(),
         promoter().into_openapi(),
     ] {
         document.merge(part);
@@ -113,6 +118,13 @@ fn tickets() -> OpenApiRouter<TicketRoutes> {
 
 fn waitlist() -> OpenApiRouter<WaitlistRoutes> {
     OpenApiRouter::new().routes(routes!(waitlist::join, waitlist::read, waitlist::leave))
+}
+
+fn rail() -> OpenApiRouter<RailRoutes> {
+    OpenApiRouter::new()
+        .routes(routes!(rail::stations))
+        .routes(routes!(rail::trips))
+        .routes(routes!(rail::journeys))
 }
 
 fn promoter() -> OpenApiRouter<PromoterRoutes> {

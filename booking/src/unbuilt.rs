@@ -2,13 +2,12 @@
 //! tells them from a wrong address.
 
 use axum::Router;
-use axum::http::Uri;
 use axum::routing::any;
 
 use crate::http::Problem;
 
-/// Railway and cinema.
-pub const ADDRESSES: [&str; 2] = ["/v1/rail/{*rest}", "/v1/cinema/{*rest}"];
+/// Cinema.
+pub const ADDRESSES: [&str; 1] = ["/v1/cinema/{*rest}"];
 
 /// The routes of this file.
 pub fn router() -> Router {
@@ -19,13 +18,9 @@ pub fn router() -> Router {
     router
 }
 
-async fn refuse(uri: Uri) -> Problem {
-    let what = match uri.path() {
-        path if path.starts_with("/v1/rail/") => "rail",
-        _ => "cinema",
-    };
+async fn refuse() -> Problem {
     Problem::not_available(
-        what,
-        format!("{what}: this version does not have it yet. Nothing was changed."),
+        "cinema",
+        "cinema: this version does not have it yet. Nothing was changed.",
     )
 }

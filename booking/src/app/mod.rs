@@ -32,6 +32,9 @@ use crate::payments::http::PaymentRoutes;
 use crate::payments::sandbox::Sandbox;
 use crate::payments::stripe::Stripe;
 use crate::payments::webhook::Inbox;
+use crate::rail::availability::{Availability, Pictures};
+use crate::rail::http::RailRoutes;
+use crate::rail::timetables::Timetables;
 use crate::reconciler::watch::Watch;
 use crate::reconciler::{Bells, Reconciler};
 use crate::router::{Handles, router};
@@ -63,6 +66,8 @@ pub struct Setup {
 #[derive(Clone)]
 pub struct Booking {
     catalogue: Catalogue,
+    timetables: Timetables,
+    availability: Availability,
     seats: Seats,
     ledger: Arc<dyn Ledger>,
     setup: Setup,
@@ -109,6 +114,14 @@ impl Booking {
             .as_ref()
             .is_some_and(|provider| provider.names_cards());
         let catalogue = Catalogue::open(Arc::clone(&ledger), cards).await?;
+        let timetables = Timetables::open(Arc::clone(&ledger), setup.clock.clone()).await?;
+        let departures = Arc::new(timetables.clone());
+        catalogue.sell_departures(departures).await?;
+        let pictures = Arc::new(Pictures {
+            store: Arc::clone(&seats.store),
+            ledger: Arc::clone(&ledger),
+        });
+        let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
         let [seat_bell, event_bell, effect_bell, late_bell] =
             std::array::from_fn(|_| Wake::default());
         let inbox = provider.clone().map(|provider| Inbox {
@@ -154,6 +167,8 @@ impl Booking {
         let answers = Answers::new(Arc::clone(&ledger), setup.clock.clone());
         Ok(Self {
             catalogue,
+            timetables,
+            availability,
             seats,
             ledger,
             setup,
@@ -208,6 +223,11 @@ impl Booking {
             catalogue: CatalogueRoutes {
                 catalogue: self.catalogue.clone(),
                 seats: self.seats.clone(),
+                clock: clock.clone(),
+            },
+            rail: RailRoutes {
+                timetables: self.timetables.clone(),
+                free: Arc::new(self.availability.clone()),
                 clock: clock.clone(),
             },
             promoter: PromoterRoutes {

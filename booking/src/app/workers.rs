@@ -14,6 +14,7 @@ use crate::idempotency::Answers;
 use crate::inventory::seats::{Seats, compare_forever, mend_forever};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
+use crate::rail::timetables::Timetables;
 use crate::wake::Wake;
 
 /// How long the outbox worker sleeps when nobody calls it.
@@ -24,6 +25,9 @@ const FORGET_EVERY: Duration = Duration::from_secs(600);
 
 /// How often the catalogue's version is asked for.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
+
+/// How often the newest timetable's number is asked for.
+const TIMETABLES_EVERY: Duration = Duration::from_secs(2);
 
 /// How often what waits for the provider is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
@@ -47,6 +51,7 @@ impl Booking {
         workers.spawn(self.waitlist.clone().tell_forever());
         workers.spawn(forget_forever(self.answers.clone()));
         workers.spawn(follow_forever(self.catalogue.clone()));
+        workers.spawn(follow_timetables_forever(self.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
             workers.spawn(inbox.settle_forever());
             workers.spawn(effects.carry_out_forever());
@@ -82,6 +87,22 @@ async fn follow_forever(catalogue: Catalogue) {
         every.tick().await;
         if let Err(error) = catalogue.follow().await {
             tracing::warn!(%error, "the catalogue's changes could not be read; trying again");
+        }
+    }
+}
+
+/// A timetable that was imported elsewhere is searched by here within a few seconds.
+async fn follow_timetables_forever(timetables: Timetables) {
+    let mut every = tokio::time::interval(TIMETABLES_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        match timetables.follow().await {
+            Ok(true) => tracing::info!("a new timetable is in use"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the newest timetable could not be read; trying again")
+            }
         }
     }
 }

@@ -288,6 +288,18 @@ pub trait AuditLedger: Send + Sync {
     async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool, LedgerError>;
 }
 
+/// Timetables: each an immutable version, the newest of which counts.
+#[async_trait]
+pub trait TimetableLedger: Send + Sync {
+    /// Stores a timetable as the next version, with the plans of its trains, each as its venue's next version unless the
+    /// newest one is the same. The newest timetable again, on the same plans, is the same version.
+    async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32, LedgerError>;
+    /// The newest version, if there is one: cheap to ask.
+    async fn newest_timetable(&self) -> Result<Option<u32>, LedgerError>;
+    /// A version.
+    async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>, LedgerError>;
+}
+
 /// Tickets and kept answers.
 #[async_trait]
 pub trait TicketLedger: Send + Sync {
@@ -362,6 +374,7 @@ pub trait Ledger:
     + AuditLedger
     + TicketLedger
     + WaitlistLedger
+    + TimetableLedger
     + 'static
 {
 }
@@ -375,6 +388,7 @@ impl<T> Ledger for T where
         + AuditLedger
         + TicketLedger
         + WaitlistLedger
+        + TimetableLedger
         + 'static
 {
 }

@@ -8,7 +8,7 @@ use fairgate_writer::LedgerError;
 use super::stored;
 use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold};
-use crate::ids::{HoldId, ShowId};
+use crate::ids::{HoldId, ShowId, VenueId};
 use crate::inventory::Grid;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
 use crate::orders::{Offer, Order};
@@ -175,6 +175,37 @@ pub fn legs_of(run: &str) -> Result<u16, LedgerError> {
 
 /// A claimed cell: seat, leg, and whether it is sold.
 pub type Claimed = (u32, u16, bool);
+
+/// A timetable to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTimetable {
+    /// The document.
+    pub text: String,
+    /// Of the document.
+    pub digest: [u8; 32],
+    /// The carriages of each kind of train, in the document's order.
+    pub plans: Vec<NewPlan>,
+}
+
+/// A seating plan to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPlan {
+    /// Whose it is.
+    pub venue: VenueId,
+    /// The document.
+    pub plan: String,
+    /// Of the document.
+    pub digest: [u8; 32],
+}
+
+/// A stored timetable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTimetable {
+    /// The document.
+    pub text: String,
+    /// The plan of each kind of train, in the document's order.
+    pub plans: Vec<(VenueId, u32)>,
+}
 
 /// An answer kept for retries.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,14 +26,3 @@ pub trait FreeSeats: Send + Sync {
     /// the whole train is free. Asking makes nothing: no keys, no rows.
     async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>>;
 }
-
-/// Where no departure is sold: every train is free.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Untouched;
-
-#[async_trait]
-impl FreeSeats for Untouched {
-    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>> {
-        vec![None; asked.len()]
-    }
-}

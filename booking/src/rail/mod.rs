@@ -1,6 +1,14 @@
-//! Railways: a train's run on a date is a show whose seats are sold by the leg.
+//! Railways: timetables from outside, what runs between two stations on a date, and a train's run on a date as the show
+//! whose seats are sold by the leg.
 
 pub mod availability;
 pub mod free;
+pub mod geo;
+pub mod http;
+pub mod import;
 pub mod journey;
 pub mod run;
+pub mod settings;
+pub mod stock;
+pub mod timetable;
+pub mod timetables;

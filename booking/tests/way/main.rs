@@ -8,6 +8,7 @@ mod harness;
 mod late;
 mod nodes;
 mod promoting;
+mod rail;
 mod real_charts;
 mod reconciling;
 mod retries;

@@ -8,6 +8,7 @@ mod late;
 mod paying;
 mod sharing;
 mod telling;
+mod timetabling;
 mod waiting;
 
 use std::pin::Pin;
@@ -52,6 +53,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
         keeping::CASES,
         sharing::CASES,
         waiting::CASES,
+        timetabling::CASES,
     ];
     for (claim, case) in all.into_iter().flatten() {
         // On a task of its own, so that one broken claim does not hide the next.

@@ -31,23 +31,7 @@ impl CatalogueLedger for PostgresLedger {
                 async move {
                     let (venue, plan) = (&given.0, &given.1);
                     one_at_a_time(&tx).await?;
-                    let sql = "SELECT version, digest FROM venues WHERE venue = $1 ORDER BY version DESC LIMIT 1";
-                    let newest = tx.first(sql, &[venue]).await?;
-                    let mut version = 1_u32;
-                    if let Some(newest) = newest {
-                        let present: u32 = small(&newest, 0)?;
-                        if newest.try_get::<_, &[u8]>(1)? == digest {
-                            return Ok(present);
-                        }
-                        version = present + 1;
-                    }
-                    tx.execute(
-                        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ($1, $2, $3, $4, $5)",
-                        &[venue, &i64::from(version), plan, &digest.as_slice(), &now_ms],
-                    )
-                    .await?;
-                    changed(&tx).await?;
-                    Ok(version)
+                    put_plan(&tx, venue, plan, digest, now_ms).await
                 }
             })
             .await
@@ -238,15 +222,48 @@ fn stored(row: &Row) -> Result<StoredShow> {
     })
 }
 
+/// Stores a plan as the venue's next version, unless the newest one is the same. No other change may be on its way.
+pub(super) async fn put_plan(
+    tx: &Tx,
+    venue: &str,
+    plan: &str,
+    digest: [u8; 32],
+    now_ms: i64,
+) -> Result<u32> {
+    let sql = "SELECT version, digest FROM venues WHERE venue = $1 ORDER BY version DESC LIMIT 1";
+    let newest = tx.first(sql, &[&venue]).await?;
+    let mut version = 1_u32;
+    if let Some(newest) = newest {
+        let present: u32 = small(&newest, 0)?;
+        if newest.try_get::<_, &[u8]>(1)? == digest {
+            return Ok(present);
+        }
+        version = present + 1;
+    }
+    tx.execute(
+        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ($1, $2, $3, $4, $5)",
+        &[
+            &venue,
+            &i64::from(version),
+            &plan,
+            &digest.as_slice(),
+            &now_ms,
+        ],
+    )
+    .await?;
+    changed(tx).await?;
+    Ok(version)
+}
+
 /// Waits until no other change of the catalogue is on its way.
-async fn one_at_a_time(tx: &Tx) -> Result<()> {
+pub(super) async fn one_at_a_time(tx: &Tx) -> Result<()> {
     let sql = "SELECT version FROM catalogue_version FOR UPDATE";
     tx.one(sql, &[]).await?;
     Ok(())
 }
 
 /// Tells every node that the catalogue is another one.
-async fn changed(tx: &Tx) -> Result<()> {
+pub(super) async fn changed(tx: &Tx) -> Result<()> {
     let sql = "UPDATE catalogue_version SET version = version + 1";
     tx.execute(sql, &[]).await?;
     Ok(())

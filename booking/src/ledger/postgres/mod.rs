@@ -17,6 +17,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 mod tickets;
+mod timetables;
 mod waitlist;
 
 use async_trait::async_trait;
@@ -34,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("lives.sql"),
     include_str!("departures.sql"),
     include_str!("waitlist.sql"),
+    include_str!("rail.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

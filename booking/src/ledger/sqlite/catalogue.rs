@@ -20,25 +20,7 @@ impl CatalogueLedger for SqliteLedger {
     ) -> Result<u32, LedgerError> {
         let venue = venue.to_string();
         self.writer
-            .write(move |tx| {
-                let newest: Option<(u32, Vec<u8>)> = collect(
-                    tx,
-                    "SELECT version, digest FROM venues WHERE venue = ?1 ORDER BY version DESC LIMIT 1",
-                    [&venue],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )?
-                .pop();
-                if let Some((version, present)) = &newest
-                    && *present == digest
-                {
-                    return Ok(*version);
-                }
-                let version = newest.map_or(1, |(version, _)| version + 1);
-                tx.prepare_cached("INSERT INTO venues (venue, version, plan, digest, created_at) VALUES (?1, ?2, ?3, ?4, ?5)")?
-                    .execute((&venue, version, &plan, digest, now_ms))?;
-                changed(tx)?;
-                Ok(version)
-            })
+            .write(move |tx| put_plan(tx, &venue, &plan, digest, now_ms))
             .await
     }
 
@@ -211,8 +193,37 @@ fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
     })
 }
 
+/// Stores a plan as the venue's next version, unless the newest one is the same.
+pub(super) fn put_plan(
+    tx: &Connection,
+    venue: &str,
+    plan: &str,
+    digest: [u8; 32],
+    now_ms: i64,
+) -> Result<u32, LedgerError> {
+    let newest: Option<(u32, Vec<u8>)> = collect(
+        tx,
+        "SELECT version, digest FROM venues WHERE venue = ?1 ORDER BY version DESC LIMIT 1",
+        [venue],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?
+    .pop();
+    if let Some((version, present)) = &newest
+        && *present == digest
+    {
+        return Ok(*version);
+    }
+    let version = newest.map_or(1, |(version, _)| version + 1);
+    tx.prepare_cached(
+        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((venue, version, plan, digest, now_ms))?;
+    changed(tx)?;
+    Ok(version)
+}
+
 /// Tells every node that the catalogue is another one.
-fn changed(tx: &Connection) -> Result<(), LedgerError> {
+pub(super) fn changed(tx: &Connection) -> Result<(), LedgerError> {
     tx.execute("UPDATE catalogue_version SET version = version + 1", [])?;
     Ok(())
 }

@@ -11,6 +11,7 @@ mod payments;
 mod rows;
 mod settle;
 mod tickets;
+mod timetables;
 mod waitlist;
 
 use async_trait::async_trait;
@@ -29,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("lives.sql"),
     include_str!("departures.sql"),
     include_str!("waitlist.sql"),
+    include_str!("rail.sql"),
 ];
 
 /// Booking's tables in a ledger file.

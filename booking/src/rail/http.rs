@@ -1,0 +1,383 @@
+//! Stations, trains between two of them, and journeys with a change, over HTTP. Reads need no pass.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::extract::State;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::free::{Free, FreeSeats};
+use super::timetable::{Journey, Ride, Timetable};
+use super::timetables::{Current, Timetables};
+use crate::clock::Clock;
+use crate::http::{Params, Problem};
+use crate::idempotency::Answer;
+use crate::ids::ShowId;
+use crate::money::Money;
+
+/// How far away a station may be that is near, in kilometres, unless the caller says; and the most that it may say.
+const NEAR_KM: f64 = 50.0;
+const NEAR_KM_MAX: f64 = 1_000.0;
+
+/// Characters of a name that are told back.
+const SHOWN_MAX: usize = 40;
+
+/// What the handlers need.
+#[derive(Clone)]
+pub struct RailRoutes {
+    /// The timetable.
+    pub timetables: Timetables,
+    /// How many seats are free.
+    pub free: Arc<dyn FreeSeats>,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// `GET /v1/rail/stations?…`: `q`, or else `lat` and `lon`.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct StationQuery {
+    /// A code, a name, its pinyin or a short form, or how one of them begins, in any case.
+    q: Option<String>,
+    /// Degrees north.
+    lat: Option<f64>,
+    /// Degrees east.
+    lon: Option<f64>,
+    /// Kilometres around the point; 50 by default, 1000 at most.
+    radius_km: Option<f64>,
+}
+
+/// `GET /v1/rail/trips?…` and `GET /v1/rail/journeys?…`: all three are needed.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct TripQuery {
+    /// A station's code, or its name where no other has it.
+    from: Option<String>,
+    /// A station's code, or its name where no other has it.
+    to: Option<String>,
+    /// The day on which the train leaves `from`, by the clocks there: `2027-06-01`.
+    date: Option<String>,
+}
+
+/// A station.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct StationView {
+    /// Its code: what `from` and `to` are.
+    station: String,
+    name: String,
+    /// Empty where the name is in Latin letters.
+    pinyin: String,
+    lon: f64,
+    lat: f64,
+    /// From the point asked for, in metres; only where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance_m: Option<u32>,
+}
+
+/// A train between two stations.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TripView {
+    #[schema(value_type = String)]
+    show: ShowId,
+    train: String,
+    from: String,
+    to: String,
+    #[schema(value_type = String)]
+    departs: Timestamp,
+    #[schema(value_type = String)]
+    arrives: Timestamp,
+    duration_s: i64,
+    /// How many stretches.
+    stops: u16,
+    classes: Vec<ClassView>,
+    /// Free seats may be older than they should be.
+    degraded: bool,
+    /// When as many seats were free.
+    #[schema(value_type = String)]
+    as_of: Timestamp,
+}
+
+/// A class of a train.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ClassView {
+    class: String,
+    label: String,
+    /// `{amount, currency}`.
+    #[schema(value_type = Object)]
+    price: Money,
+    /// Seats that are free on every stretch.
+    free: u32,
+}
+
+/// Two trains, and where one changes between them.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct JourneyView {
+    #[schema(value_type = String)]
+    departs: Timestamp,
+    #[schema(value_type = String)]
+    arrives: Timestamp,
+    duration_s: i64,
+    change: ChangeView,
+    /// Two, in the order of travel.
+    trips: Vec<TripView>,
+}
+
+/// Where one changes trains.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ChangeView {
+    station: String,
+    name: String,
+    /// Seconds between the trains.
+    wait_s: i64,
+}
+
+/// Finds stations.
+#[utoipa::path(get, path = "/v1/rail/stations", tag = "rail", params(StationQuery),
+    responses((status = 200, body = Vec<StationView>), (status = 422)))]
+pub async fn stations(
+    State(routes): State<RailRoutes>,
+    Params(query): Params<StationQuery>,
+) -> Result<Answer, Problem> {
+    let current = routes.current()?;
+    let timetable = &current.timetable;
+    let view = |station: u32, distance_m: Option<u32>| {
+        let of = &timetable.stations[station as usize];
+        StationView {
+            station: of.code.clone(),
+            name: of.name.clone(),
+            pinyin: of.pinyin.clone(),
+            lon: of.lon,
+            lat: of.lat,
+            distance_m,
+        }
+    };
+    let found: Vec<StationView> = match (&query.q, query.lat, query.lon) {
+        (None, Some(lat), Some(lon)) => {
+            let radius_km = query.radius_km.unwrap_or(NEAR_KM);
+            for (field, value, least, most) in [
+                ("lat", lat, -90.0, 90.0),
+                ("lon", lon, -180.0, 180.0),
+                ("radius_km", radius_km, 0.0, NEAR_KM_MAX),
+            ] {
+                if !(least..=most).contains(&value) {
+                    let told = format!("{field}: {value} is not between {least} and {most}.");
+                    return Err(Problem::field(field, told));
+                }
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and a million metres"
+            )]
+            let within_m = (radius_km * 1_000.0) as u32;
+            let near = timetable.stations_near((lon, lat), within_m);
+            let near = near.into_iter();
+            near.map(|of| view(of.station, Some(of.distance_m)))
+                .collect()
+        }
+        (Some(q), None, None) if query.radius_km.is_none() => {
+            let found = timetable.find_stations(q).into_iter();
+            found.map(|station| view(station, None)).collect()
+        }
+        _ => {
+            let told = "q: give q, or else lat and lon (and radius_km, if you like).";
+            return Err(Problem::field("q", told));
+        }
+    };
+    Answer::json(200, &found)
+}
+
+/// All trains from one station to another on a date, earliest first.
+#[utoipa::path(get, path = "/v1/rail/trips", tag = "rail", params(TripQuery),
+    responses((status = 200, body = Vec<TripView>), (status = 404), (status = 422)))]
+pub async fn trips(
+    State(routes): State<RailRoutes>,
+    Params(query): Params<TripQuery>,
+) -> Result<Answer, Problem> {
+    let current = routes.current()?;
+    let timetable = &current.timetable;
+    let asked = routes.asked(timetable, &query)?;
+    let rides = timetable.rides(asked.from, asked.to, asked.date);
+    Answer::json(200, &routes.views(timetable, &rides).await)
+}
+
+/// Journeys with one change, fastest first; at most twenty.
+#[utoipa::path(get, path = "/v1/rail/journeys", tag = "rail", params(TripQuery),
+    responses((status = 200, body = Vec<JourneyView>), (status = 404), (status = 422)))]
+pub async fn journeys(
+    State(routes): State<RailRoutes>,
+    Params(query): Params<TripQuery>,
+) -> Result<Answer, Problem> {
+    let current = routes.current()?;
+    let timetable = &current.timetable;
+    let asked = routes.asked(timetable, &query)?;
+    let (_, last) = timetable.window(routes.clock.now_ms());
+    let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
+    // A second train of the day after the last is not on sale yet.
+    journeys.retain(|journey| journey.second.date <= last);
+    let pair = |of: &Journey| [of.first.clone(), of.second.clone()];
+    let rides: Vec<Ride> = journeys.iter().flat_map(pair).collect();
+    let mut views = routes.views(timetable, &rides).await.into_iter();
+    let found: Vec<JourneyView> = journeys
+        .iter()
+        .map(|journey| {
+            let station = &timetable.stations[journey.change as usize];
+            JourneyView {
+                departs: journey.first.departs,
+                arrives: journey.second.arrives,
+                duration_s: journey.duration_s(),
+                change: ChangeView {
+                    station: station.code.clone(),
+                    name: station.name.clone(),
+                    wait_s: journey.change_s(),
+                },
+                trips: views.by_ref().take(2).collect(),
+            }
+        })
+        .collect();
+    Answer::json(200, &found)
+}
+
+/// What was asked, understood.
+struct Asked {
+    from: u32,
+    to: u32,
+    date: Date,
+}
+
+impl RailRoutes {
+    fn current(&self) -> Result<Arc<Current>, Problem> {
+        self.timetables.current().ok_or_else(|| {
+            let told = "rail: no timetable was imported into this installation. Nothing was changed. Import one with `booking import gtfs DIR` or `booking import timetable DIR`.";
+            Problem::not_available("rail", told)
+        })
+    }
+
+    fn asked(&self, timetable: &Timetable, query: &TripQuery) -> Result<Asked, Problem> {
+        let given = |field: &'static str, text: &Option<String>| {
+            let text = text
+                .as_deref()
+                .map(str::trim)
+                .filter(|text| !text.is_empty());
+            let told = || Problem::field(field, format!("{field}: from, to and date are needed."));
+            text.map(ToOwned::to_owned).ok_or_else(told)
+        };
+        let (from, to) = (given("from", &query.from)?, given("to", &query.to)?);
+        let date = given("date", &query.date)?;
+        let date: Date = date.parse().map_err(|_| {
+            let shown: String = date.chars().take(SHOWN_MAX).collect();
+            let told = format!("date: \"{shown}\" is no day such as 2027-06-01.");
+            Problem::field("date", told)
+        })?;
+        let asked = Asked {
+            from: known(timetable, "from", &from)?,
+            to: known(timetable, "to", &to)?,
+            date,
+        };
+        if asked.from == asked.to {
+            return Err(Problem::field("to", "to: it is the same station as from."));
+        }
+        let (first, last) = timetable.window(self.clock.now_ms());
+        if !(first..=last).contains(&date) {
+            let told = format!(
+                "date: trains are on sale from {first} to {last}, and {date} is not one of these days."
+            );
+            let problem = Problem::field("date", told);
+            return Err(problem.with("first", first).with("last", last));
+        }
+        Ok(asked)
+    }
+
+    /// The rides with their prices and free seats.
+    async fn views(&self, timetable: &Timetable, rides: &[Ride]) -> Vec<TripView> {
+        let named = rides.iter().filter_map(|ride| {
+            let show = timetable.show_id(ride.trip, ride.date)?;
+            Some((show, ride))
+        });
+        let named: Vec<(ShowId, &Ride)> = named.collect();
+        let asked = named
+            .iter()
+            .map(|(show, ride)| (show.clone(), ride.legs.clone()));
+        let asked: Vec<(ShowId, Range<u16>)> = asked.collect();
+        let free = self.free.free(&asked).await;
+        let now = self.clock.now_ms();
+        let now = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
+        let free = free.into_iter().chain(std::iter::repeat(None));
+        let views = named.into_iter().zip(free);
+        views
+            .map(|((show, ride), free)| view(timetable, show, ride, free, now))
+            .collect()
+    }
+}
+
+/// A station that is there, or names like it.
+fn known(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
+    timetable.station(text).ok_or_else(|| {
+        let like = timetable.names_like(text);
+        let near: Vec<_> = like
+            .iter()
+            .map(|station| {
+                let of = &timetable.stations[*station as usize];
+                BTreeMap::from([("station", of.code.as_str()), ("name", of.name.as_str())])
+            })
+            .collect();
+        let mut problem = Problem::not_found("station", text);
+        let names: Vec<_> = near
+            .iter()
+            .map(|of| format!("{} ({})", of["name"], of["station"]))
+            .collect();
+        if !names.is_empty() {
+            problem.detail = format!(
+                "{} Is one of these meant: {}?",
+                problem.detail,
+                names.join(", ")
+            );
+        }
+        problem.with("field", field).with("near", near)
+    })
+}
+
+fn view(
+    timetable: &Timetable,
+    show: ShowId,
+    ride: &Ride,
+    free: Option<Free>,
+    now: Timestamp,
+) -> TripView {
+    let trip = &timetable.trips[ride.trip as usize];
+    let stock = &timetable.stocks[usize::from(trip.stock)];
+    let stops = timetable.stops(trip);
+    let station = |call: u16| {
+        let stop = &stops[usize::from(call)];
+        timetable.stations[stop.station as usize].code.clone()
+    };
+    let classes = timetable.classes.iter().zip(0_u16..);
+    let classes = classes.filter_map(|(class, at)| {
+        let capacity = stock.capacity(&class.key);
+        let amount = timetable.fare(trip, at, ride.legs.start, ride.legs.end)?;
+        (capacity > 0).then(|| ClassView {
+            class: class.key.clone(),
+            label: class.label.clone(),
+            price: timetable.currency.of(amount),
+            free: free.as_ref().map_or(capacity, |free| {
+                free.by_class.get(&class.key).copied().unwrap_or(0)
+            }),
+        })
+    });
+    TripView {
+        classes: classes.collect(),
+        show,
+        train: trip.train.clone(),
+        from: station(ride.legs.start),
+        to: station(ride.legs.end),
+        departs: ride.departs,
+        arrives: ride.arrives,
+        duration_s: ride.arrives.as_second() - ride.departs.as_second(),
+        stops: ride.legs.end - ride.legs.start,
+        degraded: free.as_ref().is_some_and(|free| free.degraded),
+        as_of: free.map_or(now, |free| free.as_of),
+    }
+}

@@ -1,0 +1,177 @@
+//! `booking import`: reads a feed, and stores the timetable with the plans of its trains in one transaction, or nothing.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::{Fault, Feed, read_gtfs, read_timetable};
+use crate::config::{Key, Stores};
+use crate::ids::VenueId;
+use crate::ledger::{LedgerError, NewPlan, NewTimetable};
+use crate::open::{self, NotOpened};
+use crate::process::data::NotOurs;
+use crate::rail::settings::RailFile;
+use crate::rail::timetable::Parts;
+
+/// What kind of feed a folder has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// GTFS.
+    Gtfs,
+    /// Three CSV files, with the time zone of their times.
+    Timetable {
+        /// An IANA name.
+        timezone: String,
+    },
+}
+
+/// What is to be imported, and into which ledger.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The kind of feed.
+    pub source: Source,
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// The file of `--rail`, if there is one.
+    pub rail: Option<PathBuf>,
+    /// The data folder, where there is no database.
+    pub data: PathBuf,
+    /// The address of the database.
+    pub database: Option<String>,
+}
+
+/// What was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// The timetable's version; the same feed again is the same version.
+    pub version: u32,
+    /// Stations.
+    pub stations: usize,
+    /// Trips, each departure of a headway being one.
+    pub trips: usize,
+    /// Calls of all lists of calls.
+    pub calls: usize,
+    /// Trips whose `stop_sequence` has gaps.
+    pub trips_with_gaps: usize,
+    /// What is in order and worth knowing all the same.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum NotImported {
+    /// The feed has faults.
+    #[error("{}nothing was imported: {} faults in {}", listed(.1), .1.len(), .0.display())]
+    Feed(PathBuf, Vec<Fault>),
+    /// The file of `--rail` cannot be read.
+    #[error("nothing was imported: {} cannot be read: {}", .0.display(), .1)]
+    Unread(PathBuf, std::io::Error),
+    /// The file of `--rail` has faults.
+    #[error("{}nothing was imported: {} faults in {}", listed(.1), .1.len(), .0.display())]
+    Rail(PathBuf, Vec<String>),
+    /// The plan of a kind of train.
+    #[error("nothing was imported: the carriages of {0}: {1}")]
+    Stock(String, String),
+    /// A gateway or a booking has the data folder.
+    #[error("nothing was imported: a process that serves has the data folder {}. Stop it, import, and start it again: it reads the new timetable as it starts. Where the ledger is a database (--database URL), nodes take a new timetable over while they serve.", .0.display())]
+    Served(PathBuf),
+    /// The ledger cannot be opened.
+    #[error("nothing was imported: {0}")]
+    NotOpened(#[source] NotOpened),
+    /// The ledger did not take it.
+    #[error("nothing was imported: {0}")]
+    Ledger(#[from] LedgerError),
+}
+
+impl From<NotOpened> for NotImported {
+    fn from(error: NotOpened) -> Self {
+        match error {
+            NotOpened::Data(NotOurs::Taken(folder)) => Self::Served(folder),
+            other => Self::NotOpened(other),
+        }
+    }
+}
+
+fn listed<T: fmt::Display>(faults: &[T]) -> String {
+    faults.iter().map(|fault| format!("{fault}\n")).collect()
+}
+
+/// Imports a feed as the ledger's next timetable.
+///
+/// # Errors
+/// [`NotImported`]; the ledger is as it was.
+pub async fn import(wanted: Wanted, now_ms: i64) -> Result<Imported, NotImported> {
+    let rail = rail_file(wanted.rail.as_deref())?;
+    let read = match &wanted.source {
+        Source::Gtfs => read_gtfs(&wanted.folder, &rail),
+        Source::Timetable { timezone } => read_timetable(&wanted.folder, timezone, &rail),
+    };
+    let feed = read.map_err(|faults| NotImported::Feed(wanted.folder.clone(), faults))?;
+    let timetable = written(&feed.parts)?;
+    let stores = Stores {
+        database_url: wanted.database.map(Key),
+        redis_url: None,
+    };
+    let (installation, _lock) = open::installation(&stores, &wanted.data).await?;
+    let ledger = open::ledger(&installation).await?;
+    let version = ledger.put_timetable(timetable, now_ms).await?;
+    Ok(counted(version, feed))
+}
+
+fn rail_file(path: Option<&Path>) -> Result<RailFile, NotImported> {
+    let Some(path) = path else {
+        return Ok(RailFile::default());
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| NotImported::Unread(path.to_owned(), error))?;
+    RailFile::parse(&text).map_err(|faults| NotImported::Rail(path.to_owned(), faults))
+}
+
+/// A timetable as the ledger takes it.
+///
+/// # Errors
+/// Where the carriages of a kind of train make no plan.
+pub fn written(parts: &Parts) -> Result<NewTimetable, NotImported> {
+    let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
+    let mut plans = Vec::new();
+    for stock in &parts.stocks {
+        let unsound = |error: String| NotImported::Stock(stock.id.clone(), error);
+        let venue: VenueId = format!("rail-{}", stock.id)
+            .parse()
+            .map_err(|error| unsound(format!("{error}")))?;
+        let map = stock.plan(&parts.classes);
+        let map = map.map_err(|error| unsound(error.to_string()))?;
+        let plan = serde_json::to_string(&map).map_err(corrupt)?;
+        let digest = Sha256::digest(&plan).into();
+        plans.push(NewPlan {
+            venue,
+            plan,
+            digest,
+        });
+    }
+    let text = serde_json::to_string(parts).map_err(corrupt)?;
+    Ok(NewTimetable {
+        digest: Sha256::digest(&text).into(),
+        text,
+        plans,
+    })
+}
+
+fn counted(version: u32, feed: Feed) -> Imported {
+    let parts = &feed.parts;
+    let gaps = |stops: &&Vec<_>| stops.windows(2).any(gap);
+    Imported {
+        version,
+        stations: parts.stations.len(),
+        trips: parts.trips.len(),
+        calls: parts.patterns.iter().map(Vec::len).sum(),
+        trips_with_gaps: parts.patterns.iter().filter(gaps).count(),
+        notes: feed.notes,
+    }
+}
+
+fn gap(pair: &[crate::rail::timetable::Stop]) -> bool {
+    pair[1].sequence - pair[0].sequence > 1
+}

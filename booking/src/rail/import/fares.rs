@@ -1,0 +1,303 @@
+//! What stretches cost, where it does not go by distance: the fares of a GTFS feed by zone and route, and the table of a
+//! `--rail` file.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use super::Fault;
+use super::draft::Names;
+use super::table::{Faults, Line, each_line};
+use crate::money::{AMOUNT_MAX, Currency};
+use crate::rail::settings::RailFile;
+use crate::rail::timetable::{Parts, Tariff};
+
+const ATTRIBUTES: &str = "fare_attributes.txt";
+const RULES: &str = "fare_rules.txt";
+
+/// Currencies of ISO 4217 without minor units, and those with three decimals.
+const WHOLE: [&str; 16] = [
+    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
+    "XAF", "XOF", "XPF",
+];
+const THREE: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+
+/// The fares of a feed.
+#[derive(Debug, Default)]
+pub struct FeedFares {
+    /// Of all of them.
+    pub currency: Option<Currency>,
+    /// The lowest price by route, zone from and zone to; where one is empty, it does not matter.
+    prices: HashMap<[String; 3], i64>,
+    /// Rules that ask which zones lie between are left out.
+    left_out: u32,
+}
+
+impl FeedFares {
+    /// Reads them, where the feed has any. `currency` is the one asked for, if one is.
+    pub fn read(
+        folder: &Path,
+        routes: &Names,
+        currency: Option<Currency>,
+        faults: &Faults,
+    ) -> Self {
+        let mut all = Self {
+            currency,
+            ..Self::default()
+        };
+        if !folder.join(ATTRIBUTES).exists() {
+            return all;
+        }
+        let mut fares = Names::default();
+        let mut prices: Vec<i64> = Vec::new();
+        let columns = ["fare_id", "price", "currency_type"];
+        let read = each_line(folder, ATTRIBUTES, &columns, faults, |line| {
+            let price = all.price_of(line);
+            let at = u32::try_from(prices.len()).unwrap_or(u32::MAX);
+            if let Some(id) = line.needed("fare_id")
+                && fares.take(line, "fare", id, at)
+            {
+                prices.push(price.unwrap_or_default());
+            }
+        });
+        fares.unread = !read;
+        let mut ruled: BTreeSet<u32> = BTreeSet::new();
+        if folder.join(RULES).exists() {
+            each_line(folder, RULES, &["fare_id"], faults, |line| {
+                let fare = line.needed("fare_id");
+                let fare = fare.and_then(|id| fares.find(line, "fare", id));
+                let route = line.get("route_id");
+                if !route.is_empty() {
+                    routes.find(line, "route", route);
+                }
+                let Some(fare) = fare else { return };
+                ruled.insert(fare);
+                if !line.get("contains_id").is_empty() {
+                    all.left_out += 1;
+                    return;
+                }
+                let key = ["route_id", "origin_id", "destination_id"];
+                let key = key.map(|column| line.get(column).to_owned());
+                all.lowest(key, prices[fare as usize]);
+            });
+        }
+        for (at, price) in (0..).zip(&prices) {
+            if !ruled.contains(&at) {
+                all.lowest(Default::default(), *price);
+            }
+        }
+        all
+    }
+
+    fn price_of(&mut self, line: &Line<'_>) -> Option<i64> {
+        let (price, code) = (line.needed("price")?, line.needed("currency_type")?);
+        let Some(currency) = Currency::parse(code) else {
+            let message = format!("currency_type is {code:?}; it is three capital letters");
+            line.fault("bad_currency", message);
+            return None;
+        };
+        let first = *self.currency.get_or_insert(currency);
+        if first != currency {
+            let message = format!("currency_type is {code}, and {} is sold in", first.as_str());
+            line.fault("bad_currency", message);
+        }
+        let amount = minor_units(price, currency);
+        if amount.is_none() {
+            let message = format!("price is {price:?}; it is an amount of {code} such as 3.75");
+            line.fault("bad_number", message);
+        }
+        amount
+    }
+
+    fn lowest(&mut self, key: [String; 3], price: i64) {
+        let known = self.prices.entry(key).or_insert(price);
+        *known = price.min(*known);
+    }
+
+    /// Prices the trips: a table for each route that has fares; what a route leaves out of its table is not sold. Gives what
+    /// is worth knowing. `of_route` says which route a trip is of, `zones` the zone of each station.
+    pub fn price(
+        &self,
+        parts: &mut Parts,
+        of_route: &[u32],
+        routes: &[&str],
+        zones: &[String],
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.left_out > 0 {
+            notes.push(format!(
+                "{} rules of {RULES} with a contains_id are left out",
+                self.left_out
+            ));
+        }
+        if self.prices.is_empty() {
+            return notes;
+        }
+        let mut pairs: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for (trip, route) in parts.trips.iter().zip(of_route) {
+            if !seen.insert((*route, trip.pattern)) {
+                continue;
+            }
+            let stops = &parts.patterns[trip.pattern as usize];
+            let of_route = pairs.entry(*route).or_default();
+            for (at, from) in stops.iter().enumerate() {
+                of_route.extend(stops[at + 1..].iter().map(|to| (from.station, to.station)));
+            }
+        }
+        let mut tariffs: BTreeMap<u32, u32> = BTreeMap::new();
+        for (route, pairs) in pairs {
+            let id = routes.get(route as usize).copied().unwrap_or_default();
+            let table = self.table(parts, id, &pairs, zones);
+            if table.is_empty() {
+                notes.push(format!(
+                    "route {id:?} has no fares: it is priced by distance"
+                ));
+                continue;
+            }
+            let known = parts.tariffs.iter().position(|of| *of == table);
+            let at = known.unwrap_or_else(|| {
+                parts.tariffs.push(table);
+                parts.tariffs.len() - 1
+            });
+            tariffs.insert(route, u32::try_from(at).unwrap_or_default());
+        }
+        for (trip, route) in parts.trips.iter_mut().zip(of_route) {
+            trip.tariff = tariffs.get(route).copied().unwrap_or_default();
+        }
+        notes
+    }
+
+    fn table(
+        &self,
+        parts: &Parts,
+        route: &str,
+        pairs: &BTreeSet<(u32, u32)>,
+        zones: &[String],
+    ) -> Tariff {
+        let mut rows = Vec::new();
+        for (class, at) in parts.classes.iter().zip(0_u16..) {
+            for (from, to) in pairs {
+                let zone = |station: u32| zones.get(station as usize).map_or("", String::as_str);
+                if let Some(price) = self.lowest_of(route, zone(*from), zone(*to)) {
+                    let amount = price.saturating_mul(i64::from(class.feed_pct)) / 100;
+                    rows.push((at, *from, *to, amount.min(AMOUNT_MAX)));
+                }
+            }
+        }
+        Tariff::Table(rows)
+    }
+
+    fn lowest_of(&self, route: &str, from: &str, to: &str) -> Option<i64> {
+        let mut lowest: Option<i64> = None;
+        for route in [route, ""] {
+            for from in [from, ""] {
+                for to in [to, ""] {
+                    let key = [route, from, to].map(ToOwned::to_owned);
+                    let price = self.prices.get(&key).copied();
+                    lowest = [lowest, price].into_iter().flatten().min();
+                }
+            }
+        }
+        lowest
+    }
+}
+
+impl Tariff {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Table(rows) if rows.is_empty())
+    }
+}
+
+/// `3.75` of a currency, exactly, as minor units.
+fn minor_units(text: &str, currency: Currency) -> Option<i64> {
+    let decimals = match currency.as_str() {
+        code if WHOLE.contains(&code) => 0,
+        code if THREE.contains(&code) => 3,
+        _ => 2,
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let figures = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (kept, rest) = part.split_at_checked(decimals).unwrap_or((part, ""));
+    if whole.is_empty() || !figures(whole) || !figures(part) || rest.bytes().any(|b| b != b'0') {
+        return None;
+    }
+    let amount: i64 = format!("{whole}{kept:0<decimals$}").parse().ok()?;
+    (amount <= AMOUNT_MAX).then_some(amount)
+}
+
+/// Prices every trip by the file's table, where it has one.
+///
+/// # Errors
+/// Stations that are not there.
+pub fn by_table(parts: &mut Parts, rail: &RailFile) -> Result<(), Vec<Fault>> {
+    if rail.fare.is_empty() {
+        return Ok(());
+    }
+    let mut codes = HashMap::new();
+    for (station, at) in parts.stations.iter().zip(0_u32..) {
+        codes.insert(station.code.as_str(), at);
+    }
+    let mut faults = Vec::new();
+    let mut rows = BTreeMap::new();
+    for (nth, fare) in rail.fare.iter().enumerate() {
+        let mut fault = |code, message: String| {
+            faults.push(Fault {
+                file: String::new(),
+                line: 0,
+                code,
+                message: format!("fare[{nth}]: {message}"),
+            });
+        };
+        let class = rail.class.iter().position(|class| class.key == fare.class);
+        let class = class.and_then(|at| u16::try_from(at).ok());
+        let mut station = |code: &str| {
+            let found = codes.get(code).copied();
+            if found.is_none() {
+                fault("dangling_stop", format!("there is no station {code:?}"));
+            }
+            found
+        };
+        let ends = (station(&fare.from), station(&fare.to));
+        let (Some(class), (Some(from), Some(to))) = (class, ends) else {
+            continue;
+        };
+        if rows.insert((class, from, to), fare.amount).is_some() {
+            let message = format!("{} to {} stands twice", fare.from, fare.to);
+            fault("duplicate_id", message);
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let rows = rows
+        .into_iter()
+        .map(|((class, from, to), amount)| (class, from, to, amount));
+    parts.tariffs = vec![Tariff::Table(rows.collect())];
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_read_exactly_or_not_at_all() {
+        for (text, code, expected) in [
+            ("3.75", "USD", Some(375)),
+            ("6", "USD", Some(600)),
+            ("0.5", "EUR", Some(50)),
+            ("10.500", "EUR", Some(1_050)),
+            ("10.505", "EUR", None),
+            ("250", "JPY", Some(250)),
+            ("250.0", "JPY", Some(250)),
+            ("1.234", "KWD", Some(1_234)),
+            ("-1", "EUR", None),
+            (".5", "EUR", None),
+            ("1,5", "EUR", None),
+            ("99999999999999", "EUR", None),
+        ] {
+            let currency = Currency::parse(code).expect("a currency");
+            assert_eq!(minor_units(text, currency), expected, "{text} {code}");
+        }
+    }
+}

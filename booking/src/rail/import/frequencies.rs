@@ -1,0 +1,120 @@
+//! Headways: a trip that stands for one departure every so many seconds becomes one trip a departure, all over its one list
+//! of calls.
+
+use std::path::Path;
+
+use super::draft::{Draft, Names, Told};
+use super::table::{Faults, each_line};
+use super::value::{time, whole};
+
+const FILE: &str = "frequencies.txt";
+
+/// The most departures that headways make in a feed.
+const DEPARTURES_MAX: usize = 200_000;
+
+/// From, to (not itself), every so many seconds, and the line that says so.
+struct Headway {
+    from: u32,
+    to: u32,
+    every: u32,
+    line: u64,
+}
+
+/// Puts departures in the places of the trips that have headways, where the feed has any. `of_trip` is carried along: what
+/// stands at a trip stands at all its departures.
+pub fn expand(
+    folder: &Path,
+    draft: &mut Draft,
+    trips: &Names,
+    of_trip: Vec<u32>,
+    faults: &Faults,
+) -> Vec<u32> {
+    if !folder.join(FILE).exists() {
+        return of_trip;
+    }
+    let mut headways: Vec<Vec<Headway>> = Vec::new();
+    headways.resize_with(draft.trips.len(), Vec::new);
+    let columns = ["trip_id", "start_time", "end_time", "headway_secs"];
+    each_line(folder, FILE, &columns, faults, |line| {
+        let trip = line.needed("trip_id");
+        let trip = trip.and_then(|id| trips.find(line, "trip", id));
+        let needed = |column| {
+            let given = time(line, column).ok()?;
+            if given.is_none() {
+                line.fault("missing_value", format!("{column} is empty"));
+            }
+            given
+        };
+        let (from, to) = (needed("start_time"), needed("end_time"));
+        let every = whole(line, "headway_secs");
+        let (Some(trip), Some(from), Some(to), Some(every)) = (trip, from, to, every) else {
+            return;
+        };
+        if every == 0 {
+            line.fault("bad_number", "headway_secs is 0; it must be at least 1");
+            return;
+        }
+        if to <= from {
+            line.fault("decreasing_time", "end_time is not after start_time");
+            return;
+        }
+        let of_trip = &mut headways[trip as usize];
+        let over = |other: &&Headway| other.from < to && from < other.to;
+        if let Some(other) = of_trip.iter().find(over) {
+            let message = format!("it overlaps the headway in line {}", other.line);
+            line.fault("overlapping_headway", message);
+            return;
+        }
+        of_trip.push(Headway {
+            from,
+            to,
+            every,
+            line: line.number,
+        });
+    });
+    let departures = headways.iter().flatten();
+    let departures = departures.map(|of| (of.to - of.from).div_ceil(of.every) as usize);
+    if departures.sum::<usize>() > DEPARTURES_MAX {
+        let message = format!("its headways make more than {DEPARTURES_MAX} departures");
+        faults.add(FILE, 0, "too_many_departures", message);
+        return of_trip;
+    }
+    if faults.is_empty() {
+        multiply(draft, &headways, of_trip)
+    } else {
+        of_trip
+    }
+}
+
+fn multiply(draft: &mut Draft, headways: &[Vec<Headway>], of_trip: Vec<u32>) -> Vec<u32> {
+    let trips = std::mem::take(&mut draft.trips);
+    let told = std::mem::take(&mut draft.told);
+    let mut carried = Vec::new();
+    let all = trips.into_iter().zip(told).zip(headways).zip(of_trip);
+    for (((trip, told), headways), of) in all {
+        if headways.is_empty() {
+            draft.trips.push(trip);
+            draft.told.push(told);
+            carried.push(of);
+            continue;
+        }
+        draft.calls[trip.pattern as usize].begin_at_zero();
+        for headway in headways {
+            for at in (headway.from..headway.to).step_by(headway.every as usize) {
+                let (hours, minutes, seconds) = (at / 3_600, at / 60 % 60, at % 60);
+                let mut departure = trip.clone();
+                departure.shift_s = at;
+                departure.id = format!("{}-{hours:02}{minutes:02}{seconds:02}", trip.id);
+                departure.train = format!("{}-{hours:02}{minutes:02}", trip.train);
+                draft.trips.push(departure);
+                draft.told.push(Told {
+                    line: told.line,
+                    kinds: told.kinds.clone(),
+                    calls: None,
+                });
+                carried.push(of);
+            }
+        }
+    }
+    carried
+}

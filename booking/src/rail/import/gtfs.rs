@@ -1,0 +1,345 @@
+//! GTFS, the schedule part of it: agency, stops, routes, trips, stop times, calendars and their exceptions, headways, fares.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::draft::{Draft, Names, Told, checked};
+use super::fares::{self, FeedFares};
+use super::table::{Faults, Line, each_line};
+use super::value::{degrees, plain_date, time, whole};
+use super::{Feed, Read, frequencies};
+use crate::rail::settings::RailFile;
+use crate::rail::timetable::{Service, Station};
+
+const STOPS: &str = "stops.txt";
+const TRIPS: &str = "trips.txt";
+const STOP_TIMES: &str = "stop_times.txt";
+const WEEKDAYS: [&str; 7] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+];
+
+/// Reads the files of a folder.
+///
+/// # Errors
+/// Every fault, each with its file and line.
+pub fn read_gtfs(folder: &Path, rail: &RailFile) -> Read {
+    let faults = Faults::default();
+    let mut draft = Draft::default();
+    let timezone = timezone(folder, &faults);
+    let (stops, zones) = stops(folder, &mut draft, &faults);
+    let routes = Routes::read(folder, &faults);
+    let services = services(folder, &mut draft, &faults);
+    let (trips, of_route) = trips(folder, &mut draft, &routes, &services, &faults);
+    let mut notes = stop_times(folder, &mut draft, &trips, &stops, &faults);
+    let trip_routes = frequencies::expand(folder, &mut draft, &trips, of_route, &faults);
+    let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
+    let mut rail = rail.clone();
+    rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
+    let mut parts = draft.parts(&timezone, &rail, faults)?;
+    if rail.fare.is_empty() {
+        let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
+        let told = feed_fares.price(&mut parts, &trip_routes, &route_ids, &zones);
+        notes.extend(told);
+    } else {
+        fares::by_table(&mut parts, &rail)?;
+    }
+    Ok(Feed {
+        parts: checked(parts)?,
+        notes,
+    })
+}
+
+fn timezone(folder: &Path, faults: &Faults) -> String {
+    let mut zone: Option<String> = None;
+    each_line(folder, "agency.txt", &["agency_timezone"], faults, |line| {
+        let Some(text) = line.needed("agency_timezone") else {
+            return;
+        };
+        if jiff::tz::TimeZone::get(text).is_err() {
+            let message = format!("there is no time zone {text:?}");
+            line.fault("bad_timezone", message);
+        }
+        match &zone {
+            Some(first) if first != text => {
+                let message = format!("all agencies have one time zone, and the first has {first}");
+                line.fault("bad_timezone", message);
+            }
+            _ => zone = Some(text.to_owned()),
+        }
+    });
+    zone.unwrap_or_else(|| "UTC".to_owned())
+}
+
+/// A line of the stops, kept until the stations are known that it may belong to.
+struct Place {
+    line: u64,
+    id: String,
+    parent: String,
+    zone: String,
+}
+
+/// Stations by the ids of their stops, and the fare zone of each station.
+fn stops(folder: &Path, draft: &mut Draft, faults: &Faults) -> (Names, Vec<String>) {
+    let mut stops = Names::default();
+    let mut stations = HashMap::new();
+    let mut zones: Vec<String> = Vec::new();
+    let mut platforms: Vec<(Place, u32)> = Vec::new();
+    let columns = ["stop_id", "stop_name", "stop_lat", "stop_lon"];
+    let mut ids = Names::default();
+    let read = each_line(folder, STOPS, &columns, faults, |line| {
+        let kind = line.get("location_type");
+        // Entrances, passages and boarding areas are nowhere a train calls.
+        if ["2", "3", "4"].contains(&kind) {
+            return;
+        }
+        let Some(id) = line.needed("stop_id") else {
+            return;
+        };
+        let name = line.needed("stop_name").unwrap_or_default();
+        let (lon, lat) = (
+            degrees(line, "stop_lon", 180.0),
+            degrees(line, "stop_lat", 90.0),
+        );
+        let nth = u32::try_from(platforms.len() + stations.len()).unwrap_or(u32::MAX);
+        if !ids.take(line, "stop", id, nth) {
+            return;
+        }
+        let place = Place {
+            line: line.number,
+            id: id.to_owned(),
+            parent: line.get("parent_station").to_owned(),
+            zone: line.get("zone_id").to_owned(),
+        };
+        if kind != "1" && !place.parent.is_empty() {
+            platforms.push((place, nth));
+            return;
+        }
+        let at = u32::try_from(draft.stations.len()).unwrap_or(u32::MAX);
+        stops.take(line, "stop", id, at);
+        stations.insert(place.id, at);
+        zones.push(place.zone);
+        let short = Some(line.get("stop_code")).filter(|code| !code.is_empty() && *code != id);
+        draft.stations.push(Station {
+            code: id.to_owned(),
+            name: name.to_owned(),
+            pinyin: String::new(),
+            short: short.map(ToOwned::to_owned).into_iter().collect(),
+            platforms: Vec::new(),
+            lon: lon.unwrap_or_default(),
+            lat: lat.unwrap_or_default(),
+        });
+    });
+    for (place, _) in platforms {
+        let Some(at) = stations.get(&place.parent).copied() else {
+            let message = format!(
+                "there is no station {:?}, which parent_station names",
+                place.parent
+            );
+            faults.add(STOPS, place.line, "dangling_stop", message);
+            continue;
+        };
+        stops.alias(&place.id, at, place.line);
+        let station = at as usize;
+        draft.stations[station].platforms.push(place.id);
+        if zones[station].is_empty() {
+            zones[station] = place.zone;
+        }
+    }
+    stops.unread = !read;
+    (stops, zones)
+}
+
+/// The routes: what they are called, and which kinds of train run on them.
+pub struct Routes {
+    /// By id.
+    pub names: Names,
+    ids: Vec<String>,
+    kinds: Vec<Vec<String>>,
+}
+
+impl Routes {
+    fn read(folder: &Path, faults: &Faults) -> Self {
+        let mut names = Names::default();
+        let (mut ids, mut kinds) = (Vec::new(), Vec::new());
+        let read = each_line(folder, "routes.txt", &["route_id"], faults, |line| {
+            let Some(id) = line.needed("route_id") else {
+                return;
+            };
+            let at = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            if names.take(line, "route", id, at) {
+                ids.push(id.to_owned());
+                let of = ["route_id", "route_type", "route_short_name"];
+                kinds.push(of.map(|column| line.get(column).to_owned()).to_vec());
+            }
+        });
+        names.unread = !read;
+        Self { names, ids, kinds }
+    }
+}
+
+fn services(folder: &Path, draft: &mut Draft, faults: &Faults) -> Names {
+    let mut names = Names::default();
+    let there = |file: &str| folder.join(file).exists();
+    let (weeks, dates) = ("calendar.txt", "calendar_dates.txt");
+    if !there(weeks) && !there(dates) {
+        let message = "neither it nor calendar_dates.txt is there: no train would ever run";
+        faults.add(weeks, 0, "missing_file", message);
+        names.unread = true;
+        return names;
+    }
+    if there(weeks) {
+        let columns = [&["service_id", "start_date", "end_date"][..], &WEEKDAYS].concat();
+        let read = each_line(folder, weeks, &columns, faults, |line| {
+            let Some(id) = line.needed("service_id") else {
+                return;
+            };
+            let mut service = Service {
+                first: plain_date(line, "start_date"),
+                last: plain_date(line, "end_date"),
+                ..Service::default()
+            };
+            for (at, day) in WEEKDAYS.iter().enumerate() {
+                if flag(line, day) {
+                    service.weekdays |= 1 << at;
+                }
+            }
+            let at = u32::try_from(draft.services.len()).unwrap_or(u32::MAX);
+            if names.take(line, "service", id, at) {
+                draft.services.push(service);
+            }
+        });
+        names.unread |= !read;
+    }
+    if there(dates) {
+        let columns = ["service_id", "date", "exception_type"];
+        let mut seen = HashMap::new();
+        let read = each_line(folder, dates, &columns, faults, |line| {
+            let (id, date) = (line.needed("service_id"), plain_date(line, "date"));
+            let kind = line.get("exception_type");
+            if !["1", "2"].contains(&kind) {
+                let message = format!("exception_type is {kind:?}; it is 1 (added) or 2 (removed)");
+                line.fault("bad_number", message);
+                return;
+            }
+            let (Some(id), Some(date)) = (id, date) else {
+                return;
+            };
+            if let Some(first) = seen.insert((id.to_owned(), date), line.number) {
+                let message = format!("service {id:?} has {date} in line {first} already");
+                line.fault("duplicate_id", message);
+                return;
+            }
+            let at = names.get(id).unwrap_or_else(|| {
+                draft.services.push(Service::default());
+                let at = u32::try_from(draft.services.len() - 1).unwrap_or(u32::MAX);
+                names.alias(id, at, line.number);
+                at
+            });
+            let service = &mut draft.services[at as usize];
+            if kind == "1" {
+                service.added.push(date);
+            } else {
+                service.removed.push(date);
+            }
+        });
+        names.unread |= !read;
+    }
+    names
+}
+
+fn flag(line: &Line<'_>, column: &str) -> bool {
+    match line.get(column) {
+        "1" => true,
+        "0" => false,
+        other => {
+            line.fault("bad_number", format!("{column} is {other:?}; it is 0 or 1"));
+            false
+        }
+    }
+}
+
+/// Trips by their ids, and the route of each.
+fn trips(
+    folder: &Path,
+    draft: &mut Draft,
+    routes: &Routes,
+    services: &Names,
+    faults: &Faults,
+) -> (Names, Vec<u32>) {
+    let mut trips = Names::default();
+    let mut of_route = Vec::new();
+    let columns = ["trip_id", "route_id", "service_id"];
+    let read = each_line(folder, TRIPS, &columns, faults, |line| {
+        let route = line.needed("route_id");
+        let route = route.and_then(|id| routes.names.find(line, "route", id));
+        let service = line.needed("service_id");
+        let service = service.and_then(|id| services.find(line, "service", id));
+        let Some(id) = line.needed("trip_id") else {
+            return;
+        };
+        let at = u32::try_from(draft.trips.len()).unwrap_or(u32::MAX);
+        if !trips.take(line, "trip", id, at) {
+            return;
+        }
+        let name = line.get("trip_short_name");
+        let train = if name.is_empty() { id } else { name };
+        let kinds = route.and_then(|at| routes.kinds.get(at as usize));
+        let told = Told {
+            line: line.number,
+            kinds: kinds.cloned().unwrap_or_default(),
+            calls: None,
+        };
+        draft.trip(id, train, service.unwrap_or_default(), told);
+        of_route.push(route.unwrap_or_default());
+    });
+    trips.unread = !read;
+    (trips, of_route)
+}
+
+fn stop_times(
+    folder: &Path,
+    draft: &mut Draft,
+    trips: &Names,
+    stops: &Names,
+    faults: &Faults,
+) -> Vec<String> {
+    let mut one_way = 0_u32;
+    let columns = [
+        "trip_id",
+        "arrival_time",
+        "departure_time",
+        "stop_id",
+        "stop_sequence",
+    ];
+    let read = each_line(folder, STOP_TIMES, &columns, faults, |line| {
+        let trip = line.needed("trip_id");
+        let trip = trip.and_then(|id| trips.find(line, "trip", id));
+        let stop = line.needed("stop_id");
+        let stop = stop.and_then(|id| stops.find(line, "stop", id));
+        let sequence = whole(line, "stop_sequence");
+        let (arrives, departs) = (time(line, "arrival_time"), time(line, "departure_time"));
+        if line.get("pickup_type") == "1" || line.get("drop_off_type") == "1" {
+            one_way += 1;
+        }
+        match (trip, stop, sequence, arrives, departs) {
+            (Some(trip), Some(stop), Some(sequence), Ok(arrives), Ok(departs)) => {
+                draft.call(line, trip, sequence, stop, (arrives, departs));
+            }
+            (Some(trip), ..) => draft.calls[trip as usize].broken = true,
+            _ => {}
+        }
+    });
+    if read && !trips.unread && !stops.unread {
+        draft.measure(TRIPS, STOP_TIMES, faults);
+    }
+    let note = (one_way > 0).then(|| {
+        format!("{one_way} calls are only for getting on or only for getting off; both are sold at every call")
+    });
+    note.into_iter().collect()
+}

@@ -1,0 +1,98 @@
+//! On which dates a service runs.
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+/// Days of the week and the dates between which they count, and dates that are otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// One bit a day, Monday's the lowest.
+    #[serde(default)]
+    pub weekdays: u8,
+    /// Not before; none: ever since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Date>,
+    /// Not after; none: for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Date>,
+    /// Dates on which it runs as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<Date>,
+    /// Dates on which it does not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<Date>,
+}
+
+/// All days of the week.
+pub const EVERY_DAY: u8 = 0b111_1111;
+
+impl Service {
+    /// Whether it runs on a date.
+    #[must_use]
+    pub fn runs(&self, date: Date) -> bool {
+        if self.added.contains(&date) {
+            return true;
+        }
+        let weekday = date.weekday().to_monday_zero_offset();
+        self.weekdays >> weekday & 1 == 1
+            && self.first.is_none_or(|first| first <= date)
+            && self.last.is_none_or(|last| date <= last)
+            && !self.removed.contains(&date)
+    }
+
+    /// Whether there is no date at all on which it could run.
+    #[must_use]
+    pub fn never_runs(&self) -> bool {
+        let backwards =
+            matches!((self.first, self.last), (Some(first), Some(last)) if last < first);
+        self.added.is_empty() && (backwards || self.weekdays == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::civil::date;
+
+    #[test]
+    fn weekdays_count_between_the_dates_and_exceptions_above_all() {
+        // 2026-11-21 is a Saturday.
+        let service = Service {
+            weekdays: 0b110_0000,
+            first: Some(date(2026, 11, 1)),
+            last: Some(date(2026, 11, 29)),
+            added: vec![date(2026, 11, 26), date(2027, 1, 1)],
+            removed: vec![date(2026, 11, 22)],
+        };
+        for (day, runs) in [
+            (date(2026, 11, 21), true),
+            (date(2026, 11, 22), false),
+            (date(2026, 11, 23), false),
+            (date(2026, 11, 26), true),
+            (date(2026, 11, 29), true),
+            (date(2026, 12, 5), false),
+            (date(2026, 10, 31), false),
+            (date(2027, 1, 1), true),
+        ] {
+            assert_eq!(service.runs(day), runs, "{day}");
+        }
+    }
+
+    #[test]
+    fn every_day_has_no_end() {
+        let service = Service {
+            weekdays: EVERY_DAY,
+            ..Service::default()
+        };
+        assert!(service.runs(date(1999, 1, 1)) && service.runs(date(2099, 12, 31)));
+        assert!(!service.never_runs());
+        let backwards = Service {
+            first: Some(date(2016, 2, 10)),
+            last: Some(date(2016, 2, 6)),
+            ..service
+        };
+        assert!(backwards.never_runs());
+        assert!(!backwards.runs(date(2016, 2, 8)));
+    }
+}

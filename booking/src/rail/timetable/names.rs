@@ -1,0 +1,122 @@
+//! The ids of departures: `{train}-{date}`, as a show's slug.
+
+use std::collections::HashMap;
+
+use jiff::civil::Date;
+use sha2::{Digest, Sha256};
+
+use super::{Timetable, Trip, Unsound};
+use crate::ids::ShowId;
+
+/// The longest part that is a train's, and the longest that is a trip's: with the date between them a show's slug has 64.
+const TRAIN_MAX: usize = 24;
+const TRIP_MAX: usize = 28;
+
+/// A name as part of a slug: lower case, `-` for whatever else stands between letters and digits. What is too long, or loses
+/// letters, ends in a digest of the whole, so that it is still its own.
+#[must_use]
+pub fn slug(name: &str, chars_max: usize) -> String {
+    let mut text = String::with_capacity(name.len());
+    for char in name.chars() {
+        if char.is_ascii_alphanumeric() {
+            text.push(char.to_ascii_lowercase());
+        } else if !text.is_empty() && !text.ends_with('-') {
+            text.push('-');
+        }
+    }
+    let text = text.trim_end_matches('-');
+    let whole = |char: char| char.is_ascii_alphanumeric() || !char.is_alphanumeric();
+    if !text.is_empty() && text.len() <= chars_max && name.chars().all(whole) {
+        return text.to_owned();
+    }
+    let digest = hex::encode(&Sha256::digest(name)[..4]);
+    let kept = &text[..text.len().min(chars_max - digest.len() - 1)];
+    if kept.is_empty() {
+        return digest;
+    }
+    format!("{}-{digest}", kept.trim_end_matches('-'))
+}
+
+pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Unsound> {
+    let mut by_train: HashMap<String, Vec<u32>> = HashMap::new();
+    for (trip, at) in trips.iter().zip(0_u32..) {
+        let train = by_train.entry(slug(&trip.train, TRAIN_MAX)).or_default();
+        train.push(at);
+    }
+    for train in by_train.values() {
+        let mut seen = HashMap::new();
+        for at in train {
+            let id = &trips[*at as usize].id;
+            if let Some(other) = seen.insert(slug(id, TRIP_MAX), id) {
+                return Err(Unsound::SameShow(other.clone(), id.clone()));
+            }
+        }
+    }
+    Ok(by_train)
+}
+
+impl Timetable {
+    /// The id of a trip's departure on a date: `g1-2026-11-21`, and where other trips of the train run on that date, too,
+    /// the trip's id behind it.
+    #[must_use]
+    pub fn show_id(&self, trip: u32, date: Date) -> Option<ShowId> {
+        let of = self.trips.get(trip as usize)?;
+        let train = slug(&of.train, TRAIN_MAX);
+        let runs = |at: &&u32| {
+            let trip = &self.trips[**at as usize];
+            self.services[trip.service as usize].runs(date)
+        };
+        let alone = self.by_train.get(&train)?.iter().filter(runs).count() < 2;
+        let id = if alone {
+            format!("{train}-{date}")
+        } else {
+            format!("{train}-{date}-{}", slug(&of.id, TRIP_MAX))
+        };
+        id.parse().ok()
+    }
+
+    /// The trip and the date that a show's id means, if it means a departure that runs.
+    #[must_use]
+    pub fn named(&self, id: &ShowId) -> Option<(u32, Date)> {
+        let text = id.as_str();
+        // The date is found wherever it stands: a train's code may have hyphens, and figures.
+        let dates = text.match_indices('-').filter_map(|(at, _)| {
+            let date: Date = text.get(at + 1..at + 11)?.parse().ok()?;
+            Some((text.get(..at)?, date))
+        });
+        let mut trips = dates.flat_map(|(train, date)| {
+            let trips = self.by_train.get(train).into_iter().flatten();
+            trips.map(move |trip| (*trip, date))
+        });
+        trips.find(|(trip, date)| {
+            let service = self.trips[*trip as usize].service;
+            self.services[service as usize].runs(*date)
+                && self.show_id(*trip, *date).as_ref() == Some(id)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_a_slug_that_is_its_own() {
+        for (name, expected) in [
+            ("G1", "g1"),
+            ("C2901/C2904", "c2901-c2904"),
+            (" S 7 ", "s-7"),
+        ] {
+            assert_eq!(slug(name, TRAIN_MAX), expected);
+        }
+        let long = slug("a-very-long-name-of-a-train-indeed", TRAIN_MAX);
+        assert!(
+            long.len() <= TRAIN_MAX && long.starts_with("a-very-long-nam"),
+            "{long}"
+        );
+        let (one, other) = (slug("早班", TRAIN_MAX), slug("晚班", TRAIN_MAX));
+        assert_ne!(one, other);
+        assert_eq!(one.len(), 8);
+        assert!(slug("Ž1", TRAIN_MAX) != slug("Š1", TRAIN_MAX));
+    }
+}

@@ -1,0 +1,143 @@
+//! A handle on the newest timetable: read when a process starts, and again when another one imported a newer one.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Mutex;
+
+use super::timetable::{Departure, Timetable};
+use crate::catalogue::departures::{self, Departures};
+use crate::catalogue::show::{Orphans, ShowDocument};
+use crate::clock::Clock;
+use crate::ids::{ShowId, VenueId};
+use crate::ledger::{Ledger, LedgerError};
+
+/// A cheap handle; all clones see the same timetable.
+#[derive(Clone)]
+pub struct Timetables {
+    ledger: Arc<dyn Ledger>,
+    clock: Clock,
+    current: Arc<RwLock<Option<Arc<Current>>>>,
+    /// Held while a newer one is read, so that it is read once.
+    reading: Arc<Mutex<()>>,
+}
+
+/// A version of the timetable, and the plans of its kinds of train.
+#[derive(Debug)]
+pub struct Current {
+    /// Its number in the ledger.
+    pub version: u32,
+    /// The timetable.
+    pub timetable: Timetable,
+    /// Venue and plan version by the index of the stock.
+    plans: Vec<(VenueId, u32)>,
+}
+
+impl Timetables {
+    /// Reads the newest timetable of the ledger, if it has one.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn open(ledger: Arc<dyn Ledger>, clock: Clock) -> Result<Self, LedgerError> {
+        let timetables = Self {
+            ledger,
+            clock,
+            current: Arc::default(),
+            reading: Arc::default(),
+        };
+        timetables.follow().await?;
+        Ok(timetables)
+    }
+
+    /// Takes over a newer timetable: one cheap question, and a reading only where the answer is new. Gives whether it was.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read; the timetable at hand stays.
+    pub async fn follow(&self) -> Result<bool, LedgerError> {
+        let _one = self.reading.lock().await;
+        let Some(version) = self.ledger.newest_timetable().await? else {
+            return Ok(false);
+        };
+        if self.current().is_some_and(|known| known.version >= version) {
+            return Ok(false);
+        }
+        let corrupt = |why: &str| LedgerError::Corrupt(format!("timetable {version}: {why}"));
+        let stored = self.ledger.timetable(version).await?;
+        let stored = stored.ok_or_else(|| corrupt("it is not there"))?;
+        let text = stored.text;
+        let read = tokio::task::spawn_blocking(move || Timetable::read(&text)).await;
+        let read = read.map_err(|error| corrupt(&error.to_string()))?;
+        let timetable = read.map_err(|why| corrupt(&why))?;
+        if stored.plans.len() != timetable.stocks.len() {
+            return Err(corrupt("its trains have other plans"));
+        }
+        let current = Arc::new(Current {
+            version,
+            timetable,
+            plans: stored.plans,
+        });
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        Ok(true)
+    }
+
+    /// The newest timetable, if there is one.
+    #[must_use]
+    pub fn current(&self) -> Option<Arc<Current>> {
+        let current = self.current.read();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The departure that a show's id means, made from the newest timetable: until the last date on sale, and as far back as
+    /// its service runs, so that what was sold of it can be read. Whether it still can be sold is for whoever sells.
+    #[must_use]
+    pub fn departure(&self, id: &ShowId) -> Option<Departure> {
+        let current = self.current()?;
+        let (_, last) = current.timetable.window(self.clock.now_ms());
+        let plan = |stock: usize| current.plans.get(stock).cloned();
+        let departure = current.timetable.departure(id, plan);
+        departure.filter(|departure| departure.run.date <= last)
+    }
+}
+
+impl Departures for Timetables {
+    fn departure(&self, show: &ShowId) -> Option<departures::Departure> {
+        let departure = self.departure(show)?;
+        Some(departures::Departure {
+            document: document(&departure),
+            plan_version: departure.plan_version,
+            run: Arc::new(departure.run),
+        })
+    }
+
+    fn stocks(&self) -> Vec<(VenueId, u32)> {
+        self.current()
+            .map_or_else(Vec::new, |current| current.plans.clone())
+    }
+
+    fn version(&self) -> u64 {
+        self.current()
+            .map_or(0, |current| u64::from(current.version))
+    }
+}
+
+/// A departure as a promoter would have put it. What it costs stands in its run, and a single free seat beside others is
+/// nothing to avoid on a train.
+fn document(departure: &Departure) -> ShowDocument {
+    let terms = &departure.terms;
+    ShowDocument {
+        venue: departure.stock.clone(),
+        title: departure.title.clone(),
+        starts_at: departure.starts_at,
+        currency: departure.currency,
+        prices: Default::default(),
+        hold_s: terms.hold_s,
+        grace_s: terms.grace_s,
+        claim_grace_s: terms.claim_grace_s,
+        pay_s: terms.pay_s,
+        extensions: terms.extensions,
+        seats_per_visitor: terms.seats_per_visitor,
+        seats_per_account: None,
+        seats_per_card: None,
+        orphans: Orphans::Allow,
+        refunds: Vec::new(),
+    }
+}

@@ -1,0 +1,122 @@
+//! The import as a command: into the ledger whole, or not at all.
+
+use std::sync::Arc;
+
+use booking::ledger::Ledger;
+use booking::ledger::sqlite::SqliteLedger;
+use booking::process::data;
+use booking::rail::import::{NotImported, Source, Wanted, import};
+use fairgate_writer::Writer;
+
+use super::*;
+
+fn wanted(feed: &Path, data: &Path) -> Wanted {
+    Wanted {
+        source: Source::Timetable {
+            timezone: "Asia/Shanghai".to_owned(),
+        },
+        folder: feed.to_owned(),
+        rail: None,
+        data: data.to_owned(),
+        database: None,
+    }
+}
+
+async fn ledger(data: &Path) -> Arc<dyn Ledger> {
+    let writer = Writer::open(&data.join("ledger.db")).expect("a file");
+    Arc::new(SqliteLedger::open(writer).await.expect("migrated"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_is_imported_whole_and_again_it_is_the_same_version() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    for _ in 0..2 {
+        let done = import(wanted(feed.path(), data.path()), 1).await;
+        let done = done.expect("imported");
+        assert_eq!((done.version, done.stations, done.trips), (1, 4, 5));
+        assert_eq!((done.calls, done.trips_with_gaps), (12, 1));
+    }
+    let kept = ledger(data.path()).await.timetable(1).await;
+    let kept = kept.expect("readable").expect("it is there");
+    assert_eq!(kept.plans, [("rail-standard".parse().expect("a slug"), 1)]);
+    assert_eq!(Timetable::read(&kept.text).expect("sound").trips.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_feed_leaves_the_ledger_as_it_was() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    import(wanted(feed.path(), data.path()), 1)
+        .await
+        .expect("imported");
+    write(feed.path(), "stations.csv", "telecode,name,lon,lat\n");
+    let told = import(wanted(feed.path(), data.path()), 2).await;
+    let told = told.expect_err("every stop is dangling").to_string();
+    assert!(
+        told.contains("stop_times.csv:2: there is no station")
+            && told.contains("nothing was imported: 12 faults"),
+        "{told}"
+    );
+    let newest = ledger(data.path()).await.newest_timetable().await;
+    assert_eq!(newest.expect("readable"), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_served_is_not_imported_into() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    let _served = data::lock(data.path()).expect("it is free");
+    let refused = import(wanted(feed.path(), data.path()), 1).await;
+    let refused = refused.expect_err("somebody serves it");
+    assert!(matches!(refused, NotImported::Served(_)));
+    assert!(
+        refused
+            .to_string()
+            .contains("Stop it, import, and start it again"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rail_file_says_what_the_feed_does_not() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    let rail = r#"
+        fare = [{ class = "two", from = "AAA", to = "CCC", amount = 975 }]
+        [terms]
+        window_days = 7
+        [[class]]
+        key = "two"
+        [[stock]]
+        id = "short"
+        kinds = ["K", "fast"]
+        carriages = [{ class = "two", rows = 2, seats = "AB CD" }]
+        [[stock]]
+        id = "long"
+        carriages = [{ class = "two", rows = 20, seats = "AB CD", count = 3 }]
+    "#;
+    write(feed.path(), "rail.toml", rail);
+    let mut with = wanted(feed.path(), data.path());
+    with.rail = Some(feed.path().join("rail.toml"));
+    import(with.clone(), 1).await.expect("imported");
+    let kept = ledger(data.path()).await.timetable(1).await;
+    let kept = kept.expect("readable").expect("it is there");
+    let timetable = Timetable::read(&kept.text).expect("sound");
+    assert_eq!(timetable.terms.window_days, 7);
+    for trip in &timetable.trips {
+        let stock = &timetable.stocks[usize::from(trip.stock)].id;
+        assert_eq!(stock, "short", "{}: by its kind or its letters", trip.train);
+    }
+    assert_eq!(timetable.fare(&timetable.trips[0], 0, 0, 2), Some(975));
+    assert_eq!(
+        timetable.fare(&timetable.trips[0], 0, 0, 1),
+        None,
+        "not in the table"
+    );
+    write(feed.path(), "rail.toml", "[terms]\nwindow = 7\n");
+    let told = import(with, 2)
+        .await
+        .expect_err("an unknown field")
+        .to_string();
+    assert!(
+        told.contains("window") && told.contains("nothing was imported"),
+        "{told}"
+    );
+}

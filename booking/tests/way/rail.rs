@@ -1,0 +1,216 @@
+//! Stations, trains and journeys over HTTP, from an imported timetable.
+
+use booking::catalogue::coverage::EVERYDAY;
+use booking::rail::import::{Feed, read_timetable, written};
+use booking::rail::settings::RailFile;
+use serde_json::json;
+
+use crate::harness::*;
+
+const STATIONS: &str = "telecode,name,pinyin,abbr,pinyin_code,lon,lat\n\
+    AAA,甲城,jiacheng,jc,jch,0.0,0.0\n\
+    BBB,乙城,yicheng,yc,ych,1.0,0.0\n\
+    CCC,丙城,bingcheng,bc,bch,2.0,0.0\n";
+const TRAINS: &str = "trip_id,train_code,kind,service_days,first_day,last_day\n\
+    t1,G1,fast,ALL,,\nt2,G2,fast,ALL,,\nt3,G3,fast,2,2027-01-10,2027-01-11\n";
+const STOP_TIMES: &str = "trip_id,stop_sequence,station,arrival,departure,day_offset_arrival,day_offset_departure\n\
+    t1,1,甲城,,08:00,,0\nt1,2,乙城,09:00,,0,\n\
+    t2,1,乙城,,09:30,,0\nt2,2,丙城,10:30,,0,\n\
+    t3,1,甲城,,12:00,,0\nt3,4,乙城,13:00,13:02,0,0\nt3,5,丙城,14:00,,0,\n";
+
+fn feed() -> Feed {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("stations.csv", STATIONS),
+        ("trains.csv", TRAINS),
+        ("stop_times.csv", STOP_TIMES),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
+    read.expect("in order")
+}
+
+async fn import(app: &App, feed: &Feed) {
+    let timetable = written(&feed.parts).expect("plans");
+    let ledger = app.ledger().await;
+    ledger.put_timetable(timetable, 1).await.expect("stored");
+}
+
+/// An app that started with the timetable in its ledger.
+async fn railway() -> App {
+    let app = App::new().await;
+    import(&app, &feed()).await;
+    app.restarted().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trips_of_a_pair_are_told_with_their_prices_and_free_seats() {
+    let app = railway().await;
+    let path = "/v1/rail/trips?from=AAA&to=CCC&date=2027-01-10";
+    let trips = app.ask(get(path)).await.is(200);
+    let expected = json!([{
+        "show": "g3-2027-01-10", "train": "G3", "from": "AAA", "to": "CCC",
+        "departs": "2027-01-10T04:00:00Z", "arrives": "2027-01-10T06:00:00Z",
+        "duration_s": 7_200, "stops": 2,
+        "classes": [
+            {"class": "business", "label": "Business class", "free": 24,
+                "price": {"amount": 32_247, "currency": "CNY"}},
+            {"class": "first", "label": "First class", "free": 52,
+                "price": {"amount": 16_457, "currency": "CNY"}},
+            {"class": "second", "label": "Second class", "free": 510,
+                "price": {"amount": 10_230, "currency": "CNY"}},
+        ],
+        "degraded": false, "as_of": "2027-01-10T09:00:00Z",
+    }]);
+    assert_eq!(trips, expected);
+    let by_name = "/v1/rail/trips?from=%E7%94%B2%E5%9F%8E&to=ccc&date=2027-01-10";
+    assert_eq!(app.ask(get(by_name)).await.is(200), expected);
+    let path = "/v1/rail/trips?from=AAA&to=BBB&date=2027-01-11";
+    let trips = app.ask(get(path)).await.is(200);
+    let shows: Vec<_> = trips
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|of| text(of, "show"))
+        .collect();
+    assert_eq!(shows, ["g1-2027-01-11", "g3-2027-01-11"]);
+    let path = "/v1/rail/trips?from=CCC&to=AAA&date=2027-01-11";
+    assert_eq!(app.ask(get(path)).await.is(200), json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_departure_that_was_found_can_be_held() {
+    let app = railway().await;
+    let show = app.ask(get("/v1/shows/g3-2027-01-11")).await.is(200);
+    assert_eq!((&show["kind"], &show["legs"]), (&json!("rail"), &json!(2)));
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});
+    let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
+    let hold = app.ask(call.by(&ana)).await.is(201);
+    // 111.2 km at 0.46, rounded up.
+    assert_eq!(
+        hold["total"],
+        json!({"amount": 2 * 5_115, "currency": "CNY"})
+    );
+    assert_eq!(hold["next_to_each_other"], true);
+    for (from, to, free) in [
+        ("AAA", "BBB", 508),
+        ("AAA", "CCC", 508),
+        ("BBB", "CCC", 510),
+    ] {
+        let path = format!("/v1/rail/trips?from={from}&to={to}&date=2027-01-11");
+        let told = until("the held seats", async || {
+            let trips = app.ask(get(&path)).await.is(200);
+            let of = |trip: &&serde_json::Value| trip["show"] == "g3-2027-01-11";
+            let trips = trips.as_array().expect("a list").clone();
+            let trip = trips.iter().find(of).expect("it runs").clone();
+            (trip["degraded"] == false).then(|| trip["classes"][2]["free"].clone())
+        })
+        .await;
+        assert_eq!(told, json!(free), "{from} to {to}");
+    }
+    let gone = app.ask(get("/v1/shows/g3-2027-01-20")).await;
+    gone.problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journey_with_a_change_is_two_trips() {
+    let app = railway().await;
+    let path = "/v1/rail/journeys?from=AAA&to=CCC&date=2027-01-20";
+    let journeys = app.ask(get(path)).await.is(200);
+    assert_eq!(journeys.as_array().map(Vec::len), Some(1));
+    let journey = &journeys[0];
+    assert_eq!(journey["departs"], "2027-01-20T00:00:00Z");
+    assert_eq!(journey["duration_s"], 9_000);
+    let change = json!({"station": "BBB", "name": "乙城", "wait_s": 1_800});
+    assert_eq!(journey["change"], change);
+    let shows = [&journey["trips"][0]["show"], &journey["trips"][1]["show"]];
+    assert_eq!(shows, ["g1-2027-01-20", "g2-2027-01-20"]);
+    assert_eq!(journey["trips"][1]["classes"][2]["free"], 510);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stations_are_found_by_name_and_by_place() {
+    let app = railway().await;
+    let found = app.ask(get("/v1/rail/stations?q=yich")).await.is(200);
+    let expected =
+        json!([{"station": "BBB", "name": "乙城", "pinyin": "yicheng", "lon": 1.0, "lat": 0.0}]);
+    assert_eq!(found, expected);
+    let near = app
+        .ask(get("/v1/rail/stations?lat=0&lon=0.1"))
+        .await
+        .is(200);
+    assert_eq!(near.as_array().map(Vec::len), Some(1), "within 50 km");
+    assert_eq!(near[0]["station"], "AAA");
+    assert_eq!(near[0]["distance_m"], 11_120);
+    let near = app
+        .ask(get("/v1/rail/stations?lat=0&lon=0.1&radius_km=200"))
+        .await;
+    assert_eq!(near.is(200).as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_sense_is_refused_with_what_would() {
+    let app = railway().await;
+    let trips = |query: &str| get(&format!("/v1/rail/trips?{query}"));
+    for (query, field) in [
+        ("to=BBB&date=2027-01-10", "from"),
+        ("from=AAA&date=2027-01-10", "to"),
+        ("from=AAA&to=BBB", "date"),
+        ("from=AAA&to=BBB&date=tomorrow", "date"),
+        ("from=AAA&to=AAA&date=2027-01-10", "to"),
+        ("from=AAA&to=BBB&date=2027-01-09", "date"),
+        ("from=AAA&to=BBB&date=2027-02-09", "date"),
+    ] {
+        let problem = app.ask(trips(query)).await.problem(422, "invalid_field");
+        assert_eq!(problem["field"], field, "{query}");
+    }
+    let outside = app.ask(trips("from=AAA&to=BBB&date=2027-02-09")).await;
+    let outside = outside.problem(422, "invalid_field");
+    let window = (&outside["first"], &outside["last"]);
+    assert_eq!(window, (&json!("2027-01-10"), &json!("2027-02-08")));
+    let last = app.ask(trips("from=AAA&to=BBB&date=2027-02-08")).await;
+    assert_eq!(last.is(200).as_array().map(Vec::len), Some(1));
+    let unknown = app.ask(trips("from=yichen&to=BBB&date=2027-01-10")).await;
+    let unknown = unknown.problem(404, "not_found");
+    assert_eq!(unknown["field"], "from");
+    assert_eq!(unknown["near"], json!([{"station": "BBB", "name": "乙城"}]));
+    for query in [
+        "",
+        "?lat=1",
+        "?q=a&lat=1&lon=1",
+        "?lat=91&lon=0",
+        "?lat=1&lon=1&radius_km=-1",
+    ] {
+        let call = get(&format!("/v1/rail/stations{query}"));
+        app.ask(call).await.problem(422, "invalid_field");
+    }
+    let odd = app.ask(trips("from=AAA&to=BBB&day=1")).await;
+    odd.problem(400, "invalid_query");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_timetable_nothing_is_for_sale_and_an_imported_one_is_taken_over_while_serving() {
+    let app = App::new().await;
+    let trips = || get("/v1/rail/trips?from=AAA&to=BBB&date=2027-01-20");
+    let refused = app.ask(trips()).await.problem(422, "not_available");
+    assert!(
+        text(&refused, "detail").contains("booking import"),
+        "{refused:#}"
+    );
+    let mut feed = feed();
+    import(&app, &feed).await;
+    let found = until("the timetable", async || {
+        let answer = app.ask(trips()).await;
+        (answer.status == 200).then(|| answer.is(200))
+    })
+    .await;
+    assert_eq!(found.as_array().map(Vec::len), Some(1));
+    feed.parts.terms.window_days = 1;
+    import(&app, &feed).await;
+    until("the newer one", async || {
+        (app.ask(trips()).await.status == 422).then_some(())
+    })
+    .await;
+}

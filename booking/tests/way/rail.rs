@@ -115,6 +115,52 @@ async fn a_departure_that_was_found_can_be_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_is_missing_in_the_next_search_over_its_own_stretch() {
+    let app = railway().await;
+    let free = async |to: &str| {
+        // An answer from memory is over by then.
+        app.clock.advance_ms(1_000);
+        let path = format!("/v1/rail/trips?from=AAA&to={to}&date=2027-01-11");
+        let trips = app.ask(get(&path)).await.is(200);
+        let trips = trips.as_array().expect("a list").clone();
+        let of = |trip: &serde_json::Value| {
+            let second = &trip["classes"][2];
+            (
+                text(trip, "show"),
+                second["free"].clone(),
+                trip["degraded"].clone(),
+            )
+        };
+        trips.iter().map(of).collect::<Vec<_>>()
+    };
+    let whole = |show: &str| (show.to_owned(), json!(510), json!(false));
+    let less = |show: &str| (show.to_owned(), json!(508), json!(false));
+    assert_eq!(
+        free("BBB").await,
+        [whole("g1-2027-01-11"), whole("g3-2027-01-11")]
+    );
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "BBB", "to": "CCC"});
+    let call = post("/v1/shows/g3-2027-01-11/holds", &ask);
+    let hold = app.ask(call.by(&ana)).await.is(201);
+    // The train is free as far as BBB, and two seats less from there on.
+    until("the search knows", async || {
+        (free("CCC").await == [less("g3-2027-01-11")]).then_some(())
+    })
+    .await;
+    assert_eq!(
+        free("BBB").await,
+        [whole("g1-2027-01-11"), whole("g3-2027-01-11")]
+    );
+    let path = format!("/v1/holds/{}", text(&hold, "hold"));
+    app.ask(delete(&path).by(&ana)).await;
+    until("the search knows", async || {
+        (free("CCC").await == [whole("g3-2027-01-11")]).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_journey_with_a_change_is_two_trips() {
     let app = railway().await;
     let path = "/v1/rail/journeys?from=AAA&to=CCC&date=2027-01-20";

@@ -130,6 +130,7 @@ show_id!(
     "waiter",
     "A party on a show's waitlist: `waiter_{show}_{32 hex}`."
 );
+show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
 impl HoldId {
     /// The hold a visitor's keyed call makes: a retry finds the same id on any node.
@@ -190,6 +191,14 @@ impl PaymentId {
     #[must_use]
     pub fn of_order(order: &OrderId) -> Self {
         Self::derived(&order.show(), &[order.0.as_bytes()])
+    }
+}
+
+impl RefundId {
+    /// The nth refund of an order, from 1: what the provider knows it by.
+    #[must_use]
+    pub fn of_order(order: &OrderId, nth: u32) -> Self {
+        Self::derived(&order.show(), &[order.0.as_bytes(), &nth.to_be_bytes()])
     }
 }
 

@@ -9,6 +9,8 @@ use crate::catalogue::http::{self as catalogue, CatalogueRoutes};
 use crate::catalogue::promoter::{self, PromoterRoutes};
 use crate::holds::http::{self as holds, HoldRoutes};
 use crate::orders::http::{self as orders, OrderRoutes};
+use crate::orders::refund::http as refunds;
+use crate::orders::refund::promoter::{self as fates, FateRoutes};
 use crate::payments::http::{self as payments, PaymentRoutes};
 use crate::rail::http::{self as rail, RailRoutes};
 use crate::tickets::http::{self as tickets, TicketRoutes};
@@ -31,6 +33,8 @@ pub struct Handles {
     pub holds: HoldRoutes,
     /// Orders.
     pub orders: OrderRoutes,
+    /// Cancelled and postponed shows, for promoters.
+    pub fates: FateRoutes,
     /// Payments.
     pub payments: PaymentRoutes,
     /// Tickets.
@@ -51,6 +55,7 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .merge(catalogue().with_state(handles.catalogue))
         .merge(holds().with_state(handles.holds))
         .merge(orders().with_state(handles.orders))
+        .merge(fates().with_state(handles.fates))
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
@@ -67,6 +72,7 @@ pub fn document() -> OpenApi {
     for part in [
         holds().into_openapi(),
         orders().into_openapi(),
+        fates().into_openapi(),
         payments().into_openapi(),
         tickets().into_openapi(),
         waitlist().into_openapi(),
@@ -98,10 +104,17 @@ fn orders() -> OpenApiRouter<OrderRoutes> {
         .routes(routes!(orders::make))
         .routes(routes!(orders::read))
         .routes(routes!(orders::cancel))
-        .routes(routes!(orders::refund))
+        .routes(routes!(refunds::refund))
         .routes(routes!(orders::exchange))
         .routes(routes!(orders::consent))
         .routes(routes!(orders::lookup))
+}
+
+fn fates() -> OpenApiRouter<FateRoutes> {
+    OpenApiRouter::new()
+        .routes(routes!(fates::cancel))
+        .routes(routes!(fates::postpone))
+        .routes(routes!(fates::refunds))
 }
 
 fn payments() -> OpenApiRouter<PaymentRoutes> {

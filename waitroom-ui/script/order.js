@@ -3,6 +3,7 @@
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
+import { refundAsk, renderRefund } from "./order-refund.js";
 import { payWithStripe } from "./stripe.js";
 import { ticketDrawing } from "./svg.js";
 
@@ -52,6 +53,7 @@ function take(next) {
   renderHistory();
   renderTickets();
   renderOffer();
+  renderRefund(order);
   const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(state);
   show($("again"), again);
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
@@ -99,7 +101,7 @@ function renderOffer() {
   runDown(consentCountdown, offer.consent_until);
 }
 
-const seatRow = (seat) => make("li", {}, make("span", { text: seat.label ?? seat }), make("b", { text: money(seat.price) }));
+const seatRow = (seat) => make("li", seat.refunded ? { class: "gone" } : {}, make("span", { text: seat.refunded ? t("order.refund.seat", { seat: seat.label }) : (seat.label ?? seat) }), make("b", { text: money(seat.price) }));
 
 function waitForTheBank() {
   show($("working"));
@@ -127,6 +129,9 @@ function renderHistory() {
 function renderTickets() {
   const tickets = order.tickets ?? [];
   show($("tickets-box"), tickets.length > 0);
+  for (const item of [...$("tickets").children]) {
+    if (!tickets.some(({ ticket }) => ticket === item.dataset.ticket)) item.remove();
+  }
   for (const { ticket, seat } of tickets) {
     const have = [...$("tickets").children].some((item) => item.dataset.ticket === ticket);
     if (have) continue;
@@ -159,6 +164,10 @@ ready();
 $("approve").addEventListener("click", () => answerSandbox("approve"));
 $("decline").addEventListener("click", () => answerSandbox("decline"));
 $("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel")]));
+$("refund").addEventListener("click", async () => {
+  await act(`${path}/refund`, refundAsk(order), [$("refund")]);
+  $("refund-ask").open = false;
+});
 for (const accept of [true, false]) {
   $(accept ? "consent-yes" : "consent-no").addEventListener("click", () => act(`${path}/consent`, { accept }, [$("consent-yes"), $("consent-no")]));
 }

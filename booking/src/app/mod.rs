@@ -26,9 +26,12 @@ use crate::orders::checkout::OrderDesk;
 use crate::orders::http::OrderRoutes;
 use crate::orders::key::OrderKeys;
 use crate::orders::late::LateMoney;
+use crate::orders::refund::mass::MassRefund;
+use crate::orders::refund::promoter::FateRoutes;
 use crate::payments::Provider;
 use crate::payments::effects::Effects;
 use crate::payments::http::PaymentRoutes;
+use crate::payments::refunding::Refunding;
 use crate::payments::sandbox::Sandbox;
 use crate::payments::stripe::Stripe;
 use crate::payments::webhook::Inbox;
@@ -78,6 +81,8 @@ pub struct Booking {
     effects: Option<Effects>,
     late: LateMoney,
     waitlist: Waitlist,
+    refunding: Option<Refunding>,
+    mass: MassRefund,
     bells: Bells,
     watch: Watch,
     ledger_id: [u8; 32],
@@ -122,7 +127,7 @@ impl Booking {
             ledger: Arc::clone(&ledger),
         });
         let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
-        let [seat_bell, event_bell, effect_bell, late_bell] =
+        let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
             std::array::from_fn(|_| Wake::default());
         let inbox = provider.clone().map(|provider| Inbox {
             ledger: Arc::clone(&ledger),
@@ -134,6 +139,23 @@ impl Booking {
             late: late_bell.clone(),
             catalogue: catalogue.clone(),
         });
+        let bells = Bells {
+            seats: seat_bell.clone(),
+            effects: effect_bell.clone(),
+            refunds: refund_bell.clone(),
+        };
+        let refunding = provider.clone().map(|provider| Refunding {
+            ledger: Arc::clone(&ledger),
+            provider,
+            clock: setup.clock.clone(),
+            bell: refund_bell,
+        });
+        let mass = MassRefund {
+            ledger: Arc::clone(&ledger),
+            clock: setup.clock.clone(),
+            bell: Wake::default(),
+            bells: bells.clone(),
+        };
         let effects = provider.map(|provider| Effects {
             ledger: Arc::clone(&ledger),
             provider,
@@ -148,8 +170,8 @@ impl Booking {
             seats: seats.clone(),
             clock: setup.clock.clone(),
             bell: late_bell,
-            outbox: seat_bell.clone(),
-            effects: effect_bell.clone(),
+            outbox: seat_bell,
+            effects: effect_bell,
         };
         let waitlist = Waitlist {
             ledger: Arc::clone(&ledger),
@@ -179,10 +201,9 @@ impl Booking {
             effects,
             late,
             waitlist,
-            bells: Bells {
-                seats: seat_bell,
-                effects: effect_bell,
-            },
+            refunding,
+            mass,
+            bells,
             watch: Watch::default(),
             ledger_id,
         })
@@ -245,8 +266,14 @@ impl Booking {
                 door: self.door.clone(),
                 answers: self.answers.clone(),
                 clock: clock.clone(),
-                seats: self.bells.seats.clone(),
-                effects: self.bells.effects.clone(),
+                bells: self.bells.clone(),
+            },
+            fates: FateRoutes {
+                catalogue: self.catalogue.clone(),
+                ledger: Arc::clone(&self.ledger),
+                keys: self.setup.keys.clone(),
+                clock: clock.clone(),
+                mass: self.mass.bell.clone(),
             },
             holds: HoldRoutes {
                 desk: holds,

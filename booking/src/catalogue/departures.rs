@@ -98,6 +98,7 @@ impl Catalogue {
             plan,
             run: Some(departure.run),
             untouched: true,
+            fate: None,
         });
         made.shows.insert(id.clone(), Arc::clone(&show));
         Some(show)
@@ -117,6 +118,7 @@ impl Catalogue {
             document: show.document.clone(),
             plan_version: show.plan.version,
             run: show.run.clone(),
+            fate: None,
         };
         let stored = self.ledger.open_departure(stored, now_ms).await?;
         self.remember(stored).await
@@ -124,13 +126,19 @@ impl Catalogue {
 
     async fn remember(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let known = &self.shared.departures;
-        if let Some(show) = locked(&known.touched).shows.get(&stored.id) {
+        if let Some(show) = locked(&known.touched).shows.get(&stored.id)
+            && show.fate == stored.fate
+        {
             return Ok(Arc::clone(show));
         }
         let show = self.resolve(stored).await?;
-        // Another one may have been quicker; all use the same.
+        // Another one may have been quicker; all use the same, until something becomes of it.
         let mut touched = locked(&known.touched);
-        let kept = touched.shows.entry(show.id.clone()).or_insert(show);
+        let kept = touched.shows.entry(show.id.clone());
+        let kept = kept.or_insert_with(|| Arc::clone(&show));
+        if kept.fate != show.fate {
+            *kept = show;
+        }
         Ok(Arc::clone(kept))
     }
 

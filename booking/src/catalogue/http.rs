@@ -77,6 +77,8 @@ pub struct ShowView {
     categories: Vec<CategoryView>,
     limits: Limits,
     refunds: Vec<RefundRule>,
+    /// `cancelled` or `postponed`; null where it simply takes place.
+    fate: Option<&'static str>,
     extensions: u32,
     hold_s: u32,
     pay_s: u32,
@@ -162,6 +164,7 @@ impl ShowView {
                 seats_per_visitor: document.seats_per_visitor,
             },
             refunds: document.refunds.clone(),
+            fate: show.fate.map(super::fate::Fate::word),
             extensions: document.extensions,
             hold_s: document.hold_s,
             pay_s: document.pay_s,

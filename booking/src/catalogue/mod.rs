@@ -3,6 +3,7 @@
 
 pub mod coverage;
 pub mod departures;
+pub mod fate;
 pub mod http;
 pub mod plan;
 pub mod promoter;
@@ -116,6 +117,7 @@ impl Catalogue {
                 && known.plan.version == stored.plan_version
                 && known.run == stored.run
                 && !known.untouched
+                && known.fate == stored.fate
         });
         if let Some(known) = known {
             return Ok(known);
@@ -136,6 +138,7 @@ impl Catalogue {
             prices,
             run: stored.run,
             untouched: false,
+            fate: stored.fate,
         }))
     }
 
@@ -234,6 +237,7 @@ impl Catalogue {
             document: document.clone(),
             plan_version: version,
             run: None,
+            fate: None,
         };
         let _no_reading = self.shared.version.lock().await;
         self.ledger
@@ -253,6 +257,8 @@ impl Catalogue {
             prices,
             run: None,
             untouched: false,
+            // What became of it is not the document's; the ledger keeps it beside.
+            fate: present.and_then(|present| present.fate),
         });
         write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
         Ok(show)

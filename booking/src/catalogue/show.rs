@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::{CellState, Grid};
@@ -59,10 +60,14 @@ pub struct ShowDocument {
     /// Whether a plain hold may leave a single empty seat.
     #[serde(default)]
     pub orphans: Orphans,
-    /// Refund rules; refunds are not built yet.
+    /// By which rules tickets may be given back; none by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
 }
+
+/// Rules of one show, and hours before it that a rule may end: ten years.
+const RULES_MAX: usize = 20;
+const UNTIL_H_MAX: u32 = 87_600;
 
 /// What a plain hold that leaves a single empty seat meets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -180,10 +185,41 @@ pub fn check(
             document.seats_per_card.is_some() && !cards,
             cardless,
         ),
-        ("refunds", !document.refunds.is_empty(), unbuilt),
     ] {
         if set {
             wrong(field, "not_available", why.into());
+        }
+    }
+    if document.refunds.len() > RULES_MAX {
+        wrong(
+            "refunds",
+            "invalid_field",
+            format!("a show has at most {RULES_MAX} rules"),
+        );
+    }
+    for (index, rule) in document.refunds.iter().enumerate() {
+        for (member, value, most) in [
+            ("until_h", rule.until_h, UNTIL_H_MAX),
+            ("fee_pct", rule.fee_pct, 100),
+        ] {
+            if value > most {
+                wrong(
+                    &format!("refunds.{index}.{member}"),
+                    "invalid_field",
+                    format!("{value} is not between 0 and {most}"),
+                );
+            }
+        }
+        let before = document.refunds.iter().take(index);
+        if before.clone().any(|other| other.until_h == rule.until_h) {
+            wrong(
+                &format!("refunds.{index}.until_h"),
+                "invalid_field",
+                format!(
+                    "another rule ends {} hours before the show, too",
+                    rule.until_h
+                ),
+            );
         }
     }
     let mut prices: Prices = vec![None; map.categories.len()];
@@ -293,6 +329,8 @@ pub struct Show {
     pub run: Option<Arc<Run>>,
     /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the store.
     pub untouched: bool,
+    /// What became of it, where it does not simply take place.
+    pub fate: Option<Fate>,
 }
 
 impl Show {

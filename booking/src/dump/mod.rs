@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::ShowDocument;
 use crate::holds::{Held, cells_of};
-use crate::ids::ShowId;
+use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::LedgerError;
+use crate::orders::refund::Refund;
 use crate::orders::{Order, OrderItem};
 use crate::payments::{Payment, PaymentState};
 
@@ -63,6 +64,29 @@ pub enum Record {
         legs: Vec<u16>,
         /// When it was issued.
         issued_ms: i64,
+        /// When it was given back; null while it is good.
+        void_ms: Option<i64>,
+    },
+    /// Tickets that were given back, and the money that goes back for them.
+    Refund {
+        /// Its id.
+        refund: String,
+        /// Its order.
+        order: String,
+        /// The cells that were given up.
+        cells: Vec<u32>,
+        /// The labels of their seats.
+        labels: Vec<String>,
+        /// What the seats had cost.
+        paid: i64,
+        /// What goes back.
+        amount: i64,
+        /// What is kept.
+        fee: i64,
+        /// When the tickets were given back.
+        at_ms: i64,
+        /// When the money had gone back; null while it is owed.
+        done_ms: Option<i64>,
     },
     /// What is or was owed to the provider.
     Effect {
@@ -79,7 +103,7 @@ pub enum Record {
     Pending {
         /// Seat rows the store has not had; null where only the store knows, as the one in process does.
         seat_rows: Option<u64>,
-        /// Effects not done.
+        /// Effects and refunds not done.
         effects: u64,
         /// Provider events not settled.
         events: u64,
@@ -134,7 +158,7 @@ pub struct OrderRecord {
     pub amount: i64,
     /// ISO 4217.
     pub currency: String,
-    /// The cells it is, or was, for.
+    /// The cells it is, or was, for; what was given back is named by its refunds.
     pub cells: Vec<u32>,
     /// The labels of its seats.
     pub labels: Vec<String>,
@@ -248,16 +272,19 @@ impl OrderRecord {
         grid: Grid,
         history: Vec<StepRecord>,
         late: Option<&LateSeats>,
+        given_back: Vec<OrderItem>,
     ) -> Self {
-        let seats = |items: &[OrderItem]| {
-            let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
-            SeatsRecord {
-                cells: cells_of(&held, grid),
-                labels: items.iter().map(|item| item.label.clone()).collect(),
-            }
+        let seats = |items: &[OrderItem]| seats_of(items, grid);
+        let mut items = order.items.clone();
+        items.extend(given_back);
+        let by_seat = |items: &[OrderItem]| {
+            let mut seats: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
+            seats.sort_unstable();
+            seats
         };
         let made_for = late.map(|late| late.made_for.as_slice());
-        let others = made_for.filter(|made_for| *made_for != order.items.as_slice());
+        let others = made_for.filter(|made_for| by_seat(made_for) != by_seat(&items));
+        let all = seats(&items);
         Self {
             made_for: others.map(seats),
             offered: late.map(|late| seats(&late.given)),
@@ -270,12 +297,39 @@ impl OrderRecord {
             reason: order.reason.clone(),
             amount: order.total,
             currency: order.currency.as_str().to_owned(),
-            cells: cells_of(&order.held(), grid),
-            labels: order.items.iter().map(|item| item.label.clone()).collect(),
+            cells: all.cells,
+            labels: all.labels,
             created_ms: order.created_at_ms,
             pay_until_ms: order.pay_until_ms,
             claim_until_ms: order.claim_until_ms,
             history,
+        }
+    }
+}
+
+fn seats_of(items: &[OrderItem], grid: Grid) -> SeatsRecord {
+    let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+    SeatsRecord {
+        cells: cells_of(&held, grid),
+        labels: items.iter().map(|item| item.label.clone()).collect(),
+    }
+}
+
+impl Record {
+    /// A refund of an order whose show has this shape.
+    #[must_use]
+    pub fn of_refund(order: &OrderId, refund: &Refund, grid: Grid) -> Self {
+        let SeatsRecord { cells, labels } = seats_of(&refund.items, grid);
+        Self::Refund {
+            refund: refund.id.to_string(),
+            order: order.to_string(),
+            cells,
+            labels,
+            paid: refund.items.iter().map(|item| item.held.amount).sum(),
+            amount: refund.amount,
+            fee: refund.fee,
+            at_ms: refund.made_at_ms,
+            done_ms: refund.done_at_ms,
         }
     }
 }

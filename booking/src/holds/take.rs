@@ -11,6 +11,7 @@ use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sal
 use super::natural::Found;
 use super::{Held, Hold, Stage};
 use crate::catalogue::Catalogue;
+use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
 use crate::http::Problem;
@@ -59,6 +60,9 @@ impl HoldDesk {
         now_ms: i64,
     ) -> Result<Hold, Problem> {
         let asked = ask.resolve(show, now_ms)?;
+        if show.fate == Some(Fate::Cancelled) {
+            return Err(cancelled());
+        }
         let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
         let id = match self.own(show, pass.sub, &asked, id).await? {
@@ -106,6 +110,9 @@ impl HoldDesk {
         change: &HoldChange,
     ) -> Result<Hold, Problem> {
         let (add, remove) = change.resolve(show)?;
+        if !add.is_empty() && show.fate == Some(Fate::Cancelled) {
+            return Err(cancelled());
+        }
         let present = self.seats.store.hold(id, visitor).await;
         let present = match present {
             Ok(present) => present,
@@ -272,6 +279,16 @@ impl HoldDesk {
             Refused::Unreachable => unreachable(),
         }
     }
+}
+
+/// 409: nothing more is sold of a show that does not take place.
+pub fn cancelled() -> Problem {
+    Problem::new(
+        409,
+        "show_cancelled",
+        "The show is cancelled",
+        "This show does not take place, so no seats of it are sold any more. Nothing was held or charged, and what was paid for it goes back by itself.",
+    )
 }
 
 fn fresh(

@@ -15,7 +15,9 @@ use fairgate_pass::Holder;
 pub use fairgate_writer::LedgerError;
 pub use records::*;
 
-use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId, VenueId, WaiterId};
+use crate::catalogue::fate::Fate;
+use crate::ids::{HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId};
+use crate::orders::refund::{OwedRefund, RefundRefused, Which};
 use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderRecord, Ticket};
 use crate::payments::{Made, Payment, Said};
@@ -223,6 +225,17 @@ pub trait PaymentLedger: Send + Sync {
     async fn refunded(&self, effect: i64, now_ms: i64) -> Result<(), LedgerError>;
     /// The effect is tried again later.
     async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<(), LedgerError>;
+    /// The sandbox gives a part of captured money back, once by its id, and no more than there is; what has gone back so
+    /// far, or `None` where nothing was captured.
+    async fn sandbox_refund(
+        &self,
+        payment: &PaymentId,
+        refund: &RefundId,
+        amount: i64,
+        captured: i64,
+    ) -> Result<Option<i64>, LedgerError>;
+    /// What the sandbox has given back of a payment in parts.
+    async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64, LedgerError>;
     /// Moves the sandbox's own state, if it is one of `from`; returns the state afterwards.
     async fn sandbox_move(
         &self,
@@ -255,6 +268,53 @@ pub trait LateLedger: Send + Sync {
         terms: Option<Terms>,
         now_ms: i64,
     ) -> Result<Option<Applied>, ClaimRefused>;
+}
+
+/// Tickets given back, the money that goes back for them, and shows that do not take place as they were sold.
+#[async_trait]
+pub trait RefundLedger: Send + Sync {
+    /// Takes tickets back in one transaction: they are void, exactly their claims are given up, the store is told, the refund
+    /// is owed, and the order's history says why. What goes back is decided by the show's rules as they stand here.
+    /// What went back before changes nothing; `None` if there is no such order.
+    async fn refund(
+        &self,
+        order: &OrderId,
+        which: Which,
+        now_ms: i64,
+    ) -> Result<Option<Applied>, RefundRefused>;
+    /// Refunds that are due and whose payment was captured, lent to the caller: for [`EFFECT_LENT_MS`] no other caller is
+    /// given them.
+    async fn due_refunds(
+        &self,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<OwedRefund>, LedgerError>;
+    /// The refund is still being asked for, and is lent for [`EFFECT_LENT_MS`] from now.
+    async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
+    /// The money has gone back. Where that is all of the payment's, the payment is refunded.
+    async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<(), LedgerError>;
+    /// The refund is asked for again later. With `failed_at_ms`, the provider could not do it, and that is a finding until
+    /// it is done.
+    async fn put_off_refund(
+        &self,
+        refund: &RefundId,
+        due_at_ms: i64,
+        why: String,
+        failed_at_ms: Option<i64>,
+    ) -> Result<(), LedgerError>;
+    /// Writes what became of a show, and where it is postponed when it begins instead. False, and nothing is written, where
+    /// there is no such show, or it was cancelled before.
+    async fn put_fate(
+        &self,
+        show: &ShowId,
+        fate: Fate,
+        starts_at: Option<String>,
+        now_ms: i64,
+    ) -> Result<bool, LedgerError>;
+    /// Paid orders of cancelled shows with something to give back, oldest first.
+    async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
+    /// A show's refunds in figures.
+    async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures, LedgerError>;
 }
 
 /// What the reconciler looks at, and its repairs.
@@ -305,12 +365,8 @@ pub trait TimetableLedger: Send + Sync {
 pub trait TicketLedger: Send + Sync {
     /// A ticket.
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
-    /// Marks a ticket as scanned: the moment of the first scan, and whether it was this one.
-    async fn scan(
-        &self,
-        ticket: &TicketId,
-        now_ms: i64,
-    ) -> Result<Option<(i64, bool)>, LedgerError>;
+    /// Marks a ticket as scanned, unless it was before or was given back.
+    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>, LedgerError>;
     /// The answer kept for a caller's key.
     async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>, LedgerError>;
     /// Keeps an answer; the first one stays.
@@ -371,6 +427,7 @@ pub trait Ledger:
     + OrderLedger
     + PaymentLedger
     + LateLedger
+    + RefundLedger
     + AuditLedger
     + TicketLedger
     + WaitlistLedger
@@ -385,6 +442,7 @@ impl<T> Ledger for T where
         + OrderLedger
         + PaymentLedger
         + LateLedger
+        + RefundLedger
         + AuditLedger
         + TicketLedger
         + WaitlistLedger

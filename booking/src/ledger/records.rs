@@ -6,6 +6,7 @@ use fairgate_pass::Holder;
 use fairgate_writer::LedgerError;
 
 use super::stored;
+use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold};
 use crate::ids::{HoldId, ShowId, VenueId};
@@ -26,6 +27,8 @@ pub struct StoredShow {
     pub plan_version: u32,
     /// A departure's run; none for whatever stays where it is.
     pub run: Option<Arc<Run>>,
+    /// What became of it; written by [`super::RefundLedger::put_fate`] only.
+    pub fate: Option<Fate>,
 }
 
 /// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
@@ -57,6 +60,9 @@ pub enum ClaimRefused {
     /// The show pins another plan by now.
     #[error("the plan has changed")]
     PlanChanged,
+    /// The show was cancelled.
+    #[error("the show was cancelled")]
+    Cancelled,
     /// The locks stood in an incarnation that was lost, and the one after it was built without this claim.
     #[error("the locks were lost with their incarnation")]
     Superseded,
@@ -171,6 +177,45 @@ pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError
 /// Where it cannot be read.
 pub fn legs_of(run: &str) -> Result<u16, LedgerError> {
     Ok(stored::run_of(run)?.legs())
+}
+
+/// What a scan met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scan {
+    /// The first scan of the ticket, at this moment: let them in.
+    First(i64),
+    /// It was scanned before, at this moment.
+    Again(i64),
+    /// It was given back, at this moment.
+    Void(i64),
+}
+
+/// The money of some refunds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many refunds.
+    pub count: u64,
+    /// What goes back, in minor units.
+    pub amount: i64,
+}
+
+/// A show's refunds in figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefundFigures {
+    /// Paid orders with tickets that nobody went in on.
+    pub orders_left: u64,
+    /// Orders that were given back, whole or in part.
+    pub orders_refunded: u64,
+    /// Tickets somebody went in on: they stay.
+    pub scanned: u64,
+    /// Owed, or on its way.
+    pub on_its_way: Sum,
+    /// Gone back.
+    pub done: Sum,
+    /// The provider could not do it so far.
+    pub failed: Sum,
+    /// What was kept as fees, in minor units.
+    pub fees: i64,
 }
 
 /// A claimed cell: seat, leg, and whether it is sold.

@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimRefused, LedgerError, Terms};
+use super::{ClaimRefused, LedgerError, Scan, Terms};
+use crate::catalogue::fate::Fate;
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::late::holds_of;
+use crate::orders::refund::{Refund, RefundReason, RefundState};
 use crate::orders::{Order, OrderItem};
 use crate::rail::run::{Call, Fares, Rate, Run};
 use crate::store::SeatRowKind;
@@ -123,6 +125,8 @@ pub(super) struct Standing {
     pub claims_from: u64,
     /// Seats that the visitor has of it.
     pub have: u32,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
 }
 
 /// Refuses what may not be claimed whatever cells are free: the locks are lost, the show pins another plan, or the visitor
@@ -135,6 +139,9 @@ pub(super) fn may_claim(
     if terms.incarnation < standing.claims_from {
         return Err(ClaimRefused::Superseded);
     }
+    if standing.cancelled {
+        return Err(ClaimRefused::Cancelled);
+    }
     if standing.pinned != Some(order.plan_version) {
         return Err(ClaimRefused::PlanChanged);
     }
@@ -144,6 +151,53 @@ pub(super) fn may_claim(
         return Err(ClaimRefused::Limit { have, limit });
     }
     Ok(())
+}
+
+/// A show's fate as it is stored; most have none.
+pub(super) fn fate(word: Option<String>, refunds_until_ms: Option<i64>) -> Result<Option<Fate>> {
+    let read = |word: String| Fate::of(&word, refunds_until_ms).ok_or_else(|| corrupt(&word));
+    word.map(read).transpose()
+}
+
+/// What a scan met, by the ticket's row after it.
+pub(super) fn met(is_first: bool, scanned_at: Option<i64>, voided_at: Option<i64>) -> Option<Scan> {
+    match (scanned_at, voided_at) {
+        (Some(at), _) if is_first => Some(Scan::First(at)),
+        (Some(at), _) => Some(Scan::Again(at)),
+        (None, Some(at)) => Some(Scan::Void(at)),
+        (None, None) => None,
+    }
+}
+
+/// One row of refunds: id, items, amount, fee, reason, and when it was made, done and failed.
+pub(super) type RefundRow = (
+    String,
+    String,
+    i64,
+    i64,
+    String,
+    i64,
+    Option<i64>,
+    Option<i64>,
+);
+
+/// A refund as it is stored.
+pub(super) fn refund(row: RefundRow) -> Result<Refund> {
+    let (id, of, amount, fee, reason, made_at_ms, done_at_ms, failed_at) = row;
+    Ok(Refund {
+        id: parsed(&id)?,
+        items: items(&of)?,
+        amount,
+        fee,
+        reason: RefundReason::of_word(&reason).ok_or_else(|| corrupt(&reason))?,
+        made_at_ms,
+        done_at_ms,
+        state: match (done_at_ms, failed_at) {
+            (Some(_), _) => RefundState::Done,
+            (None, Some(_)) => RefundState::Failed,
+            (None, None) => RefundState::OnItsWay,
+        },
+    })
 }
 
 /// Payments of orders that nobody paid are not read for ever.

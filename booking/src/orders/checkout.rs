@@ -9,7 +9,7 @@ use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::catalogue::show::Show;
 use crate::holds::Hold;
 use crate::holds::ask::limit_exceeded;
-use crate::holds::take::{HoldDesk, hold_expired};
+use crate::holds::take::{HoldDesk, cancelled, hold_expired};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimRefused, Ledger, Terms};
@@ -191,6 +191,10 @@ impl OrderDesk {
             ClaimRefused::Limit { have, limit } => {
                 give_back().await;
                 limit_exceeded(have, hold.items.len() as u64, limit)
+            }
+            ClaimRefused::Cancelled => {
+                give_back().await;
+                cancelled()
             }
             ClaimRefused::PlanChanged => {
                 give_back().await;

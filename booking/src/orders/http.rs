@@ -6,6 +6,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::checkout::OrderDesk;
+use super::refund::http::{RefundOffer, RefundView, offered, view as refund_view};
 use super::transition::Happening;
 use super::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
 use crate::clock::{Clock, rfc3339};
@@ -16,7 +17,7 @@ use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, OrderId, PaymentId, TicketId};
 use crate::payments::PaymentState;
 use crate::rail::journey::Journey;
-use crate::wake::Wake;
+use crate::reconciler::Bells;
 
 /// What the handlers of orders need.
 #[derive(Clone)]
@@ -29,10 +30,8 @@ pub struct OrderRoutes {
     pub answers: Answers,
     /// The time.
     pub clock: Clock,
-    /// The worker of the seat outbox.
-    pub seats: Wake,
-    /// The worker of what is owed to the provider.
-    pub effects: Wake,
+    /// The workers that free seats and bring money back.
+    pub bells: Bells,
 }
 
 /// `POST /v1/holds/{hold}/order`.
@@ -97,6 +96,10 @@ pub struct OrderView {
     /// Other seats for money that came late; null unless the order waits for consent.
     offer: Option<OfferView>,
     tickets: Vec<TicketLink>,
+    /// What of it may be given back now, and what that costs; null where nothing may.
+    refund_offer: Option<RefundOffer>,
+    /// What was given back, and where its money is.
+    refunds: Vec<RefundView>,
     history: Vec<Step>,
 }
 
@@ -124,6 +127,8 @@ pub struct OrderSeat {
     price: MoneyView,
     /// Rail: who travels on it.
     traveller: Option<String>,
+    /// Whether it was given back.
+    refunded: bool,
 }
 
 /// Where a ticket is.
@@ -220,8 +225,7 @@ pub async fn cancel(
             .ledger
             .happen(&id, Happening::GivenUp, routes.clock.now_ms())
             .await?;
-        routes.seats.call();
-        routes.effects.call();
+        routes.bells.ring();
         let record = routes.desk.record(&id).await?;
         let cancelled = record.order.state == OrderState::Cancelled;
         if applied.is_some_and(|applied| applied.changed) || cancelled {
@@ -246,17 +250,7 @@ pub async fn cancel(
         .await)
 }
 
-/// Refund and exchange: the contract names them, this version does not have them yet.
-#[utoipa::path(post, path = "/v1/orders/{order}/refund", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
-pub async fn refund(
-    State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
-    headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.unavailable(&order, &headers, "refund").await
-}
-
-/// See [`refund`].
+/// Exchange: the contract names it, this version does not have it yet.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
 pub async fn exchange(
     State(routes): State<OrderRoutes>,
@@ -288,8 +282,7 @@ pub async fn consent(
         };
         let now_ms = routes.clock.now_ms();
         let applied = routes.desk.ledger.happen(&id, happening, now_ms).await?;
-        routes.seats.call();
-        routes.effects.call();
+        routes.bells.ring();
         let record = routes.desk.record(&id).await?;
         let said = if accept {
             "consent_given"
@@ -329,7 +322,11 @@ pub async fn lookup() -> Problem {
 }
 
 impl OrderRoutes {
-    async fn open(&self, order: &str, headers: &HeaderMap) -> Result<OrderRecord, Problem> {
+    pub(super) async fn open(
+        &self,
+        order: &str,
+        headers: &HeaderMap,
+    ) -> Result<OrderRecord, Problem> {
         let id: OrderId = order
             .parse()
             .map_err(|_| Problem::not_found("order", order))?;
@@ -374,23 +371,25 @@ impl OrderRoutes {
         })
     }
 
-    async fn view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
+    pub(super) async fn view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
         let OrderRecord {
             order,
             history,
             tickets,
             payment,
             offer,
+            refunds,
         } = record;
         let show = self.desk.holds.catalogue.show(&order.show);
         // The state that was read with the history: a later one would not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
-        let seat = |item: &super::OrderItem| OrderSeat {
+        let as_seat = |item: &super::OrderItem, refunded| OrderSeat {
             label: item.label.clone(),
             category: item.category.clone(),
             price: MoneyView(currency.of(item.held.amount)),
             traveller: item.traveller.clone(),
+            refunded,
         };
         let run = show.as_ref().and_then(|show| show.run.clone());
         let legs = order.items.first().map(|item| &item.held.legs);
@@ -410,6 +409,13 @@ impl OrderRoutes {
                 to,
             }
         };
+        let seat = |item: &super::OrderItem| as_seat(item, false);
+        let given_back = refunds.iter().flat_map(|refund| &refund.items);
+        let given_back = given_back.map(|item| as_seat(item, true));
+        let now_ms = self.clock.now_ms();
+        let refund_offer = show
+            .as_ref()
+            .and_then(|show| offered(&order, &tickets, show, now_ms));
         Ok(OrderView {
             journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
@@ -423,13 +429,22 @@ impl OrderRoutes {
                 seats: offer.items.iter().map(seat).collect(),
                 consent_until: rfc3339(offer.until_ms),
             }),
-            seats: order.items.iter().map(seat).collect(),
+            seats: order.items.iter().map(seat).chain(given_back).collect(),
+            refund_offer,
             total: MoneyView(currency.of(order.total)),
             created_at: rfc3339(order.created_at_ms),
             pay_until: rfc3339(order.pay_until_ms),
-            server_time: rfc3339(self.clock.now_ms()),
+            server_time: rfc3339(now_ms),
             payment,
-            tickets: tickets.into_iter().map(link).collect(),
+            tickets: tickets
+                .into_iter()
+                .filter(|ticket| ticket.voided_at_ms.is_none())
+                .map(link)
+                .collect(),
+            refunds: refunds
+                .into_iter()
+                .map(|refund| refund_view(refund, currency))
+                .collect(),
             history,
             order: order.id,
         })

@@ -5,6 +5,7 @@ pub mod expire;
 pub mod http;
 pub mod key;
 pub mod late;
+pub mod refund;
 pub mod transition;
 mod travellers;
 
@@ -33,11 +34,15 @@ pub enum OrderState {
     CaptureFailed,
     /// The money came after the seats had gone; others are kept until the buyer says yes or no.
     AwaitingConsent,
+    /// Some of its tickets were given back; the others are good.
+    PartlyRefunded,
+    /// All its tickets that could be were given back; the seats are free, and the money is back or on its way.
+    Refunded,
 }
 
 impl OrderState {
     /// All states, for reading them back.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::Confirmed,
         Self::Ticketed,
@@ -45,6 +50,8 @@ impl OrderState {
         Self::Cancelled,
         Self::CaptureFailed,
         Self::AwaitingConsent,
+        Self::PartlyRefunded,
+        Self::Refunded,
     ];
 
     /// The word of the contract.
@@ -58,6 +65,8 @@ impl OrderState {
             Self::Cancelled => "cancelled",
             Self::CaptureFailed => "capture_failed",
             Self::AwaitingConsent => "awaiting_consent",
+            Self::PartlyRefunded => "partly_refunded",
+            Self::Refunded => "refunded",
         }
     }
 
@@ -116,9 +125,9 @@ pub struct Order {
     pub buyer: Buyer,
     /// Currency of all its amounts.
     pub currency: Currency,
-    /// What it costs, in minor units.
+    /// What it was made for cost, in minor units; refunds do not change it.
     pub total: i64,
-    /// Its seats.
+    /// Its seats; those that were given back are no longer among them.
     pub items: Vec<OrderItem>,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
@@ -192,6 +201,8 @@ pub struct Ticket {
     pub issued_at_ms: i64,
     /// When a door scanned it.
     pub scanned_at_ms: Option<i64>,
+    /// When it was given back: it opens no door any more.
+    pub voided_at_ms: Option<i64>,
     /// The order's visitor.
     pub visitor: Holder,
     /// The room of the order's pass.
@@ -211,4 +222,6 @@ pub struct OrderRecord {
     pub payment: crate::payments::PaymentState,
     /// What it waits for consent to; none in every other state.
     pub offer: Option<Offer>,
+    /// What went back or goes back of its money, in order.
+    pub refunds: Vec<refund::Refund>,
 }

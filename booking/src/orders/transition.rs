@@ -2,6 +2,7 @@
 //! visitor's click that race on the same order find exactly one winner.
 
 use super::OrderState;
+use super::refund::RefundReason;
 use crate::payments::PaymentState;
 use crate::store::SeatRowKind;
 
@@ -32,6 +33,10 @@ pub enum Happening {
     Consented,
     /// The buyer does not want the other seats.
     ConsentDeclined,
+    /// Some of its tickets are given back.
+    RefundedPart(RefundReason),
+    /// All that is left of it is given back.
+    RefundedAll(RefundReason),
 }
 
 /// Why late money goes back.
@@ -137,6 +142,8 @@ pub enum Claims {
     Make,
     /// They are given up.
     Drop,
+    /// Those of the named tickets are given up.
+    DropNamed,
 }
 
 /// What follows.
@@ -184,6 +191,14 @@ impl Decision {
         }
     }
 
+    fn frees_named(self) -> Self {
+        Self {
+            claims: Claims::DropNamed,
+            seats: Some(SeatRowKind::Free),
+            ..self
+        }
+    }
+
     fn claims(self) -> Self {
         Self {
             claims: Claims::Make,
@@ -212,6 +227,15 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
         (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
+        // What goes back has a row of its own that says how much, and is owed by that.
+        (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
+            to(S::PartlyRefunded, why.word()).frees_named()
+        }
+        (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
+            to(S::Refunded, why.word()).frees()
+        }
+        // The seats went back before the money was taken, and now it will not be: nothing is left but to let it go.
+        (S::Refunded, H::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
         (S::Confirmed, H::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
@@ -263,7 +287,14 @@ mod tests {
             Happening::ConsentDeclined,
         ];
         let back = LateReason::ALL.map(Happening::LateBack);
-        plain.into_iter().chain(back).collect()
+        let part = RefundReason::ALL.map(Happening::RefundedPart);
+        let whole = RefundReason::ALL.map(Happening::RefundedAll);
+        plain
+            .into_iter()
+            .chain(back)
+            .chain(part)
+            .chain(whole)
+            .collect()
     }
 
     /// Every decision there is.
@@ -303,10 +334,12 @@ mod tests {
                     | OrderState::Confirmed
                     | OrderState::Ticketed
                     | OrderState::AwaitingConsent
+                    | OrderState::PartlyRefunded
             )
         };
         for (state, happening, decision) in table() {
             let expected = match (owns(state), owns(decision.state)) {
+                _ if matches!(happening, Happening::RefundedPart(_)) => Claims::DropNamed,
                 (false, true) => Claims::Make,
                 (true, false) => Claims::Drop,
                 _ => Claims::Stay,
@@ -368,12 +401,43 @@ mod tests {
                 // States that have had their money get no more of it: a payment is authorised once.
                 let has_money = matches!(
                     state,
-                    OrderState::Confirmed | OrderState::Ticketed | OrderState::AwaitingConsent
+                    OrderState::Confirmed
+                        | OrderState::Ticketed
+                        | OrderState::AwaitingConsent
+                        | OrderState::PartlyRefunded
+                        | OrderState::Refunded
                 );
                 assert_eq!(decision.is_none(), has_money, "{state:?} {money:?}");
                 if let Some(decision) = decision {
                     assert!(decision.owed.is_some() || decision.late);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn only_paid_orders_are_refunded_and_what_is_refunded_stays_so() {
+        for (state, happening, decision) in table() {
+            let refunds = matches!(
+                happening,
+                Happening::RefundedPart(_) | Happening::RefundedAll(_)
+            );
+            if refunds {
+                assert!(
+                    matches!(
+                        state,
+                        OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded
+                    ),
+                    "{state:?}"
+                );
+                assert_eq!(decision.seats, Some(SeatRowKind::Free));
+            }
+            if state == OrderState::Refunded {
+                assert_eq!(decision.state, OrderState::Refunded, "{happening:?}");
+                assert_eq!((decision.claims, decision.seats), (Claims::Stay, None));
+            }
+            if state == OrderState::PartlyRefunded {
+                assert!(refunds, "{happening:?}");
             }
         }
     }

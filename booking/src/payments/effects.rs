@@ -14,7 +14,7 @@ use crate::wake::Wake;
 const AT_ONCE: usize = 32;
 
 /// A call that takes longer says so to the ledger, well before its effect is lent to another node.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
+pub(super) const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How long the worker sleeps when nobody calls it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PAUSE_MAX_MS: i64 = 60_000;
 
 /// The longest pause where money is on its way back.
-const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
+pub(super) const REFUND_PAUSE_MAX_MS: i64 = 3_600_000;
 
 /// Carries effects out.
 #[derive(Clone)]
@@ -61,7 +61,11 @@ pub fn refund_pause_ms(attempts: u32) -> i64 {
 }
 
 /// Waits for a call, and says again and again that it still runs.
-async fn renewing<T>(call: impl Future<Output = T>, every: Duration, renew: impl Fn()) -> T {
+pub(super) async fn renewing<T>(
+    call: impl Future<Output = T>,
+    every: Duration,
+    renew: impl Fn(),
+) -> T {
     let mut call = std::pin::pin!(call);
     loop {
         match tokio::time::timeout(every, &mut call).await {

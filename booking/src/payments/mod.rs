@@ -3,6 +3,7 @@
 mod crew;
 pub mod effects;
 pub mod http;
+pub mod refunding;
 pub mod sandbox;
 pub mod settling;
 pub mod stripe;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
+use crate::orders::refund::OwedRefund;
 
 /// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
@@ -268,6 +270,10 @@ pub trait Provider: Send + Sync + 'static {
     /// Gives all the captured money back; again is the same. Done once the provider says that the money has gone:
     /// [`ProviderError::Pending`] until then, [`ProviderError::Failed`] where it could not be brought back.
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError>;
+
+    /// Gives a part of the captured money back, known by the refund's id; again is the same. Answers as
+    /// [`Provider::refund`] does.
+    async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError>;
 
     /// Reads where the payment stands at the provider.
     async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError>;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::ids::PaymentId;
 use crate::ledger::{Ledger, LedgerError};
+use crate::orders::refund::OwedRefund;
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";
@@ -174,19 +175,38 @@ impl Provider for Sandbox {
             .await
     }
 
+    async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
+        let (payment, captured) = (&refund.payment.id, refund.payment.amount.amount);
+        let back = self
+            .ledger
+            .sandbox_refund(payment, &refund.id, refund.amount, captured)
+            .await;
+        match back {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(ProviderError::Refused(
+                "there is not so much to give back".to_owned(),
+            )),
+            Err(error) => Err(ProviderError::Later(error.to_string())),
+        }
+    }
+
     async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {
         // From no state at all: it answers with the state and moves nothing.
         let state = self.ledger.sandbox_move(&payment.id, &[], "read").await;
         let state = state.map_err(|error| ProviderError::Later(error.to_string()))?;
         let state = PaymentState::of_word(&state).unwrap_or(PaymentState::Created);
+        let refunded = match state {
+            PaymentState::Refunded => payment.amount.amount,
+            PaymentState::Captured => {
+                let parts = self.ledger.sandbox_refunded(&payment.id).await;
+                parts.map_err(|error| ProviderError::Later(error.to_string()))?
+            }
+            _ => 0,
+        };
         Ok(ReadBack {
             state,
             amount: payment.amount,
-            refunded: if state == PaymentState::Refunded {
-                payment.amount.amount
-            } else {
-                0
-            },
+            refunded,
             card: None,
         })
     }

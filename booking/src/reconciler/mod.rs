@@ -45,12 +45,16 @@ pub struct Bells {
     pub seats: Wake,
     /// What is owed to the provider.
     pub effects: Wake,
+    /// What goes back for tickets.
+    pub refunds: Wake,
 }
 
 impl Bells {
-    fn ring(&self) {
+    /// Calls all of them.
+    pub fn ring(&self) {
         self.seats.call();
         self.effects.call();
+        self.refunds.call();
     }
 }
 

@@ -11,6 +11,8 @@ use crate::door::{Door, Role, RoleKeys};
 use crate::http::{Path, Problem};
 use crate::idempotency::Answer;
 use crate::ids::{OrderId, ShowId, TicketId};
+use crate::ledger::Scan;
+use crate::orders::Ticket;
 use crate::rail::journey::Journey;
 
 /// What the handlers of tickets need.
@@ -81,6 +83,9 @@ pub async fn read(
         .door
         .order(&headers, &ticket.order, routes.clock.now_ms() / 1_000)?;
     caller.may_open(ticket.visitor)?;
+    if let Some(at_ms) = ticket.voided_at_ms {
+        return Err(void(&ticket, at_ms));
+    }
     let printed = routes.desk.print(ticket)?;
     match form {
         "" => Ok(Answer::json(200, &view(printed, routes.desk.test))?.into_response()),
@@ -129,21 +134,24 @@ pub async fn scan(
     routes.keys.admit(&headers, Role::Door)?;
     let ticket = routes.desk.find(&id).await?;
     let scanned = routes.desk.scan(&ticket, routes.clock.now_ms()).await?;
-    let (at_ms, first) = scanned.ok_or_else(|| Problem::not_found("ticket", &id))?;
-    if !first {
-        let detail = format!(
-            "This ticket was scanned at {}. Let nobody else in on it.",
-            rfc3339(at_ms)
-        );
-        return Err(Problem::new(
-            409,
-            "already_scanned",
-            "The ticket was scanned before",
-            detail,
-        )
-        .with("scanned_at", rfc3339(at_ms))
-        .with("seat", ticket.label));
-    }
+    let at_ms = match scanned.ok_or_else(|| Problem::not_found("ticket", &id))? {
+        Scan::First(at_ms) => at_ms,
+        Scan::Again(at_ms) => {
+            let detail = format!(
+                "This ticket was scanned at {}. Let nobody else in on it.",
+                rfc3339(at_ms)
+            );
+            return Err(Problem::new(
+                409,
+                "already_scanned",
+                "The ticket was scanned before",
+                detail,
+            )
+            .with("scanned_at", rfc3339(at_ms))
+            .with("seat", ticket.label));
+        }
+        Scan::Void(at_ms) => return Err(void(&ticket, at_ms)),
+    };
     Answer::json(
         200,
         &Scanned {
@@ -156,6 +164,17 @@ pub async fn scan(
             test: routes.desk.test,
         },
     )
+}
+
+fn void(ticket: &Ticket, at_ms: i64) -> Problem {
+    let detail = format!(
+        "This ticket for {} was given back at {}. It opens no door; the order says what came of it.",
+        ticket.label,
+        rfc3339(at_ms)
+    );
+    Problem::new(409, "ticket_void", "The ticket was given back", detail)
+        .with("voided_at", rfc3339(at_ms))
+        .with("seat", &ticket.label)
 }
 
 fn view(printed: Printed, test: bool) -> TicketView {

@@ -10,7 +10,7 @@ use fairgate_pass::{Keyring, TicketClaims};
 use crate::catalogue::Catalogue;
 use crate::http::Problem;
 use crate::ids::TicketId;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, Scan};
 use crate::orders::Ticket;
 use crate::rail::journey::Journey;
 
@@ -105,15 +105,11 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door: the moment of its first scan, and whether it is this one.
+    /// Scans a ticket at the door.
     ///
     /// # Errors
     /// Where the ledger did not take it; then nobody was let in.
-    pub async fn scan(
-        &self,
-        ticket: &Ticket,
-        now_ms: i64,
-    ) -> Result<Option<(i64, bool)>, LedgerError> {
+    pub async fn scan(&self, ticket: &Ticket, now_ms: i64) -> Result<Option<Scan>, LedgerError> {
         self.ledger.scan(&ticket.id, now_ms).await
     }
 }

@@ -56,6 +56,42 @@ async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn parts_go_back_each_on_its_own_and_one_that_failed_is_asked_for_anew() {
+    let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
+    let shop = Shop::open(13, "4x10", rules).await;
+    let order = shop.order(1, 2).await;
+    shop.pay(&order, "visa", true);
+    let read = shop
+        .order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    let ticket = |n: usize| json!({"tickets": [read["tickets"][n]["ticket"]]});
+    shop.refund(&order, &ticket(0)).await;
+    let first = |order: &Value| order["refunds"][0]["state"] == "done";
+    let half = shop.order_once(&order, first).await;
+    assert_eq!(half["payment"]["state"], "captured");
+    let price = half["total"]["amount"].as_i64().expect("a price") / 2;
+    let back = price - price / 10;
+    assert_eq!(intent(&shop, &order).refunded, back);
+    shop.stripe.refunds_are("failed");
+    shop.refund(&order, &ticket(1)).await;
+    let failed = |order: &Value| order["refunds"][1]["state"] == "failed";
+    shop.order_once(&order, failed).await;
+    let reconciler = shop.booking.reconciler();
+    let found = reconciler.pass(0).await.expect("readable");
+    assert!(
+        found.iter().any(|line| line.kind == Kind::RefundFailed),
+        "{found:?}"
+    );
+    assert_eq!(
+        intent(&shop, &order).refunded,
+        back,
+        "what failed has not gone"
+    );
+    let backlog = shop.ledger.backlog().await.expect("readable");
+    assert_eq!(backlog.1, 1, "it is still owed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
     let (shop, order) = taken_in_vain(12, "pending").await;
     until("the refund to be asked for", async || {

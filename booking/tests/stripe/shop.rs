@@ -187,6 +187,12 @@ impl Shop {
         self.ask("POST", &path, &key, &json!({})).await.is(200);
     }
 
+    pub async fn refund(&self, order: &Value, ask: &Value) {
+        let path = format!("/v1/orders/{}/refund", text(order, "order"));
+        let key = text(order, "order_key");
+        self.ask("POST", &path, &key, ask).await.is(200);
+    }
+
     /// What the page does with its card form.
     pub fn pay(&self, order: &Value, card: &str, good: bool) {
         let secret = text(&order["payment"]["client"], "client_secret");

@@ -11,6 +11,7 @@ mod promoting;
 mod rail;
 mod real_charts;
 mod reconciling;
+mod refunding;
 mod retries;
 #[path = "../../examples/legs/train.rs"]
 mod train;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
 use super::lines::{each_line, kind_of};
@@ -30,6 +30,8 @@ pub struct Dump {
     pub tickets: Vec<Ticket>,
     /// What is or was owed to the provider.
     pub effects: Vec<Effect>,
+    /// What was given back of orders, and the money of it.
+    pub refunds: Vec<Refund>,
     /// What was still on its way.
     pub pending: Pending,
 }
@@ -85,6 +87,18 @@ pub struct Order {
     pub pay_until_ms: f64,
     pub claim_until_ms: f64,
     pub history: Vec<Step>,
+    /// The seats of it that were given back, by its refunds.
+    #[serde(skip)]
+    pub given_back: Vec<GivenBack>,
+}
+
+/// Seats that were given back.
+#[derive(Debug)]
+pub struct GivenBack {
+    /// When.
+    pub at_ms: f64,
+    pub cells: Vec<u32>,
+    pub labels: Vec<String>,
 }
 
 /// Some seats.
@@ -101,9 +115,9 @@ pub struct Stay<'a> {
     /// Until when; for ever, where it has them still.
     pub until_ms: f64,
     /// Which cells.
-    pub cells: &'a [u32],
+    pub cells: Vec<u32>,
     /// Their labels.
-    pub labels: &'a [String],
+    pub labels: Vec<&'a str>,
 }
 
 /// One step of an order's life.
@@ -146,13 +160,15 @@ impl Order {
     }
 
     /// The labels that are kept for it now, while it lives.
-    pub fn kept_labels(&self) -> &[String] {
-        self.kept().1
+    pub fn kept_labels(&self) -> Vec<&str> {
+        let (_, labels) = self.kept();
+        self.without_labels(labels)
     }
 
     /// The cells that are kept for it now, while it lives.
-    pub fn kept_cells(&self) -> &[u32] {
-        self.kept().0
+    pub fn kept_cells(&self) -> Vec<u32> {
+        let (cells, _) = self.kept();
+        self.without_cells(cells)
     }
 
     fn kept(&self) -> (&[u32], &[String]) {
@@ -160,6 +176,20 @@ impl Order {
             Some(seats) if self.state == "awaiting_consent" => (&seats.cells, &seats.labels),
             _ => (&self.cells, &self.labels),
         }
+    }
+
+    fn without_cells(&self, cells: &[u32]) -> Vec<u32> {
+        let gone = |cell: &u32| self.given_back.iter().any(|back| back.cells.contains(cell));
+        cells.iter().copied().filter(|cell| !gone(cell)).collect()
+    }
+
+    fn without_labels<'a>(&'a self, labels: &'a [String]) -> Vec<&'a str> {
+        let gone = |label: &&str| {
+            let mut back = self.given_back.iter().flat_map(|back| &back.labels);
+            back.any(|gone| gone == label)
+        };
+        let labels = labels.iter().map(String::as_str);
+        labels.filter(|label| !gone(label)).collect()
     }
 
     /// When it had which seats, by its history. An order that expired has seats again when late money buys some.
@@ -184,14 +214,36 @@ impl Order {
                     stays.push(Stay {
                         from_ms: step.at_ms,
                         until_ms: f64::INFINITY,
-                        cells: seats.map_or(&self.cells, |seats| &seats.cells),
-                        labels: seats.map_or(&self.labels, |seats| &seats.labels),
+                        cells: seats.map_or(&self.cells, |seats| &seats.cells).clone(),
+                        labels: seats
+                            .map_or(&self.labels, |seats| &seats.labels)
+                            .iter()
+                            .map(String::as_str)
+                            .collect(),
                     });
                 }
                 (false, _) => {}
             }
         }
+        self.end_early(&mut stays);
         stays
+    }
+
+    /// What was given back of the last stay ended when it was.
+    fn end_early<'a>(&'a self, stays: &mut Vec<Stay<'a>>) {
+        let Some(last) = stays.last_mut() else { return };
+        if self.given_back.is_empty() {
+            return;
+        }
+        last.cells = self.without_cells(&last.cells);
+        last.labels = self.without_labels(&self.labels);
+        let (from_ms, until_ms) = (last.from_ms, last.until_ms);
+        stays.extend(self.given_back.iter().map(|back| Stay {
+            from_ms,
+            until_ms: until_ms.min(back.at_ms),
+            cells: back.cells.clone(),
+            labels: back.labels.iter().map(String::as_str).collect(),
+        }));
     }
 }
 
@@ -226,6 +278,23 @@ pub struct Ticket {
     pub label: String,
     pub legs: Vec<u16>,
     pub issued_ms: f64,
+    /// When it was given back; it is good while this is absent.
+    #[serde(default)]
+    pub void_ms: Option<f64>,
+}
+
+/// Tickets that were given back.
+#[derive(Debug, Deserialize)]
+pub struct Refund {
+    pub refund: String,
+    pub order: String,
+    pub cells: Vec<u32>,
+    pub labels: Vec<String>,
+    pub paid: i64,
+    pub amount: i64,
+    pub fee: i64,
+    pub at_ms: f64,
+    pub done_ms: Option<f64>,
 }
 
 /// Something owed to the provider.
@@ -297,6 +366,23 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
             "payment" => dump.payments.push(serde_json::from_str(line)?),
             "ticket" => dump.tickets.push(serde_json::from_str(line)?),
             "effect" => dump.effects.push(serde_json::from_str(line)?),
+            "refund" => {
+                let refund: Refund = serde_json::from_str(line)?;
+                let at = dump.by_id.get(&refund.order).copied();
+                let order = at.and_then(|at| dump.orders.get_mut(at));
+                let order = order.with_context(|| {
+                    format!(
+                        "{} is of {}, which did not come before it",
+                        refund.refund, refund.order
+                    )
+                })?;
+                order.given_back.push(GivenBack {
+                    at_ms: refund.at_ms,
+                    cells: refund.cells.clone(),
+                    labels: refund.labels.clone(),
+                });
+                dump.refunds.push(refund);
+            }
             "pending" => {
                 dump.pending = serde_json::from_str(line)?;
                 ended = true;

@@ -43,6 +43,16 @@ fn nothing_pending(story: &Story<'_>, findings: &mut Findings) {
             effect.what, effect.order
         ));
     }
+    for refund in dump
+        .refunds
+        .iter()
+        .filter(|refund| refund.done_ms.is_none())
+    {
+        on_the_way(format!(
+            "{} of {} has not gone back",
+            refund.refund, refund.order
+        ));
+    }
     for order in &dump.orders {
         match order.state.as_str() {
             state @ ("pending" | "awaiting_consent")

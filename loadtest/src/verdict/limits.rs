@@ -17,7 +17,7 @@ fn seats_in_the_end(story: &Story<'_>, findings: &mut Findings) {
     let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for order in story.dump.orders.iter().filter(|order| order.lives()) {
         let seats = has.entry((&order.show, &order.visitor)).or_default();
-        seats.extend(order.kept_labels().iter().map(String::as_str));
+        seats.extend(order.kept_labels());
     }
     for ((show, visitor), seats) in has {
         let limit = limit(story, show);
@@ -72,8 +72,8 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
                 .iter()
                 .map(|cancel| cancel.sent_ms)
                 .fold(stay.until_ms, f64::min);
-            let labels = stay.labels.iter().map(String::as_str).collect();
-            had.push((stay.from_ms.max(call.done_ms), until, labels));
+            let from_ms = stay.from_ms.max(call.done_ms);
+            had.push((from_ms, until, stay.labels.into_iter().collect()));
         }
     }
     for ((show, visitor), had) in had {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::dump::{Effect, Order, Payment, Ticket};
+use super::dump::{Effect, Order, Payment, Refund, Ticket};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
@@ -28,12 +28,14 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     for ticket in &story.dump.tickets {
         tickets.entry(&ticket.order).or_default().push(ticket);
     }
+    let refunds = fair_refunds(story, findings);
     let (mut net, mut due) = (0, 0);
     for order in &story.dump.orders {
         let id = order.order.as_str();
         let paid = payments.get(id).map_or(&[][..], Vec::as_slice);
         let owed = effects.get(id).map_or(&[][..], Vec::as_slice);
-        let (taken, owes) = taken_and_owed(order, paid, owed);
+        let back = refunds.get(id).map_or(&[][..], Vec::as_slice);
+        let (taken, owes) = taken_and_owed(order, paid, owed, back);
         net += taken;
         due += owes;
         right_money(story, order, paid, (taken, owes), findings);
@@ -53,6 +55,26 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
+/// The refunds by their orders, each held to what its seats had cost: what goes back and what is kept is exactly that.
+fn fair_refunds<'a>(
+    story: &Story<'a>,
+    findings: &mut Findings,
+) -> HashMap<&'a str, Vec<&'a Refund>> {
+    let mut refunds: HashMap<&str, Vec<&Refund>> = HashMap::new();
+    for refund in &story.dump.refunds {
+        refunds.entry(&refund.order).or_default().push(refund);
+        if refund.amount + refund.fee != refund.paid || refund.amount < 0 || refund.fee < 0 {
+            findings.add(Invariant::Money, || {
+                format!(
+                    "{} of {}: {} go back and {} are kept of {}",
+                    refund.refund, refund.order, refund.amount, refund.fee, refund.paid
+                )
+            });
+        }
+    }
+    refunds
+}
+
 fn captured(owed: &[&Effect]) -> Option<f64> {
     owed.iter()
         .find(|effect| effect.what == "capture")
@@ -60,7 +82,12 @@ fn captured(owed: &[&Effect]) -> Option<f64> {
 }
 
 /// What was kept, and what should have been.
-fn taken_and_owed(order: &Order, paid: &[&Payment], owed: &[&Effect]) -> (i64, i64) {
+fn taken_and_owed(
+    order: &Order,
+    paid: &[&Payment],
+    owed: &[&Effect],
+    back: &[&Refund],
+) -> (i64, i64) {
     let net: i64 = paid
         .iter()
         .map(|payment| payment.captured - payment.refunded)
@@ -69,8 +96,13 @@ fn taken_and_owed(order: &Order, paid: &[&Payment], owed: &[&Effect]) -> (i64, i
         "ticketed" => order.amount,
         // A capture on its way is not missing yet; that it is on its way in the end is another invariant's concern.
         "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
-        // What a refund keeps is the show's rule.
-        "refunded" | "partly_refunded" if (0..=order.amount).contains(&net) => net,
+        // Let go before it was taken.
+        "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
+        // What has not arrived yet is another invariant's concern.
+        "refunded" | "partly_refunded" => {
+            let done = back.iter().filter(|refund| refund.done_ms.is_some());
+            order.amount - done.map(|refund| refund.amount).sum::<i64>()
+        }
         _ => 0,
     };
     (net, owes)

@@ -313,7 +313,7 @@ fn told_tickets(story: &Story<'_>, findings: &mut Findings) {
         .dump
         .orders
         .iter()
-        .filter(|order| order.state == "ticketed")
+        .filter(|order| order.first("ticketed").is_some())
     {
         has.extend(story.visitor_of(order));
     }

@@ -44,11 +44,13 @@ fn one_claim(story: &Story<'_>, findings: &mut Findings) {
 fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
     let mut owners: HashMap<(&str, &str, u16), &str> = HashMap::new();
     for ticket in &story.dump.tickets {
-        // Tickets of refunded orders are void; their seats may be sold again.
-        if story
-            .dump
-            .order(&ticket.order)
-            .is_some_and(|order| !order.lives())
+        // Void tickets open nothing; their seats may be sold again.
+        let void = ticket.void_ms.is_some();
+        if void
+            || story
+                .dump
+                .order(&ticket.order)
+                .is_some_and(|order| !order.lives())
         {
             continue;
         }
@@ -77,8 +79,9 @@ fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
         call.done_ms.max(order.created_ms)
     });
     let mut stays = order.stays();
-    if let Some(first) = stays.first_mut() {
-        first.from_ms = since_ms;
+    if let Some(from_ms) = stays.first().map(|first| first.from_ms) {
+        let firsts = stays.iter_mut().filter(|stay| stay.from_ms == from_ms);
+        firsts.for_each(|stay| stay.from_ms = since_ms);
     }
     stays.retain(|stay| stay.from_ms < stay.until_ms);
     stays
@@ -92,7 +95,7 @@ fn one_order(story: &Story<'_>, findings: &mut Findings) {
     for order in &story.dump.orders {
         for stay in stays(story, order) {
             for cell in stay.cells {
-                by_cell.entry((&order.show, *cell)).or_default().push((
+                by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
                     stay.until_ms,
                     order,
@@ -217,6 +220,49 @@ fn whole_changes(
     }
 }
 
+/// What was given back was the order's, once, and its tickets, and no others, are void.
+fn given_back(story: &Story<'_>, findings: &mut Findings) {
+    let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for refund in &story.dump.refunds {
+        let mut wrong = |what: String| {
+            findings.add(Invariant::AllOrNone, || {
+                format!("{} of {}: {what}", refund.refund, refund.order)
+            });
+        };
+        let all = back.entry(&refund.order).or_default();
+        for label in &refund.labels {
+            if !all.insert(label) {
+                wrong(format!("seat {label} was given back before"));
+            }
+        }
+        let order = story.dump.order(&refund.order);
+        if let Some(strange) = refund
+            .cells
+            .iter()
+            .find(|cell| order.is_none_or(|order| !order.cells.contains(cell)))
+        {
+            wrong(format!("cell {strange} was never the order's"));
+        }
+    }
+    for ticket in &story.dump.tickets {
+        let gone = back
+            .get(&*ticket.order)
+            .is_some_and(|labels| labels.contains(&*ticket.label));
+        if gone != ticket.void_ms.is_some() {
+            findings.add(Invariant::AllOrNone, || {
+                let is = if gone { "good" } else { "void" };
+                format!(
+                    "{} for {} of {} is {is}, and its seat was {}given back",
+                    ticket.ticket,
+                    ticket.label,
+                    ticket.order,
+                    if gone { "" } else { "not " }
+                )
+            });
+        }
+    }
+}
+
 fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
     let mut claims: HashMap<&str, BTreeSet<u32>> = HashMap::new();
     for claim in &story.dump.claims {
@@ -253,15 +299,11 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         }
         let claimed = claims.remove(id).unwrap_or_default();
         let expected = if order.lives() {
-            order.kept_cells().iter().copied().collect()
+            order.kept_cells().into_iter().collect()
         } else {
             BTreeSet::new()
         };
-        if order.state == "partly_refunded" {
-            if !claimed.is_subset(&expected) {
-                wrong(format!("it claims {claimed:?} and was for {expected:?}"));
-            }
-        } else if claimed != expected {
+        if claimed != expected {
             wrong(format!(
                 "it should claim cells {expected:?} and claims {claimed:?}"
             ));
@@ -269,13 +311,16 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         let issued = tickets.remove(id).unwrap_or_default();
         let whole = match order.state.as_str() {
             "ticketed" => issued == labels,
-            "partly_refunded" | "refunded" => issued.is_subset(&labels),
+            "partly_refunded" => issued == labels,
+            // Given back before its tickets were made, or after.
+            "refunded" => issued.is_empty() || issued == labels,
             _ => issued.is_empty(),
         };
         if !whole {
             wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
         }
     }
+    given_back(story, findings);
     for (order, cells) in claims {
         findings.add(Invariant::AllOrNone, || {
             format!("cells {cells:?} are claimed by {order}, which is no order")

@@ -171,6 +171,7 @@ mod tests {
         });
         let departure = |n: usize| {
             Arc::new(Show {
+                fate: None,
                 id: format!("train-{n}").parse().expect("a slug"),
                 document: serde_json::from_value(document.clone()).expect("a document"),
                 plan: Arc::clone(&plan),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::TicketId;
-use crate::ledger::KeptAnswer;
+use crate::ledger::{KeptAnswer, Scan};
 use crate::rail::run::{Call, Fares, Rate, Run};
 
 pub(super) const CASES: &[Case] = cases![
@@ -220,8 +220,8 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
         .captured(capture[0].id, NOW_MS)
         .await
         .expect("written");
-    assert_eq!(scan(10).await, Some((10, true)));
-    assert_eq!(scan(20).await, Some((10, false)));
+    assert_eq!(scan(10).await, Some(Scan::First(10)));
+    assert_eq!(scan(20).await, Some(Scan::Again(10)));
     let tickets = record(&ledger, &order).await.tickets;
     let scanned: Vec<Option<i64>> = tickets.iter().map(|t| t.scanned_at_ms).collect();
     assert_eq!(scanned, [Some(10), None], "the other one still opens");

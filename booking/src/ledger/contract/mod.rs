@@ -6,6 +6,7 @@ mod claiming;
 mod keeping;
 mod late;
 mod paying;
+mod refunding;
 mod sharing;
 mod telling;
 mod timetabling;
@@ -49,6 +50,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
         telling::CASES,
         paying::CASES,
         late::CASES,
+        refunding::CASES,
         auditing::CASES,
         keeping::CASES,
         sharing::CASES,
@@ -99,6 +101,7 @@ fn stored(plan_version: u32) -> StoredShow {
         document: serde_json::from_value(document).expect("a valid document"),
         plan_version,
         run: None,
+        fate: None,
     }
 }
 

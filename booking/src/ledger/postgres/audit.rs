@@ -97,7 +97,7 @@ impl AuditLedger for PostgresLedger {
         let show = show.clone();
         self.database
             .read(async move |tx: Tx| {
-                let sql = "SELECT c.seat, c.leg, o.state IN ('confirmed', 'ticketed') FROM claims c \
+                let sql = "SELECT c.seat, c.leg, o.state IN ('confirmed', 'ticketed', 'partly_refunded') FROM claims c \
                      JOIN orders o ON o.order_id = c.order_id WHERE c.show = $1";
                 let claims = tx.query(sql, &[&show.as_str()]).await?;
                 let read = |row| Ok((small(row, 0)?, small(row, 1)?, row.try_get(2)?));
@@ -123,11 +123,13 @@ async fn facts(tx: &Tx, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>
          (SELECT COUNT(*) FROM tickets t WHERE t.order_id = o.order_id), \
          (SELECT string_agg(kind, ',') FROM effects e WHERE e.order_id = o.order_id AND e.done_at IS NULL), \
          EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL), \
-         EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
+         (EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
+            OR EXISTS (SELECT 1 FROM refunds r WHERE r.order_id = o.order_id AND r.failed_at IS NOT NULL AND r.done_at IS NULL)) \
          FROM orders o JOIN payments p ON p.order_id = o.order_id WHERE o.order_id IN ( \
          (SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT $2) \
          UNION (SELECT order_id FROM orders WHERE state = 'confirmed' LIMIT $2) \
          UNION (SELECT order_id FROM effects WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) \
+         UNION (SELECT order_id FROM refunds WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) \
          UNION (SELECT q.order_id FROM payments q JOIN orders r ON r.order_id = q.order_id \
             WHERE q.updated_at >= $1 AND ((q.state IN ('authorised', 'captured') AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
             OR (r.state = 'ticketed' AND NOT EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT $2))";

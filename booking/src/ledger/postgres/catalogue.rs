@@ -8,7 +8,7 @@ use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
 
 use super::rows::{
-    Result, as_i64, bytes32, count, coverage, json, parsed, run_of, small, stored_run, text,
+    Result, as_i64, bytes32, count, coverage, fate, json, parsed, run_of, small, stored_run, text,
     to_json,
 };
 use super::{PostgresLedger, lock};
@@ -133,7 +133,7 @@ impl CatalogueLedger for PostgresLedger {
                     "SELECT {STORED}, departure FROM shows WHERE departure > $1 ORDER BY departure LIMIT $2"
                 );
                 let rows = tx.query(&sql, &[&as_i64(after), &i64::from(batch_max)]).await?;
-                let read = |row| Ok((count(row, 4)?, stored(row)?));
+                let read = |row| Ok((count(row, 6)?, stored(row)?));
                 rows.iter().map(read).collect()
             })
             .await
@@ -210,7 +210,9 @@ impl CatalogueLedger for PostgresLedger {
 }
 
 /// What [`stored`] reads.
-const STORED: &str = "show, document::text, plan_version, run";
+const STORED: &str = "show, document::text, plan_version, run, \
+     (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
+     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show)";
 
 fn stored(row: &Row) -> Result<StoredShow> {
     let run: Option<&str> = row.try_get(3)?;
@@ -219,6 +221,7 @@ fn stored(row: &Row) -> Result<StoredShow> {
         document: json(text(row, 1)?)?,
         plan_version: small(row, 2)?,
         run: run.map(run_of).transpose()?,
+        fate: fate(row.try_get(4)?, row.try_get(5)?)?,
     })
 }
 

@@ -63,10 +63,10 @@ async fn check(
     let row = tx
         .one(&sql, &[&show, &order.visitor.0.as_slice(), &id, &hold])
         .await?;
-    if row.try_get(3).map_err(fairgate_writer::LedgerError::from)? {
+    if row.try_get(4).map_err(fairgate_writer::LedgerError::from)? {
         return Ok(find_order(tx, &order.id).await?);
     }
-    let given_up_at: i64 = row.try_get(4).map_err(fairgate_writer::LedgerError::from)?;
+    let given_up_at: i64 = row.try_get(5).map_err(fairgate_writer::LedgerError::from)?;
     if given_up_at >= order.created_at_ms {
         return Err(given_up().into());
     }
@@ -89,13 +89,15 @@ pub(super) async fn allowed(
 /// What [`standing`] reads, of show $1 and visitor $2.
 const STANDING: &str = "COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
      COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
-     (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2)";
+     (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
+     EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
 fn standing(row: &Row) -> Result<Standing> {
     Ok(Standing {
         pinned: u32::try_from(row.try_get::<_, i64>(0)?).ok(),
         claims_from: count(row, 1)?,
         have: u32::try_from(row.try_get::<_, i64>(2)?).unwrap_or(u32::MAX),
+        cancelled: row.try_get(3)?,
     })
 }
 

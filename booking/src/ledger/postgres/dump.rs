@@ -7,7 +7,8 @@ use futures_util::TryStreamExt;
 
 use super::MIGRATIONS;
 use super::rows::{
-    self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, count, json, parsed, small, text,
+    self, ORDER_COLUMNS, PAYMENT_COLUMNS, RefundRow, Result, corrupt, count, json, parsed, refund,
+    small, text,
 };
 use crate::dump::{
     Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
@@ -73,7 +74,9 @@ async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
 async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS}, (SELECT json_agg(json_build_object('at_ms', h.at, 'state', h.state, 'reason', h.reason) \
-         ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id), l.made_for, l.items FROM orders o \
+         ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id), l.made_for, l.items, \
+         (SELECT json_agg(json_build_array(r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at) \
+         ORDER BY r.nth)::text FROM refunds r WHERE r.order_id = o.order_id) FROM orders o \
          LEFT JOIN late_money l ON l.order_id = o.order_id ORDER BY o.created_at, o.order_id COLLATE \"C\""
     );
     each(tx, &sql, |row| {
@@ -81,8 +84,19 @@ async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
         let history: Vec<StepRecord> = json(text(row, 16)?)?;
         let grid = grids.of(&order.show)?;
         let late = LateSeats::read(row.try_get(17)?, row.try_get(18)?)?;
-        let record = OrderRecord::of(&order, grid, history, late.as_ref());
-        sink(&Record::Order(Box::new(record)))
+        let refunds: Option<&str> = row.try_get(19)?;
+        let refunds: Vec<RefundRow> = refunds.map_or(Ok(Vec::new()), json)?;
+        let refunds = refunds
+            .into_iter()
+            .map(refund)
+            .collect::<Result<Vec<_>>>()?;
+        let given_back = refunds.iter().flat_map(|refund| refund.items.clone());
+        let record = OrderRecord::of(&order, grid, history, late.as_ref(), given_back.collect());
+        sink(&Record::Order(Box::new(record)))?;
+        for refund in &refunds {
+            sink(&Record::of_refund(&order.id, refund, grid))?;
+        }
+        Ok(())
     })
     .await
 }
@@ -117,8 +131,7 @@ async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
 }
 
 async fn tickets(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
-    let sql =
-        "SELECT ticket, order_id, show, label, legs, issued_at FROM tickets ORDER BY position";
+    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at FROM tickets ORDER BY position";
     each(tx, sql, |row| {
         sink(&Record::Ticket {
             ticket: text(row, 0)?.to_owned(),
@@ -127,6 +140,7 @@ async fn tickets(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
             label: text(row, 3)?.to_owned(),
             legs: json(text(row, 4)?)?,
             issued_ms: row.try_get(5)?,
+            void_ms: row.try_get(6)?,
         })
     })
     .await
@@ -148,7 +162,7 @@ async fn effects(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
 async fn pending(tx: &Tx) -> Result<Record> {
     let sql = "SELECT (SELECT COUNT(*) FROM seat_outbox s LEFT JOIN seat_marks m ON m.show = s.show \
              WHERE s.number IS NULL OR s.number > m.delivered), \
-         (SELECT COUNT(*) FROM effects WHERE done_at IS NULL), \
+         (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL), \
          (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL)";
     let row = tx.one(sql, &[]).await?;
     Ok(Record::Pending {

@@ -12,6 +12,7 @@ mod late;
 mod orders;
 mod outbox;
 mod payments;
+mod refunds;
 mod rows;
 mod settle;
 #[cfg(test)]
@@ -36,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("departures.sql"),
     include_str!("waitlist.sql"),
     include_str!("rail.sql"),
+    include_str!("refunding.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -296,6 +296,7 @@ async fn record(tx: &Tx, id: &OrderId) -> Result<Option<OrderRecord>> {
         _ => None,
     };
     Ok(Some(OrderRecord {
+        refunds: super::refunds::of_order(tx, id).await?,
         offer,
         order,
         history,

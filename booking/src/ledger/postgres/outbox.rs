@@ -90,7 +90,7 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId, lost: Option<u64>) -> Result
          SELECT COALESCE((SELECT numbered FROM grown), (SELECT numbered FROM seat_marks WHERE show = $1), 0), \
              {ORDER_COLUMNS}, l.hold, l.items \
          FROM (SELECT 1) AS once \
-         LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed') \
+         LEFT JOIN orders o ON o.show = $1 AND o.state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed', 'partly_refunded') \
          LEFT JOIN late_money l ON l.order_id = o.order_id AND o.state = 'awaiting_consent'"
     );
     let found = tx.query(&sql, &[&show.as_str()]).await?;

@@ -9,7 +9,7 @@ use super::PostgresLedger;
 use super::orders::{apply, owe};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::settle::{move_payment, outcome_of, ticket};
-use crate::ids::PaymentId;
+use crate::ids::{PaymentId, RefundId};
 use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::Order;
 use crate::orders::transition::{EffectKind, Happening, Owed};
@@ -278,11 +278,52 @@ impl PaymentLedger for PostgresLedger {
             .await
     }
 
+    async fn sandbox_refund(
+        &self,
+        payment: &PaymentId,
+        refund: &RefundId,
+        amount: i64,
+        captured: i64,
+    ) -> Result<Option<i64>> {
+        let given = Arc::new((payment.to_string(), refund.to_string()));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move {
+                    let (payment, refund) = &*given;
+                    let sql = "SELECT 1 FROM sandbox_payments WHERE payment = $1 AND state IN ('captured', 'refunded') FOR UPDATE";
+                    if tx.first(sql, &[payment]).await?.is_none() {
+                        return Ok(None);
+                    }
+                    let sql = "INSERT INTO sandbox_refunds (refund, payment, amount) SELECT $1::text, $2::text, $3::bigint \
+                         WHERE $3::bigint + (SELECT COALESCE(SUM(amount), 0) FROM sandbox_refunds WHERE payment = $2)::bigint <= $4::bigint \
+                         ON CONFLICT (refund) DO NOTHING";
+                    tx.execute(sql, &[refund, payment, &amount, &captured]).await?;
+                    let back = given_back(&tx, payment).await?;
+                    if back >= captured {
+                        let sql = "UPDATE sandbox_payments SET state = 'refunded' WHERE payment = $1";
+                        tx.execute(sql, &[payment]).await?;
+                    }
+                    let sql = "SELECT 1 FROM sandbox_refunds WHERE refund = $1";
+                    let known = tx.first(sql, &[refund]).await?;
+                    Ok(known.map(|_| back))
+                }
+            })
+            .await
+    }
+
+    async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64> {
+        let payment = payment.to_string();
+        self.database
+            .read(async move |tx: Tx| given_back(&tx, &payment).await)
+            .await
+    }
+
     async fn backlog(&self) -> Result<(u64, u64)> {
         self.database
             .read(async |tx: Tx| {
                 let sql = "SELECT (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL), \
-                     (SELECT COUNT(*) FROM effects WHERE done_at IS NULL)";
+                     (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL)";
                 let row = tx.one(sql, &[]).await?;
                 Ok((count(&row, 0)?, count(&row, 1)?))
             })
@@ -294,6 +335,12 @@ pub(super) async fn find_payment(tx: &Tx, payment: &str) -> Result<Option<Paymen
     let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
     let row = tx.first(&sql, &[&payment]).await?;
     row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+/// What the sandbox gave back of a payment in parts.
+async fn given_back(tx: &Tx, payment: &str) -> Result<i64> {
+    let sql = "SELECT COALESCE(SUM(amount), 0)::bigint FROM sandbox_refunds WHERE payment = $1";
+    Ok(tx.one(sql, &[&payment]).await?.try_get(0)?)
 }
 
 /// Lends events that are due and that no other worker is just being lent.

@@ -9,8 +9,8 @@ use super::payments::find_payment;
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
 use crate::ids::OrderId;
-use crate::orders::Order;
 use crate::orders::transition::Happening;
+use crate::orders::{Order, OrderState};
 use crate::payments::settling::{self, Settling};
 use crate::payments::{PaymentState, ProviderEvent};
 
@@ -44,6 +44,7 @@ pub(super) async fn outcome_of(
         let with: [&(dyn ToSql + Sync); 5] =
             [&id, &state.word(), &now_ms, &says.reference, &says.card];
         tx.execute(sql, &with).await?;
+        close_refunds(tx, &order.id, state, now_ms).await?;
     }
     if let Some(refunded) = refunded {
         let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
@@ -57,6 +58,12 @@ pub(super) async fn outcome_of(
             true
         }
         Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
+        // It was given back whole while its capture was on its way: nothing more is to be asked for.
+        None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
+            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+            tx.execute(sql, &[&id, &now_ms]).await?;
+            false
+        }
         None => false,
     };
     Ok(if changed { "applied" } else { outcome })
@@ -108,5 +115,14 @@ pub(super) async fn move_payment(
     let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
     tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
         .await?;
+    close_refunds(tx, order, state, now_ms).await
+}
+
+/// Where all of a payment went back, whatever was owed for its tickets went back with it.
+async fn close_refunds(tx: &Tx, order: &OrderId, state: PaymentState, now_ms: i64) -> Result<()> {
+    if matches!(state, PaymentState::Voided | PaymentState::Refunded) {
+        let sql = "UPDATE refunds SET done_at = $2 WHERE order_id = $1 AND done_at IS NULL";
+        tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    }
     Ok(())
 }

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use fairgate_writer::Tx;
 
 use super::PostgresLedger;
-use super::rows::{Result, bytes32, corrupt, find_order, json, parsed, small, text, to_json};
+use super::rows::{Result, bytes32, corrupt, find_order, json, met, parsed, small, text, to_json};
 use crate::ids::{OrderId, TicketId};
-use crate::ledger::{KeptAnswer, TicketLedger};
+use crate::ledger::{KeptAnswer, Scan, TicketLedger};
 use crate::orders::{Order, Ticket};
 
 #[async_trait]
@@ -32,20 +32,19 @@ impl TicketLedger for PostgresLedger {
             .await
     }
 
-    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<(i64, bool)>> {
+    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>> {
         let ticket = Arc::new(ticket.to_string());
         self.database
             .write(move |tx| {
                 let ticket = Arc::clone(&ticket);
                 async move {
-                    let sql = "UPDATE tickets SET scanned_at = $2 WHERE ticket = $1 AND scanned_at IS NULL";
-                    let first_scan = tx.execute(sql, &[&*ticket, &now_ms]).await? == 1;
-                    let sql = "SELECT scanned_at FROM tickets WHERE ticket = $1";
-                    let at: Option<i64> = match tx.first(sql, &[&*ticket]).await? {
-                        Some(row) => row.try_get(0)?,
+                    let sql = "UPDATE tickets SET scanned_at = $2 WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
+                    let is_first = tx.execute(sql, &[&*ticket, &now_ms]).await? == 1;
+                    let sql = "SELECT scanned_at, voided_at FROM tickets WHERE ticket = $1";
+                    Ok(match tx.first(sql, &[&*ticket]).await? {
+                        Some(row) => met(is_first, row.try_get(0)?, row.try_get(1)?),
                         None => None,
-                    };
-                    Ok(at.map(|at| (at, first_scan)))
+                    })
                 }
             })
             .await
@@ -107,7 +106,7 @@ impl TicketLedger for PostgresLedger {
 
 /// The tickets of an order, in the order of its seats.
 pub(super) async fn of_order(tx: &Tx, order: &Order) -> Result<Vec<Ticket>> {
-    let sql = "SELECT ticket, label, legs, issued_at, scanned_at FROM tickets WHERE order_id = $1 ORDER BY position";
+    let sql = "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets WHERE order_id = $1 ORDER BY position";
     let rows = tx.query(sql, &[&order.id.as_str()]).await?;
     let read = |row| {
         let id: TicketId = parsed(text(row, 0)?)?;
@@ -120,6 +119,7 @@ pub(super) async fn of_order(tx: &Tx, order: &Order) -> Result<Vec<Ticket>> {
             legs: json(text(row, 2)?)?,
             issued_at_ms: row.try_get(3)?,
             scanned_at_ms: row.try_get(4)?,
+            voided_at_ms: row.try_get(5)?,
             visitor: order.visitor,
             room: order.room.clone(),
         })

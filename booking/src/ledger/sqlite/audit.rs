@@ -106,7 +106,7 @@ impl AuditLedger for SqliteLedger {
                     [show.as_str()],
                     |row| {
                         let state: String = row.get(2)?;
-                        Ok((row.get(0)?, row.get(1)?, matches!(state.as_str(), "confirmed" | "ticketed")))
+                        Ok((row.get(0)?, row.get(1)?, matches!(state.as_str(), "confirmed" | "ticketed" | "partly_refunded")))
                     },
                 )
             })
@@ -125,11 +125,13 @@ fn facts(connection: &Connection, since_ms: i64, batch_max: u32) -> Result<Vec<O
          (SELECT COUNT(*) FROM tickets t WHERE t.order_id = o.order_id), \
          (SELECT GROUP_CONCAT(kind) FROM effects e WHERE e.order_id = o.order_id AND e.done_at IS NULL), \
          EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL), \
-         EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
+         (EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
+            OR EXISTS (SELECT 1 FROM refunds r WHERE r.order_id = o.order_id AND r.failed_at IS NOT NULL AND r.done_at IS NULL)) \
          FROM orders o JOIN payments p ON p.order_id = o.order_id WHERE o.order_id IN ( \
          SELECT order_id FROM (SELECT order_id FROM orders WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT ?2) \
          UNION SELECT order_id FROM (SELECT order_id FROM orders WHERE state = 'confirmed' LIMIT ?2) \
          UNION SELECT order_id FROM (SELECT order_id FROM effects WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT ?2) \
+         UNION SELECT order_id FROM (SELECT order_id FROM refunds WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT ?2) \
          UNION SELECT order_id FROM (SELECT q.order_id FROM payments q JOIN orders r ON r.order_id = q.order_id \
             WHERE q.updated_at >= ?1 AND ((q.state IN ('authorised', 'captured') AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
             OR (r.state = 'ticketed' AND NOT EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT ?2))";

@@ -5,7 +5,7 @@ use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, Row};
 
 use super::SqliteLedger;
-use super::rows::{self, bytes32, collect, corrupt, first, parsed, run_of, stored_run};
+use super::rows::{self, bytes32, collect, corrupt, fate, first, parsed, run_of, stored_run};
 use crate::ids::VenueId;
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 
@@ -111,7 +111,7 @@ impl CatalogueLedger for SqliteLedger {
                     "SELECT {STORED}, departure FROM shows WHERE departure > ?1 ORDER BY departure LIMIT ?2"
                 );
                 collect(connection, &sql, (rows::as_i64(after), batch_max), |row| {
-                    Ok((row.get::<_, i64>(4)?.unsigned_abs(), stored(row)?))
+                    Ok((row.get::<_, i64>(6)?.unsigned_abs(), stored(row)?))
                 })
             })
             .await
@@ -181,7 +181,9 @@ impl CatalogueLedger for SqliteLedger {
 }
 
 /// What [`stored`] reads.
-const STORED: &str = "show, document, plan_version, run";
+const STORED: &str = "show, document, plan_version, run, \
+     (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
+     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show)";
 
 fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
     let (document, run): (String, Option<String>) = (row.get(1)?, row.get(3)?);
@@ -190,6 +192,7 @@ fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
         document: serde_json::from_str(&document).map_err(|error| corrupt(&error.to_string()))?,
         plan_version: row.get(2)?,
         run: run.as_deref().map(run_of).transpose()?,
+        fate: fate(row.get(4)?, row.get(5)?)?,
     })
 }
 

@@ -62,9 +62,10 @@ pub(super) fn allowed(
 ) -> std::result::Result<(), ClaimRefused> {
     let show = collect(
         tx,
-        "SELECT plan_version, claims_from FROM shows WHERE show = ?1",
+        "SELECT plan_version, claims_from, EXISTS (SELECT 1 FROM show_fates f WHERE f.show = shows.show AND f.fate = 'cancelled') \
+         FROM shows WHERE show = ?1",
         [order.show.as_str()],
-        |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?)),
+        |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?, row.get(2)?)),
     )?;
     let show = show.first();
     let have: Option<u32> = first(
@@ -73,8 +74,9 @@ pub(super) fn allowed(
         (order.show.as_str(), order.visitor.0),
     )?;
     let standing = Standing {
-        pinned: show.map(|(pinned, _)| *pinned),
-        claims_from: show.map_or(0, |(_, from)| from.unsigned_abs()),
+        pinned: show.map(|(pinned, ..)| *pinned),
+        claims_from: show.map_or(0, |(_, from, _)| from.unsigned_abs()),
+        cancelled: show.is_some_and(|(.., cancelled)| *cancelled),
         have: have.unwrap_or(0),
     };
     may_claim(order, standing, terms)

@@ -100,8 +100,14 @@ fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
         }
         let grid = grids.of(&order.show)?;
         let late = LateSeats::read(row.get(16)?, row.get(17)?)?;
-        let record = OrderRecord::of(&order, grid, history, late.as_ref());
-        sink(&Record::Order(Box::new(record)))
+        let refunds = super::refunds::of_order(connection, &order.id)?;
+        let given_back = refunds.iter().flat_map(|refund| refund.items.clone());
+        let record = OrderRecord::of(&order, grid, history, late.as_ref(), given_back.collect());
+        sink(&Record::Order(Box::new(record)))?;
+        for refund in &refunds {
+            sink(&Record::of_refund(&order.id, refund, grid))?;
+        }
+        Ok(())
     })
 }
 
@@ -134,7 +140,7 @@ fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
 }
 
 fn tickets(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = "SELECT ticket, order_id, show, label, legs, issued_at FROM tickets ORDER BY rowid";
+    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at FROM tickets ORDER BY rowid";
     each(connection, sql, |row| {
         let legs: String = row.get(4)?;
         sink(&Record::Ticket {
@@ -144,6 +150,7 @@ fn tickets(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
             label: row.get(3)?,
             legs: serde_json::from_str(&legs).map_err(|error| corrupt(&error.to_string()))?,
             issued_ms: row.get(5)?,
+            void_ms: row.get(6)?,
         })
     })
 }
@@ -167,7 +174,8 @@ fn pending(connection: &Connection) -> Result<Record> {
     };
     Ok(Record::Pending {
         seat_rows: None,
-        effects: count("SELECT COUNT(*) FROM effects WHERE done_at IS NULL")?,
+        effects: count("SELECT COUNT(*) FROM effects WHERE done_at IS NULL")?
+            + count("SELECT COUNT(*) FROM refunds WHERE done_at IS NULL")?,
         events: count("SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL")?,
     })
 }

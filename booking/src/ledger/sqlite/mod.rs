@@ -8,6 +8,7 @@ mod late;
 mod orders;
 mod outbox;
 mod payments;
+mod refunds;
 mod rows;
 mod settle;
 mod tickets;
@@ -31,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("departures.sql"),
     include_str!("waitlist.sql"),
     include_str!("rail.sql"),
+    include_str!("refunding.sql"),
 ];
 
 /// Booking's tables in a ledger file.

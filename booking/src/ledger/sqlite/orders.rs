@@ -278,6 +278,7 @@ fn record(connection: &Connection, id: &OrderId) -> Result<Option<OrderRecord>> 
         _ => None,
     };
     Ok(Some(OrderRecord {
+        refunds: super::refunds::of_order(connection, id)?,
         order,
         history,
         tickets,

@@ -13,7 +13,7 @@ use super::rows::{
 use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::ledger::ShowPicture;
-use crate::orders::{Order, OrderState};
+use crate::orders::{Offer, Order, OrderState};
 use crate::store::SeatRow;
 
 /// Shows with rows that are not marked as delivered, each with its newest row so marked.
@@ -84,7 +84,7 @@ pub(super) fn picture(tx: &Connection, show: &ShowId, lost: Option<u64>) -> Resu
         )?;
     }
     let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed')"
+        "SELECT {ORDER_COLUMNS} FROM orders WHERE show = ?1 AND state IN ('pending', 'awaiting_consent', 'confirmed', 'ticketed', 'partly_refunded')"
     );
     let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
     let mut ordered = Vec::new();
@@ -112,6 +112,16 @@ pub(super) fn picture(tx: &Connection, show: &ShowId, lost: Option<u64>) -> Resu
 /// A row in the show's seat outbox. It has its own hold and seats: those of the order may be others when it is delivered.
 pub(super) fn tell_store(tx: &Connection, order: &Order, kind: &str) -> Result<()> {
     let kept = kept(tx, order)?;
+    tell_store_of(tx, order, kind, &kept)
+}
+
+/// As [`tell_store`], of some seats and the hold they were sold from.
+pub(super) fn tell_store_of(
+    tx: &Connection,
+    order: &Order,
+    kind: &str,
+    kept: &Offer,
+) -> Result<()> {
     let number: i64 = tx
         .prepare_cached(
             "INSERT INTO seat_marks (show, numbered) VALUES (?1, 1) \

@@ -7,7 +7,7 @@ use super::SqliteLedger;
 use super::orders::{apply, owe};
 use super::rows::{self, PAYMENT_COLUMNS, Result, collect, corrupt, first, parsed};
 use super::settle::{move_payment, outcome_of, ticket};
-use crate::ids::{OrderId, PaymentId};
+use crate::ids::{OrderId, PaymentId, RefundId};
 use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::transition::{EffectKind, Happening, Owed};
 use crate::payments::{Made, Payment, PaymentState, Said};
@@ -276,6 +276,47 @@ impl PaymentLedger for SqliteLedger {
             .await
     }
 
+    async fn sandbox_refund(
+        &self,
+        payment: &PaymentId,
+        refund: &RefundId,
+        amount: i64,
+        captured: i64,
+    ) -> Result<Option<i64>> {
+        let (payment, refund) = (payment.to_string(), refund.to_string());
+        self.writer
+            .write(move |tx| {
+                let state: Option<String> = first(
+                    tx,
+                    "SELECT state FROM sandbox_payments WHERE payment = ?1",
+                    [&payment],
+                )?;
+                if !matches!(state.as_deref(), Some("captured" | "refunded")) {
+                    return Ok(None);
+                }
+                tx.prepare_cached(
+                    "INSERT OR IGNORE INTO sandbox_refunds (refund, payment, amount) SELECT ?1, ?2, ?3 \
+                     WHERE ?3 + (SELECT COALESCE(SUM(amount), 0) FROM sandbox_refunds WHERE payment = ?2) <= ?4",
+                )?
+                .execute((&refund, &payment, amount, captured))?;
+                let back = given_back(tx, &payment)?;
+                if back >= captured {
+                    tx.prepare_cached("UPDATE sandbox_payments SET state = 'refunded' WHERE payment = ?1")?
+                        .execute([&payment])?;
+                }
+                let known: Option<i64> = first(tx, "SELECT 1 FROM sandbox_refunds WHERE refund = ?1", [&refund])?;
+                Ok(known.map(|_| back))
+            })
+            .await
+    }
+
+    async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64> {
+        let payment = payment.to_string();
+        self.writer
+            .read(move |connection| given_back(connection, &payment))
+            .await
+    }
+
     async fn backlog(&self) -> Result<(u64, u64)> {
         self.writer
             .read(|connection| {
@@ -286,7 +327,7 @@ impl PaymentLedger for SqliteLedger {
                 )?;
                 let effects: Option<i64> = first(
                     connection,
-                    "SELECT COUNT(*) FROM effects WHERE done_at IS NULL",
+                    "SELECT (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL)",
                     [],
                 )?;
                 Ok((
@@ -301,6 +342,12 @@ impl PaymentLedger for SqliteLedger {
 pub(super) fn find_payment(connection: &Connection, payment: &str) -> Result<Option<Payment>> {
     let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = ?1");
     Ok(collect(connection, &sql, [payment], |row| rows::payment(row, 0))?.pop())
+}
+
+/// What the sandbox gave back of a payment in parts.
+fn given_back(connection: &Connection, payment: &str) -> Result<i64> {
+    let sql = "SELECT COALESCE(SUM(amount), 0) FROM sandbox_refunds WHERE payment = ?1";
+    Ok(first(connection, sql, [payment])?.unwrap_or(0))
 }
 
 /// Marks an effect as done; `None` if it was done already.

@@ -8,8 +8,8 @@ use super::rows::{Result, corrupt, find_order, first};
 use super::tickets::issue;
 use crate::ids::OrderId;
 use crate::ledger::Applied;
-use crate::orders::Order;
 use crate::orders::transition::Happening;
+use crate::orders::{Order, OrderState};
 use crate::payments::settling::{self, Settling};
 use crate::payments::{PaymentState, ProviderEvent};
 
@@ -49,6 +49,12 @@ pub(super) fn outcome_of(
                 .execute((order.id.as_str(), now_ms))?;
             ticket(tx, &order.id, now_ms)?;
             true
+        }
+        // It was given back whole while its capture was on its way: nothing more is to be asked for.
+        None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
+            tx.prepare_cached("UPDATE effects SET done_at = ?2 WHERE order_id = ?1 AND kind = 'capture' AND done_at IS NULL")?
+                .execute((order.id.as_str(), now_ms))?;
+            false
         }
         Some(happening) => {
             apply(tx, &order.id, happening, now_ms)?.is_some_and(|applied| applied.changed)
@@ -110,5 +116,12 @@ pub(super) fn move_payment(
 ) -> Result<()> {
     tx.prepare_cached("UPDATE payments SET state = ?2, updated_at = ?3 WHERE order_id = ?1")?
         .execute((order.as_str(), state.word(), now_ms))?;
+    if matches!(state, PaymentState::Voided | PaymentState::Refunded) {
+        // Whatever went back for its tickets went back with it.
+        tx.prepare_cached(
+            "UPDATE refunds SET done_at = ?2 WHERE order_id = ?1 AND done_at IS NULL",
+        )?
+        .execute((order.as_str(), now_ms))?;
+    }
     Ok(())
 }

@@ -5,9 +5,9 @@ use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, Row};
 
 use super::SqliteLedger;
-use super::rows::{Result, collect, corrupt, find_order, first, parsed};
+use super::rows::{Result, collect, corrupt, find_order, first, met, parsed};
 use crate::ids::{OrderId, TicketId};
-use crate::ledger::{KeptAnswer, TicketLedger};
+use crate::ledger::{KeptAnswer, Scan, TicketLedger};
 use crate::orders::{Order, Ticket};
 
 #[async_trait]
@@ -32,16 +32,15 @@ impl TicketLedger for SqliteLedger {
             .await
     }
 
-    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<(i64, bool)>> {
+    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>> {
         let ticket = ticket.to_string();
         self.writer
             .write(move |tx| {
-                let first_scan = tx
-                    .prepare_cached("UPDATE tickets SET scanned_at = ?2 WHERE ticket = ?1 AND scanned_at IS NULL")?
-                    .execute((&ticket, now_ms))?
-                    == 1;
-                let at: Option<i64> = first(tx, "SELECT scanned_at FROM tickets WHERE ticket = ?1", [&ticket])?;
-                Ok(at.map(|at| (at, first_scan)))
+                let sql = "UPDATE tickets SET scanned_at = ?2 WHERE ticket = ?1 AND scanned_at IS NULL AND voided_at IS NULL";
+                let is_first = tx.prepare_cached(sql)?.execute((&ticket, now_ms))? == 1;
+                let sql = "SELECT scanned_at, voided_at FROM tickets WHERE ticket = ?1";
+                let met = collect(tx, sql, [&ticket], |row| Ok(met(is_first, row.get(0)?, row.get(1)?)))?;
+                Ok(met.into_iter().next().flatten())
             })
             .await
     }
@@ -110,13 +109,14 @@ pub(super) fn of_order(connection: &Connection, order: &Order) -> Result<Vec<Tic
             legs: serde_json::from_str(&legs).map_err(|error| corrupt(&error.to_string()))?,
             issued_at_ms: row.get(3)?,
             scanned_at_ms: row.get(4)?,
+            voided_at_ms: row.get(5)?,
             visitor: order.visitor,
             room: order.room.clone(),
         })
     };
     collect(
         connection,
-        "SELECT ticket, label, legs, issued_at, scanned_at FROM tickets WHERE order_id = ?1 ORDER BY rowid",
+        "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets WHERE order_id = ?1 ORDER BY rowid",
         [order.id.as_str()],
         read,
     )

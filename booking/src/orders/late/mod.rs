@@ -290,7 +290,10 @@ impl LateMoney {
             }
             Err(ClaimRefused::Taken(_)) => Tried::Taken,
             Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
-            Err(ClaimRefused::PlanChanged) => Tried::Back(LateReason::PlanChanged),
+            // A show that does not take place is not what was to be bought either.
+            Err(ClaimRefused::PlanChanged | ClaimRefused::Cancelled) => {
+                Tried::Back(LateReason::PlanChanged)
+            }
             Err(ClaimRefused::Superseded) => Tried::NotNow,
             // Unknown whether it was written: the lock stands, and the next run finds out.
             Err(ClaimRefused::Ledger(error)) => return Err(error),

@@ -12,6 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use crate::orders::refund::OwedRefund;
+
 use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
 use api::{Api, Fault};
 
@@ -270,6 +272,10 @@ impl Provider for Stripe {
 
     async fn refund(&self, payment: &Payment, attempt: u32) -> Result<(), ProviderError> {
         self.give_back(payment, attempt).await
+    }
+
+    async fn refund_part(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
+        self.give_part_back(refund).await
     }
 
     async fn read_back(&self, payment: &Payment) -> Result<ReadBack, ProviderError> {

@@ -3,9 +3,12 @@
 
 use serde_json::Value;
 
+use super::amount::to_stripe;
 use super::api::Fault;
 use super::event::money;
-use super::{Stripe, key, reference_of};
+use super::{Stripe, TRIES_PER_KEY, key, reference_of};
+use crate::ids::RefundId;
+use crate::orders::refund::OwedRefund;
 use crate::payments::{Payment, ProviderError};
 
 /// What became of the refunds of a payment so far.
@@ -20,8 +23,20 @@ pub(super) struct Refunds {
 }
 
 fn read(list: &Value) -> Refunds {
+    summed(list, |_| true)
+}
+
+/// Those of our refund with this id.
+fn read_of(list: &Value, id: &RefundId) -> Refunds {
+    summed(list, |refund| {
+        refund["metadata"]["refund"].as_str() == Some(id.as_str())
+    })
+}
+
+fn summed(list: &Value, counts: impl Fn(&Value) -> bool) -> Refunds {
     let mut refunds = Refunds::default();
-    for refund in list["data"].as_array().into_iter().flatten() {
+    let all = list["data"].as_array().into_iter().flatten();
+    for refund in all.filter(|refund| counts(refund)) {
         match refund["status"].as_str() {
             Some("succeeded") => {
                 refunds.succeeded += money(refund, "amount").map_or(0, |money| money.amount);
@@ -35,9 +50,48 @@ fn read(list: &Value) -> Refunds {
 
 impl Stripe {
     pub(super) async fn refunds(&self, payment: &Payment) -> Result<Refunds, Fault> {
+        Ok(read(&self.listed(payment).await?))
+    }
+
+    async fn listed(&self, payment: &Payment) -> Result<Value, Fault> {
         let reference = reference_of(payment)?;
         let path = format!("/v1/refunds?payment_intent={reference}&limit=100");
-        Ok(read(&self.api.get(&path).await?))
+        self.api.get(&path).await
+    }
+
+    /// Gives a part back, once for each failure of it before. Stripe keeps our id beside its own, so that a try whose
+    /// answer was lost is found again whatever key it went out under.
+    pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
+        let (payment, attempt) = (&refund.payment, refund.attempts);
+        let earlier = match attempt {
+            0 => Refunds::default(),
+            _ => read_of(&self.listed(payment).await?, &refund.id),
+        };
+        if let Some(answer) = told_of(&earlier, refund.amount) {
+            return answer;
+        }
+        let part = payment.amount.currency.of(refund.amount);
+        let amount = to_stripe(part).map_err(|error| ProviderError::Refused(error.to_string()))?;
+        let amount = amount.to_string();
+        let fields = [
+            ("payment_intent", reference_of(payment)?),
+            ("amount", amount.as_str()),
+            ("metadata[refund]", refund.id.as_str()),
+        ];
+        let key = format!(
+            "{}:{}:{}",
+            refund.id,
+            earlier.failed,
+            attempt / TRIES_PER_KEY
+        );
+        match self.api.post("/v1/refunds", &fields, &key).await {
+            Ok(answer) => told(&answer),
+            Err(Fault::State(why)) => {
+                let now = read_of(&self.listed(payment).await?, &refund.id);
+                told_of(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
+            }
+            Err(fault) => Err(fault.into()),
+        }
     }
 
     /// Gives back what is left, once for each failure of the refund before.
@@ -60,16 +114,7 @@ impl Stripe {
         let fields = [("payment_intent", reference_of(payment)?)];
         let key = key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
-            Ok(refund) => match refund["status"].as_str() {
-                Some("succeeded") => Ok(()),
-                Some("failed" | "canceled") => Err(ProviderError::Failed(format!(
-                    "the refund failed: {}",
-                    refund["failure_reason"]
-                ))),
-                _ => Err(ProviderError::Pending(
-                    "the refund is on its way".to_owned(),
-                )),
-            },
+            Ok(refund) => told(&refund),
             Err(Fault::State(why)) => {
                 let now = self.refunds(payment).await?;
                 told_by(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
@@ -79,9 +124,28 @@ impl Stripe {
     }
 }
 
+/// What a refund that was just asked for says.
+fn told(refund: &Value) -> Result<(), ProviderError> {
+    match refund["status"].as_str() {
+        Some("succeeded") => Ok(()),
+        Some("failed" | "canceled") => Err(ProviderError::Failed(format!(
+            "the refund failed: {}",
+            refund["failure_reason"]
+        ))),
+        _ => Err(ProviderError::Pending(
+            "the refund is on its way".to_owned(),
+        )),
+    }
+}
+
 /// The answer, where the refunds tell it; none where another one is to be asked for.
 fn told_by(refunds: &Refunds, payment: &Payment) -> Option<Result<(), ProviderError>> {
-    if refunds.succeeded >= payment.amount.amount {
+    told_of(refunds, payment.amount.amount)
+}
+
+/// As [`told_by`], of a part.
+fn told_of(refunds: &Refunds, amount: i64) -> Option<Result<(), ProviderError>> {
+    if refunds.succeeded >= amount && refunds.succeeded > 0 {
         return Some(Ok(()));
     }
     let pending = || ProviderError::Pending("a refund is on its way".to_owned());

@@ -57,6 +57,7 @@ fn show(id: &str) -> Arc<Show> {
         "venue": "stock", "title": "G1", "starts_at": "2027-02-01T08:00:00Z", "prices": {},
     });
     Arc::new(Show {
+        fate: None,
         id: id.parse().expect("a slug"),
         document: serde_json::from_value(document).expect("a document"),
         plan: Arc::new(Plan {

@@ -12,6 +12,8 @@ pub(super) const CASES: &[Case] = cases![
     selling_overrides_a_foreign_lock,
     freeing_removes_only_its_own,
     a_refused_capture_frees_sold_cells_and_counts_them_no_more,
+    a_part_given_back_frees_its_cells_and_counts_them_no_more,
+    a_part_given_back_leaves_what_is_somebody_elses_by_now,
     an_expired_order_takes_nothing_off_what_was_bought,
     a_show_opens_from_the_ledgers_picture,
     what_is_locked_for_a_claim_tells_its_life,
@@ -122,6 +124,39 @@ async fn a_refused_capture_frees_sold_cells_and_counts_them_no_more(store: Store
     assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
     deliver(&store, &[row(2, Free, "a", ANA, &[0, 1])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+}
+
+async fn a_part_given_back_frees_its_cells_and_counts_them_no_more(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1, 2]).await;
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    deliver(&store, &[row(1, Sell, "a", ANA, &[0, 1, 2])]).await;
+    for _ in 0..2 {
+        deliver(&store, &[row(2, Free, "a", ANA, &[1])]).await;
+        assert_eq!(seat(&store, 1).await, CellState::Free);
+        assert_eq!(seat(&store, 0).await, CellState::Sold);
+        assert_eq!(seat(&store, 2).await, CellState::Sold);
+        assert_eq!(limit_met(&store, ANA, 4).await, Some(2));
+    }
+    deliver(&store, &[row(3, Free, "a", ANA, &[0, 2])]).await;
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
+    taken(&store, "b", BEN, &[0, 1, 2]).await;
+}
+
+async fn a_part_given_back_leaves_what_is_somebody_elses_by_now(store: Store) {
+    let sold = Opening {
+        sold: vec![(ANA, seats(&[0, 1]))],
+        cursor: 4,
+        ..opening()
+    };
+    begin_and_open(&store, sold).await;
+    deliver(&store, &[row(5, Free, "a", ANA, &[0])]).await;
+    let hold = taken(&store, "b", BEN, &[0]).await;
+    deliver(&store, &[row(6, Free, "a", ANA, &[1])]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    assert_eq!(store.hold(&hold.id, BEN).await, Ok(hold));
+    assert_eq!(seat(&store, 1).await, CellState::Free);
     assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
 }
 

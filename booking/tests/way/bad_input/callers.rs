@@ -67,7 +67,7 @@ async fn who_may_not_is_refused() {
         "a venue with a viewer's key": venue().by(VIEWER) => 403 key_role;
         "a venue with a pass": venue().by(&scene.ben) => 401 key_invalid;
         "a paid order given up": post(&format!("/v1/orders/{done}/cancel"), &json!({})).by(&key) => 409 not_cancellable;
-        "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 422 not_available;
+        "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 409 not_refundable;
         "an exchange": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 not_available;
         "a consent that nobody waits for": post(&format!("/v1/orders/{done}/consent"), &json!({"accept": true})).by(&key) => 409 no_consent_awaited;
         "a consent that says nothing": post(&format!("/v1/orders/{done}/consent"), &json!({})).by(&key) => 422 invalid_field;

@@ -242,17 +242,21 @@ async fn act(
 }
 
 async fn refund(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -> Response {
-    let id = fields(&body).remove("payment_intent").unwrap_or_default();
-    let asked = format!("refund {id}");
+    let mut fields = fields(&body);
+    let id = fields.remove("payment_intent").unwrap_or_default();
+    let amount = fields
+        .get("amount")
+        .map(|amount| amount.parse().unwrap_or(0));
+    let noted = fields.remove("metadata[refund]").unwrap_or_default();
+    let asked = format!("refund {id} {amount:?} {noted}");
     server.once(&headers, asked, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
             return refused(404, "resource_missing", "no such intent");
         };
-        if intent.status != "succeeded" || intent.refunded > 0 {
-            return refused(400, "charge_already_refunded", "nothing is left");
+        if intent.status != "succeeded" || !intent.refund(state, amount, &noted) {
+            return refused(400, "charge_already_refunded", "there is not so much left");
         }
-        intent.refund(state);
         let body = json!({ "id": format!("re_{id}"), "status": state });
         (200, body, Some(("charge.refunded", id.clone())))
     })
@@ -269,8 +273,17 @@ async fn refunds(State(server): State<Stripe>, uri: Uri) -> Response {
     let Some(intent) = inner.intents.get(named) else {
         return error(404, "resource_missing", "no such intent");
     };
-    let shown = |state: &&'static str| json!({ "status": state, "amount": intent.amount, "currency": intent.currency });
-    let list: Vec<Value> = intent.refunds.iter().map(shown).collect();
+    let shown = |(state, (amount, noted)): (&&'static str, &(i64, String))| {
+        json!({
+            "status": state, "amount": amount, "currency": intent.currency, "metadata": { "refund": noted },
+        })
+    };
+    let list: Vec<Value> = intent
+        .refunds
+        .iter()
+        .zip(&intent.parts)
+        .map(shown)
+        .collect();
     json!({ "object": "list", "data": list })
         .to_string()
         .into_response()

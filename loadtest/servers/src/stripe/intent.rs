@@ -13,8 +13,10 @@ pub struct Intent {
     pub amount: i64,
     /// Minor units, as Stripe counts: what is on its way counts as gone, what failed does not.
     pub refunded: i64,
-    /// The states of its refunds, each over all of it.
+    /// The states of its refunds.
     pub refunds: Vec<&'static str>,
+    /// Minor units of each refund, and the id that its maker noted on it.
+    pub parts: Vec<(i64, String)>,
     /// How often it was captured.
     pub captures: u32,
     /// The how manieth thing of the server it is.
@@ -40,6 +42,7 @@ impl Intent {
             amount: fields.get("amount")?.parse().ok()?,
             refunded: 0,
             refunds: Vec::new(),
+            parts: Vec::new(),
             captures: 0,
             made,
             currency: fields.get("currency")?.clone(),
@@ -69,10 +72,18 @@ impl Intent {
         }
     }
 
-    /// A refund of all of it is asked for, and becomes so.
-    pub(super) fn refund(&mut self, state: &'static str) {
+    /// A refund is asked for, of all that is left where no amount is named, and becomes so. False where there is not so
+    /// much left.
+    pub(super) fn refund(&mut self, state: &'static str, amount: Option<i64>, id: &str) -> bool {
+        let left = self.amount - self.refunded;
+        let amount = amount.unwrap_or(left);
+        if amount <= 0 || amount > left {
+            return false;
+        }
         self.refunds.push(state);
+        self.parts.push((amount, id.to_owned()));
         self.count_refunds();
+        true
     }
 
     /// Its last refund ends so.
@@ -84,8 +95,9 @@ impl Intent {
     }
 
     fn count_refunds(&mut self) {
-        let gone = self.refunds.iter().any(|state| *state != "failed");
-        self.refunded = if gone { self.amount } else { 0 };
+        let all = self.refunds.iter().zip(&self.parts);
+        let gone = all.filter(|(state, _)| **state != "failed");
+        self.refunded = gone.map(|(_, (amount, _))| amount).sum();
     }
 
     /// What was taken of it.

@@ -54,6 +54,28 @@ fn ticketed(run: &mut Run, cell: u32) {
     run.dump.extend(end);
 }
 
+/// Visitor 0 gives one of two tickets back, in the very end.
+fn one_back(run: &mut Run) {
+    let order = run.row("order", "order", "order_0");
+    order["state"] = json!("partly_refunded");
+    let step =
+        json!({ "at_ms": at(88.0), "state": "partly_refunded", "reason": "refund_by_buyer" });
+    order["history"].as_array_mut().expect("steps").push(step);
+    let behind = run
+        .dump
+        .iter()
+        .position(|row| row["kind"] == "order" && row["order"] == "order_0");
+    let refund = json!({
+        "kind": "refund", "refund": "refund_0", "order": "order_0", "cells": [2], "labels": ["A-3"],
+        "paid": 1_000, "amount": 900, "fee": 100, "at_ms": at(88.0), "done_ms": at(88.1),
+    });
+    run.dump.insert(behind.expect("such an order") + 1, refund);
+    run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_0" && row["cell"] == 2);
+    run.row("ticket", "ticket", "ticket_0_2")["void_ms"] = json!(at(88.0));
+    run.row("payment", "order", "order_0")["refunded"] = json!(900);
+    run.ends_as(2, 0);
+}
+
 plants! {
     OneOwner "a cell is claimed twice" |run| {
         let again = run.row("claim", "order", "order_1").clone();
@@ -135,6 +157,34 @@ plants! {
         run.call_of(0, "order_read")["tickets"] = json!(["ticket_0_0"]);
     };
 
+    AllOrNone "a ticket was given back and opens doors all the same" |run| {
+        one_back(run);
+        run.row("ticket", "ticket", "ticket_0_2")["void_ms"] = json!(null);
+    };
+    AllOrNone "a ticket is void that was not given back" |run| {
+        one_back(run);
+        run.row("ticket", "ticket", "ticket_0_0")["void_ms"] = json!(at(88.0));
+    };
+    AllOrNone "cells that were not given back are free" |run| {
+        one_back(run);
+        run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_0");
+        run.ends_as(0, 0);
+    };
+    Money "more went back than the refund says" |run| {
+        one_back(run);
+        run.row("payment", "order", "order_0")["refunded"] = json!(1_000);
+    };
+    Money "a refund keeps more than its fee" |run| {
+        one_back(run);
+        run.row("refund", "order", "order_0")["amount"] = json!(800);
+        run.row("payment", "order", "order_0")["refunded"] = json!(800);
+    };
+    Settled "a refund has not gone back" |run| {
+        one_back(run);
+        run.row("refund", "order", "order_0")["done_ms"] = json!(null);
+        run.row("payment", "order", "order_0")["refunded"] = json!(0);
+    };
+    Nothing "odd, but right: one of two tickets was given back, less the fee" |run| one_back(run);
     Money "less was captured than the order costs" |run| run.row("payment", "order", "order_0")["captured"] = json!(1_000);
     Money "a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);
     Money "a declined payment was captured" |run| {

@@ -1,0 +1,81 @@
+//! The mass refund of cancelled shows: all that was paid for and nobody went in on goes back, order by order. What is left
+//! is told by the ledger alone, so it goes on after a crash where it was, on whichever node has the lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{RefundRefused, Which};
+use crate::clock::Clock;
+use crate::ledger::{Ledger, LedgerError};
+use crate::reconciler::Bells;
+use crate::wake::Wake;
+
+/// The lease under which one node at a time does it; a node that died is missed as long.
+const LEASE: &str = "mass_refund";
+const LEASE_MS: i64 = 10_000;
+
+/// Orders read at once.
+const BATCH_MAX: u32 = 100;
+
+/// How often cancelled shows are looked at when nobody calls: an order may be paid after its show was cancelled.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Gives back what was paid for cancelled shows.
+#[derive(Clone)]
+pub struct MassRefund {
+    /// Where orders are.
+    pub ledger: Arc<dyn Ledger>,
+    /// The time.
+    pub clock: Clock,
+    /// Calls this worker.
+    pub bell: Wake,
+    /// Who frees the seats and brings the money back.
+    pub bells: Bells,
+}
+
+impl MassRefund {
+    /// Gives back all that is left, as `owner`; returns how many orders. What cannot be given back now is left to the next
+    /// run, and holds up no other.
+    ///
+    /// # Errors
+    /// Where the ledger does not answer; the next run goes on.
+    pub async fn give_back(&self, owner: &str) -> Result<usize, LedgerError> {
+        let mut given = 0;
+        loop {
+            let left = self.ledger.orders_of_cancelled(BATCH_MAX).await?;
+            if left.is_empty() || !self.ledger.lease(LEASE, owner, LEASE_MS).await? {
+                return Ok(given);
+            }
+            let mut changed = 0;
+            for order in &left {
+                let refunded = self
+                    .ledger
+                    .refund(order, Which::Unscanned, self.clock.now_ms());
+                match refunded.await {
+                    Ok(Some(applied)) if applied.changed => changed += 1,
+                    Ok(_) => {}
+                    Err(RefundRefused::Ledger(error)) => return Err(error),
+                    Err(refused) => {
+                        tracing::warn!(%order, %refused, "an order of a cancelled show was not given back");
+                    }
+                }
+            }
+            self.bells.ring();
+            given += changed;
+            metrics::counter!("fairgate_mass_refunds_total").increment(changed as u64);
+            if changed == 0 {
+                return Ok(given);
+            }
+        }
+    }
+
+    /// Does so for as long as the process runs.
+    pub async fn give_back_forever(self, owner: String) {
+        loop {
+            if let Err(error) = self.give_back(&owner).await {
+                tracing::warn!(%error, "orders of cancelled shows could not be given back; trying again");
+            }
+            self.bell.wait(LOOK_EVERY).await;
+        }
+    }
+}

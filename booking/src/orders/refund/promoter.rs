@@ -1,0 +1,209 @@
+//! What a promoter says of a show that does not take place as it was sold, and how far its refunds have come.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::fate::Fate;
+use crate::catalogue::show::Show;
+use crate::clock::{Clock, rfc3339};
+use crate::door::{Role, RoleKeys};
+use crate::holds::http::MoneyView;
+use crate::http::{Body, Path, Problem};
+use crate::idempotency::Answer;
+use crate::ids::ShowId;
+use crate::ledger::{Ledger, RefundFigures, Sum};
+use crate::money::Currency;
+use crate::wake::Wake;
+
+/// What these handlers need.
+#[derive(Clone)]
+pub struct FateRoutes {
+    /// Shows.
+    pub catalogue: Catalogue,
+    /// Where their fates and refunds are.
+    pub ledger: Arc<dyn Ledger>,
+    /// Who may.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+    /// The worker of the mass refund.
+    pub mass: Wake,
+}
+
+/// `POST /v1/promoter/shows/{show}/postpone`.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostponeAsk {
+    /// When the show begins instead, RFC 3339.
+    #[schema(value_type = String)]
+    starts_at: Timestamp,
+    /// Until when buyers may give tickets back without a fee; until the show begins where left out.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    refunds_until: Option<Timestamp>,
+}
+
+/// What became of a show, and its refunds in figures.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct RefundReport {
+    #[schema(value_type = String)]
+    show: ShowId,
+    /// `cancelled` or `postponed`; null where it simply takes place.
+    fate: Option<&'static str>,
+    /// When it begins, RFC 3339.
+    starts_at: String,
+    /// Until when buyers of a postponed show may give tickets back without a fee.
+    refunds_until: Option<String>,
+    /// Paid orders with tickets that could still go back; of a cancelled show, those that the mass refund has before it.
+    orders_left: u64,
+    /// Orders that were given back, whole or in part.
+    orders_refunded: u64,
+    /// Tickets that somebody went in on: they stay.
+    tickets_scanned: u64,
+    /// Refunds owed, or on their way.
+    on_its_way: SumView,
+    /// Refunds that have gone back.
+    done: SumView,
+    /// Refunds that the provider could not carry out so far; they are tried again.
+    failed: SumView,
+    /// What was kept as fees.
+    fees: MoneyView,
+}
+
+/// How many refunds, and over how much.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SumView {
+    refunds: u64,
+    amount: MoneyView,
+}
+
+/// Cancels a show for good: nothing more of it is sold, and all that was paid for it goes back without a fee.
+#[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path)),
+    responses((status = 200, body = RefundReport), (status = 404)))]
+pub async fn cancel(
+    State(routes): State<FateRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Promoter)?;
+    let now_ms = routes.clock.now_ms();
+    let show = routes.show(&show).await?;
+    // A departure that nobody has held anything of is known to the timetable only.
+    let show = routes.catalogue.touched(&show, now_ms).await?;
+    if show.fate != Some(Fate::Cancelled) {
+        // Where it was cancelled at another node a moment ago, nothing is written, and that is as good.
+        routes
+            .ledger
+            .put_fate(&show.id, Fate::Cancelled, None, now_ms)
+            .await?;
+        routes.catalogue.follow().await?;
+    }
+    routes.mass.call();
+    routes.report(&show.id).await
+}
+
+/// Postpones a show: its tickets are good at the new time, and may be given back without a fee until a date.
+#[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
+    request_body = PostponeAsk, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
+pub async fn postpone(
+    State(routes): State<FateRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+    Body(ask): Body<PostponeAsk>,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Promoter)?;
+    let show = routes.show(&show).await?;
+    if show.run.is_some() {
+        return Err(Problem::not_available(
+            "show",
+            "show: a train runs by its timetable; it can be cancelled, not postponed. Nothing was changed.",
+        ));
+    }
+    let now_ms = routes.clock.now_ms();
+    if ask.starts_at.as_millisecond() <= now_ms {
+        return Err(Problem::field(
+            "starts_at",
+            "starts_at: this moment is over. Nothing was changed; name a later one.",
+        ));
+    }
+    let refunds_until = ask.refunds_until.unwrap_or(ask.starts_at);
+    if refunds_until > ask.starts_at {
+        return Err(Problem::field(
+            "refunds_until",
+            "refunds_until: the show has begun by then. Nothing was changed; name a moment before starts_at.",
+        ));
+    }
+    let fate = Fate::Postponed {
+        refunds_until_ms: refunds_until.as_millisecond(),
+    };
+    let written = routes
+        .ledger
+        .put_fate(&show.id, fate, Some(ask.starts_at.to_string()), now_ms)
+        .await?;
+    routes.catalogue.follow().await?;
+    if !written {
+        return Err(Problem::new(
+            409,
+            "show_cancelled",
+            "The show is cancelled",
+            "A cancelled show does not come back: its buyers were told that it does not take place. Nothing was changed. Put a new show.",
+        ));
+    }
+    routes.report(&show.id).await
+}
+
+/// How far a show's refunds have come.
+#[utoipa::path(get, path = "/v1/promoter/shows/{show}/refunds", tag = "promoter", params(("show" = String, Path)),
+    responses((status = 200, body = RefundReport), (status = 404)))]
+pub async fn refunds(
+    State(routes): State<FateRoutes>,
+    Path(show): Path<String>,
+    headers: HeaderMap,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Viewer)?;
+    let show = routes.show(&show).await?;
+    routes.report(&show.id).await
+}
+
+impl FateRoutes {
+    /// A show as the ledger has it now.
+    async fn show(&self, name: &str) -> Result<Arc<Show>, Problem> {
+        self.catalogue.follow().await?;
+        let id: Option<ShowId> = name.parse().ok();
+        id.and_then(|id| self.catalogue.show(&id))
+            .ok_or_else(|| Problem::not_found("show", name))
+    }
+
+    async fn report(&self, id: &ShowId) -> Result<Answer, Problem> {
+        let figures = self.ledger.refund_figures(id).await?;
+        let show = self.catalogue.show(id);
+        let show = show.ok_or_else(|| Problem::not_found("show", id.as_str()))?;
+        Answer::json(200, &told(&show, &figures))
+    }
+}
+
+fn told(show: &Show, figures: &RefundFigures) -> RefundReport {
+    let currency: Currency = show.document.currency;
+    let sum = |sum: Sum| SumView {
+        refunds: sum.count,
+        amount: MoneyView(currency.of(sum.amount)),
+    };
+    RefundReport {
+        show: show.id.clone(),
+        fate: show.fate.map(Fate::word),
+        starts_at: show.document.starts_at.to_string(),
+        refunds_until: show.fate.and_then(Fate::refunds_until_ms).map(rfc3339),
+        orders_left: figures.orders_left,
+        orders_refunded: figures.orders_refunded,
+        tickets_scanned: figures.scanned,
+        on_its_way: sum(figures.on_its_way),
+        done: sum(figures.done),
+        failed: sum(figures.failed),
+        fees: MoneyView(currency.of(figures.fees)),
+    }
+}

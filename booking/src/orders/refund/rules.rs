@@ -1,0 +1,86 @@
+//! The rule by which tickets go back: pure.
+
+use super::RefundReason;
+use crate::catalogue::fate::Fate;
+use crate::catalogue::show::{RefundRule, ShowDocument};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// What is in force at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InForce {
+    /// Per cent of each ticket's price that is kept.
+    pub fee_pct: u32,
+    /// Until when, where that ends.
+    pub until_ms: Option<i64>,
+    /// Why tickets go back by it.
+    pub reason: RefundReason,
+}
+
+/// Why nothing is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoRule {
+    /// The show takes no tickets back.
+    #[error("the show takes no tickets back")]
+    None,
+    /// It did until this moment.
+    #[error("the show took tickets back until {until_ms}")]
+    Over {
+        /// The last moment of the last rule.
+        until_ms: i64,
+    },
+}
+
+impl InForce {
+    /// What is kept of a ticket's price, in minor units: a fraction of one is the buyer's.
+    #[must_use]
+    pub fn fee(self, price: i64) -> i64 {
+        let kept = i128::from(price) * i128::from(self.fee_pct) / 100;
+        i64::try_from(kept).unwrap_or(price).clamp(0, price.max(0))
+    }
+}
+
+/// The rule in force at `now_ms`: a cancelled or postponed show keeps nothing; else, of the show's own rules that have
+/// not run out, the one that keeps the least.
+///
+/// # Errors
+/// [`NoRule`].
+pub fn in_force(
+    document: &ShowDocument,
+    fate: Option<Fate>,
+    now_ms: i64,
+) -> Result<InForce, NoRule> {
+    match fate {
+        Some(Fate::Cancelled) => {
+            return Ok(InForce {
+                fee_pct: 0,
+                until_ms: None,
+                reason: RefundReason::ShowCancelled,
+            });
+        }
+        Some(Fate::Postponed { refunds_until_ms }) if now_ms <= refunds_until_ms => {
+            return Ok(InForce {
+                fee_pct: 0,
+                until_ms: Some(refunds_until_ms),
+                reason: RefundReason::ShowPostponed,
+            });
+        }
+        _ => {}
+    }
+    let starts_ms = document.starts_at.as_millisecond();
+    let until_ms = |rule: &RefundRule| starts_ms - i64::from(rule.until_h) * HOUR_MS;
+    let lives = document
+        .refunds
+        .iter()
+        .filter(|rule| now_ms <= until_ms(rule));
+    let best = lives.min_by_key(|rule| (rule.fee_pct, rule.until_h));
+    match (best, document.refunds.iter().map(until_ms).max()) {
+        (Some(rule), _) => Ok(InForce {
+            fee_pct: rule.fee_pct,
+            until_ms: Some(until_ms(rule)),
+            reason: RefundReason::ByBuyer,
+        }),
+        (None, Some(until_ms)) => Err(NoRule::Over { until_ms }),
+        (None, None) => Err(NoRule::None),
+    }
+}

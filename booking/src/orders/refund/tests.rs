@@ -1,0 +1,196 @@
+//! Rules and plans, tried without a ledger.
+
+use proptest::prelude::*;
+
+use super::rules::InForce;
+use super::*;
+use crate::holds::Held;
+use crate::ids::{HoldId, PaymentId};
+use crate::money::Currency;
+use crate::orders::Buyer;
+
+const START_MS: i64 = 1_811_894_400_000; // 2027-06-02T00:00:00Z
+const HOUR_MS: i64 = 3_600_000;
+
+fn document(rules: &serde_json::Value) -> ShowDocument {
+    let document = serde_json::json!({
+        "venue": "hall", "title": "Night one", "starts_at": "2027-06-02T00:00:00Z", "prices": {"cat1": 1_999},
+        "refunds": rules,
+    });
+    serde_json::from_value(document).expect("a valid document")
+}
+
+fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
+    let show: crate::ids::ShowId = "night-1".parse().expect("a slug");
+    let visitor = fairgate_pass::Holder([1; 32]);
+    let hold = HoldId::of_key(&show, visitor, "k");
+    let id = OrderId::of_hold(&hold);
+    let item = |(seat, amount): (u32, &i64)| OrderItem {
+        held: Held {
+            seat,
+            legs: 0..1,
+            amount: *amount,
+        },
+        label: format!("A-{seat}"),
+        category: "Stalls".to_owned(),
+        traveller: None,
+    };
+    let items: Vec<OrderItem> = (0_u32..).zip(prices).map(item).collect();
+    let ticket = |item: &OrderItem| Ticket {
+        id: TicketId::of_seat(&id, item.held.seat),
+        order: id.clone(),
+        show: show.clone(),
+        label: item.label.clone(),
+        legs: vec![0],
+        name: None,
+        issued_at_ms: 1,
+        scanned_at_ms: None,
+        voided_at_ms: None,
+        visitor,
+        room: "demo".to_owned(),
+    };
+    let tickets = match state {
+        OrderState::Confirmed | OrderState::Pending => Vec::new(),
+        _ => items.iter().map(ticket).collect(),
+    };
+    let order = Order {
+        payment: PaymentId::of_order(&id),
+        show,
+        hold,
+        visitor,
+        room: "demo".to_owned(),
+        buyer: Buyer {
+            name: "Ana".to_owned(),
+            email: "ana@example.org".to_owned(),
+        },
+        currency: Currency::EUR,
+        total: prices.iter().sum(),
+        items,
+        plan_version: 1,
+        state,
+        reason: String::new(),
+        created_at_ms: 0,
+        pay_until_ms: 0,
+        claim_until_ms: 0,
+        id,
+    };
+    (order, tickets)
+}
+
+#[track_caller]
+fn check_rule(rules: &serde_json::Value, now_ms: i64, expected: Result<(u32, i64), NoRule>) {
+    let found = in_force(&document(rules), None, now_ms);
+    let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("it ends")));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn of_the_rules_that_have_not_run_out_the_kindest_is_in_force() {
+    let rules =
+        || serde_json::json!([{"until_h": 48, "fee_pct": 10}, {"until_h": 2, "fee_pct": 50}]);
+    let (first, last) = (START_MS - 48 * HOUR_MS, START_MS - 2 * HOUR_MS);
+    check_rule(&rules(), 0, Ok((10, first)));
+    check_rule(&rules(), first, Ok((10, first)));
+    check_rule(&rules(), first + 1, Ok((50, last)));
+    check_rule(&rules(), last, Ok((50, last)));
+    check_rule(&rules(), last + 1, Err(NoRule::Over { until_ms: last }));
+    check_rule(&serde_json::json!([]), 0, Err(NoRule::None));
+}
+
+#[test]
+fn a_show_that_does_not_come_as_sold_keeps_nothing() {
+    let rules = document(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]));
+    let free = |fate, now_ms| in_force(&rules, Some(fate), now_ms).map(|rule| rule.fee_pct);
+    assert_eq!(free(Fate::Cancelled, START_MS + 1), Ok(0));
+    let postponed = Fate::Postponed {
+        refunds_until_ms: 5,
+    };
+    assert_eq!((free(postponed, 5), free(postponed, 6)), (Ok(0), Ok(10)));
+}
+
+#[test]
+fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
+    let (order, mut tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
+    tickets[1].scanned_at_ms = Some(7);
+    let document = document(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let standing = Standing {
+        order: &order,
+        tickets: &tickets,
+        document: &document,
+        fate: None,
+    };
+    let all = plan(&standing, &Which::All, 0);
+    assert!(matches!(all, Err(RefundRefused::Scanned(labels)) if labels == ["A-1"]));
+    let rest = plan(&standing, &Which::Unscanned, 0)
+        .expect("allowed")
+        .expect("one");
+    assert_eq!(
+        (rest.amount, rest.decision.state),
+        (1_000, OrderState::PartlyRefunded)
+    );
+    let named = Which::Named(vec![TicketId::of_seat(&order.id, 9)]);
+    assert!(matches!(
+        plan(&standing, &named, 0),
+        Err(RefundRefused::Unknown(_))
+    ));
+}
+
+#[test]
+fn only_what_was_paid_for_can_go_back() {
+    let document = document(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    for state in OrderState::ALL {
+        let (order, tickets) = order(state, &[1_000]);
+        let standing = Standing {
+            order: &order,
+            tickets: &tickets,
+            document: &document,
+            fate: None,
+        };
+        let planned = plan(&standing, &Which::All, 0);
+        match state {
+            OrderState::Confirmed | OrderState::Ticketed | OrderState::PartlyRefunded => {
+                let planned = planned.expect("allowed").expect("one");
+                assert_eq!(planned.lets_go(&order), state == OrderState::Confirmed);
+            }
+            OrderState::Refunded => assert_eq!(planned.expect("nothing left"), None),
+            _ => assert!(matches!(planned, Err(RefundRefused::State(of)) if of == state)),
+        }
+    }
+}
+
+proptest! {
+    /// Ticket by ticket in any order, or all at once: never more than was paid, every cent is the buyer's or the fee's, and
+    /// giving back one by one never costs more than giving back all.
+    #[test]
+    fn every_cent_goes_back_or_is_the_fee(
+        prices in proptest::collection::vec(0_i64..100_000, 1..6),
+        fee_pct in 0_u32..=100,
+        rounds in proptest::collection::vec(proptest::collection::vec(0_u32..6, 0..4), 1..6),
+    ) {
+        let rules = document(&serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]));
+        let (mut order, mut tickets) = order(OrderState::Ticketed, &prices);
+        let seats = order.items.len();
+        let (mut back, mut kept, mut gone) = (0, 0, 0);
+        for round in rounds {
+            let named = round.iter().filter(|seat| (**seat as usize) < seats);
+            let named = named.map(|seat| TicketId::of_seat(&order.id, *seat)).collect();
+            let standing = Standing { order: &order, tickets: &tickets, document: &rules, fate: None };
+            let Some(plan) = plan(&standing, &Which::Named(named), 0).expect("allowed") else { continue };
+            prop_assert_eq!(plan.going.len(), plan.tickets.len());
+            prop_assert_eq!(plan.staying.is_empty(), plan.decision.state == OrderState::Refunded);
+            for ticket in &mut tickets {
+                if plan.tickets.contains(&ticket.id) {
+                    prop_assert_eq!(ticket.voided_at_ms.replace(1), None, "a ticket goes back once");
+                }
+            }
+            (back, kept, gone) = (back + plan.amount, kept + plan.fee, gone + plan.going.len());
+            order.state = plan.decision.state;
+            order.items = plan.staying;
+        }
+        let left: i64 = order.items.iter().map(|item| item.held.amount).sum();
+        prop_assert_eq!(back + kept + left, order.total);
+        prop_assert_eq!(gone + order.items.len(), seats);
+        let rule = InForce { fee_pct, until_ms: None, reason: RefundReason::ByBuyer };
+        prop_assert!(kept <= rule.fee(order.total));
+    }
+}

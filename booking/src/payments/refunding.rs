@@ -1,0 +1,103 @@
+//! Money that goes back for tickets: each refund is asked of the provider until the money has gone, beside captures and
+//! voids and never before its payment was captured.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::crew::work_off;
+use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
+use super::{Provider, ProviderError};
+use crate::clock::Clock;
+use crate::ledger::{Ledger, LedgerError};
+use crate::orders::refund::OwedRefund;
+use crate::wake::Wake;
+
+/// Refunds asked for side by side.
+const AT_ONCE: usize = 16;
+
+/// How long the worker sleeps when nobody calls it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Asks for refunds.
+#[derive(Clone)]
+pub struct Refunding {
+    /// Where they are written.
+    pub ledger: Arc<dyn Ledger>,
+    /// Who carries them out.
+    pub provider: Arc<dyn Provider>,
+    /// The time.
+    pub clock: Clock,
+    /// Calls this worker.
+    pub bell: Wake,
+}
+
+impl Refunding {
+    /// Asks for what is due; returns how many refunds were looked at. One that fails holds up no other.
+    ///
+    /// # Errors
+    /// Where the ledger does not answer; the next run goes on.
+    pub async fn ask_due(&self) -> Result<usize, LedgerError> {
+        let lend = |room| {
+            let (ledger, now_ms) = (Arc::clone(&self.ledger), self.clock.now_ms());
+            async move { ledger.due_refunds(now_ms, room).await }
+        };
+        let ask = |refund: OwedRefund| {
+            let refunding = self.clone();
+            async move {
+                if let Err(error) = refunding.ask(&refund).await {
+                    tracing::warn!(refund = %refund.id, %error, "what became of a refund could not be written; it comes back");
+                }
+            }
+        };
+        work_off(AT_ONCE, lend, ask).await
+    }
+
+    async fn ask(&self, refund: &OwedRefund) -> Result<(), LedgerError> {
+        let lend_on = || {
+            let (ledger, id, now_ms) = (
+                Arc::clone(&self.ledger),
+                refund.id.clone(),
+                self.clock.now_ms(),
+            );
+            // Beside the call, which must not wait for it. Where it fails another node may ask too, for the same refund.
+            tokio::spawn(async move {
+                if let Err(error) = ledger.lend_refund_on(&id, now_ms).await {
+                    tracing::debug!(refund = %id, %error, "a refund could not be kept");
+                }
+            });
+        };
+        let result = renewing(self.provider.refund_part(refund), RENEW_EVERY, lend_on).await;
+        let (id, now_ms) = (&refund.id, self.clock.now_ms());
+        let (pause_ms, why, failed) = match result {
+            Ok(()) => {
+                self.ledger.refund_done(id, now_ms).await?;
+                metrics::counter!("fairgate_refunds_total", "outcome" => "done").increment(1);
+                return Ok(());
+            }
+            Err(ProviderError::Refused(why) | ProviderError::Failed(why)) => {
+                tracing::error!(refund = %id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
+                (REFUND_PAUSE_MAX_MS, why, true)
+            }
+            Err(ProviderError::Pending(why)) => (refund_pause_ms(refund.attempts), why, false),
+            Err(ProviderError::Later(why)) => {
+                tracing::warn!(refund = %id, why, "a refund is asked for again later");
+                (pause_ms(refund.attempts), why, false)
+            }
+        };
+        let outcome = if failed { "failed" } else { "later" };
+        metrics::counter!("fairgate_refunds_total", "outcome" => outcome).increment(1);
+        self.ledger
+            .put_off_refund(id, now_ms + pause_ms, why, failed.then_some(now_ms))
+            .await
+    }
+
+    /// Asks for refunds for as long as the process runs.
+    pub async fn ask_forever(self) {
+        loop {
+            if let Err(error) = self.ask_due().await {
+                tracing::warn!(%error, "refunds could not be asked for; trying again");
+            }
+            self.bell.wait(LOOK_EVERY).await;
+        }
+    }
+}

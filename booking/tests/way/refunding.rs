@@ -1,0 +1,275 @@
+//! Tickets given back, by their buyers and because a show does not take place.
+
+use serde_json::{Value, json};
+
+use crate::ends::{reasons, seats_are_free};
+use crate::harness::*;
+
+fn rules() -> Value {
+    json!({"refunds": [{"until_h": 48, "fee_pct": 10}]})
+}
+
+/// A paid order of `who` with its tickets.
+async fn ticketed(app: &App, who: &Visitor, seats: &[&str]) -> Value {
+    let order = app.order(who, seats).await;
+    app.pay(&order, "approve").await.is(200);
+    let read = app.order_in(&order, "ticketed").await;
+    let mut order = order;
+    order["tickets"] = read["tickets"].clone();
+    order
+}
+
+fn refund(order: &Value, body: &Value) -> Call {
+    let path = format!("/v1/orders/{}/refund", text(order, "order"));
+    post(&path, body).by(&text(order, "order_key"))
+}
+
+fn euros(amount: i64) -> Value {
+    json!({"amount": amount, "currency": "EUR"})
+}
+
+fn is_back(order: &Value) -> bool {
+    let refunds = order["refunds"].as_array().expect("a list");
+    !refunds.is_empty() && refunds.iter().all(|refund| refund["state"] == "done")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_ticket_goes_back_with_the_fee_that_was_told() {
+    let (app, ana, ben) = opened_with(rules()).await;
+    let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
+    let before = app.read(&order).await;
+    let offer = &before["refund_offer"];
+    assert_eq!(offer["fee_pct"], 10);
+    assert_eq!(offer["until"], "2027-05-30T18:00:00Z");
+    assert_eq!(
+        (&offer["amount"], &offer["fee"]),
+        (&euros(17_820), &euros(1_980))
+    );
+    let ticket = text(&offer["tickets"][0], "ticket");
+    assert_eq!(offer["tickets"][0]["amount"], euros(8_910));
+    let ask = json!({"tickets": [ticket]});
+    for _ in 0..2 {
+        let after = app.ask(refund(&order, &ask).keyed("one")).await.is(200);
+        assert_eq!(after["state"], "partly_refunded");
+        assert_eq!(after["refunds"].as_array().map(Vec::len), Some(1));
+    }
+    let done = app.order_once(&order, is_back).await;
+    assert_eq!(done["refunds"][0]["amount"], euros(8_910));
+    assert_eq!(done["refunds"][0]["fee"], euros(990));
+    assert_eq!(done["refunds"][0]["seats"], json!(["A-1"]));
+    assert_eq!(
+        done["total"],
+        euros(19_800),
+        "what it cost stays what it cost"
+    );
+    assert_eq!(done["tickets"].as_array().map(Vec::len), Some(1));
+    let gone: Vec<&Value> = done["seats"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|seat| seat["refunded"] == true)
+        .map(|seat| &seat["label"])
+        .collect();
+    assert_eq!(gone, ["A-1"]);
+    // The ticket opens no door, the other one does.
+    let scan = |ticket: &str| post(&format!("/v1/tickets/{ticket}/scan"), &json!({})).by(&DOOR);
+    app.ask(scan(&ticket)).await.problem(409, "ticket_void");
+    let read = get(&format!("/v1/tickets/{ticket}")).by(&text(&order, "order_key"));
+    app.ask(read).await.problem(409, "ticket_void");
+    app.ask(scan(&text(&done["tickets"][0], "ticket")))
+        .await
+        .is(200);
+    until("the seat to be free", async || {
+        let seats = app.seats("night-1").await;
+        (seats["unavailable"] == json!({"A-2": "sold"})).then_some(())
+    })
+    .await;
+    app.hold(&ben, &["A-1"]).await;
+    let whole = app.ask(refund(&order, &json!({}))).await;
+    assert_eq!(
+        whole.problem(409, "ticket_scanned")["seats"],
+        json!(["A-2"])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_order_goes_back_and_its_seats_are_sold_again_after_a_restart() {
+    let (app, ana, ben) = opened_with(rules()).await;
+    let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
+    let kept = ticketed(&app, &ben, &["B-1", "B-2"]).await;
+    let one = json!({"tickets": [kept["tickets"][0]["ticket"]]});
+    app.ask(refund(&kept, &one)).await.is(200);
+    let after = app.ask(refund(&order, &json!({}))).await.is(200);
+    assert_eq!(after["state"], "refunded");
+    assert_eq!(after["refund_offer"], Value::Null);
+    let again = app.ask(refund(&order, &json!({}))).await.is(200);
+    assert_eq!(again["history"], after["history"]);
+    app.order_once(&order, is_back).await;
+    let free = async |app: &App| {
+        until("the freed seats", async || {
+            let seats = app.seats("night-1").await;
+            (seats["unavailable"] == json!({"B-2": "sold"})).then_some(())
+        })
+        .await;
+    };
+    free(&app).await;
+    let app = app.restarted().await;
+    free(&app).await;
+    let found = app.booking.reconciler().pass(0).await.expect("readable");
+    assert!(found.is_empty(), "{found:?}");
+    // Four seats are what one may have: those that went back count no more.
+    app.hold(&app.visitor(1), &["A-1", "A-2", "A-3", "A-4"])
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_go_back_says_why_and_stays() {
+    let (app, ana, _) = opened_with(rules()).await;
+    let pending = app.order(&ana, &["C-1", "C-2"]).await;
+    let refused = app.ask(refund(&pending, &json!({}))).await;
+    assert_eq!(refused.problem(409, "not_refundable")["state"], "pending");
+    app.pay(&pending, "approve").await.is(200);
+    let order = app.order_in(&pending, "ticketed").await;
+    let bad = |body: Value| refund(&pending, &body);
+    let none = app.ask(bad(json!({"tickets": []}))).await;
+    none.problem(422, "invalid_field");
+    let stranger = format!("ticket_night-1_{}", "0".repeat(32));
+    let stranger = app.ask(bad(json!({"tickets": [stranger]}))).await;
+    stranger.problem(422, "invalid_field");
+    app.clock.advance_ms(200 * 24 * 3_600_000);
+    let late = app.ask(bad(json!({}))).await;
+    assert_eq!(late.problem(409, "not_refundable")["reason"], "too_late");
+    app.put_show("night-1", json!({"starts_at": "2028-06-01T20:00:00+02:00"}))
+        .await;
+    let ruleless = app.ask(bad(json!({}))).await;
+    assert_eq!(
+        ruleless.problem(409, "not_refundable")["reason"],
+        "no_refunds"
+    );
+    let after = app.read(&pending).await;
+    assert_eq!(after["history"], order["history"]);
+    assert_eq!(
+        (&after["refunds"], &after["refund_offer"]),
+        (&json!([]), &Value::Null)
+    );
+    let foreign = post(
+        &format!("/v1/orders/{}/refund", text(&pending, "order")),
+        &json!({}),
+    );
+    app.ask(foreign.by(&app.visitor(9)))
+        .await
+        .problem(403, "not_yours");
+}
+
+async fn report(app: &App) -> Value {
+    app.ask(get("/v1/promoter/shows/night-1/refunds").by(&VIEWER))
+        .await
+        .is(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_show_gives_everything_back_and_sells_no_more() {
+    let (app, ana, ben) = opened_with(rules()).await;
+    let paid = ticketed(&app, &ana, &["A-1", "A-2"]).await;
+    let open = app.order(&ben, &["B-1", "B-2"]).await;
+    let basket = app.hold(&app.visitor(3), &["C-1", "C-2"]).await;
+    let cancel = || post("/v1/promoter/shows/night-1/cancel", &json!({}));
+    app.ask(cancel().by(&VIEWER)).await.problem(403, "key_role");
+    for _ in 0..2 {
+        let told = app.ask(cancel().by(&PROMOTER)).await.is(200);
+        assert_eq!(told["fate"], "cancelled");
+    }
+    let more = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1", "D-2"]}));
+    app.ask(more.by(&app.visitor(4)))
+        .await
+        .problem(409, "show_cancelled");
+    let path = format!("/v1/holds/{}/order", text(&basket, "hold"));
+    let order = app.ask(post(&path, &buyer()).by(&app.visitor(3))).await;
+    order.problem(409, "show_cancelled");
+    let back = app.order_in(&paid, "refunded").await;
+    assert_eq!(back["reason"], "show_cancelled");
+    assert_eq!(back["refunds"][0]["fee"], euros(0));
+    // Money that was on its way when the show was cancelled comes, and goes back as well.
+    app.pay(&open, "approve").await.is(200);
+    let late = app.order_in(&open, "refunded").await;
+    assert!(reasons(&late).contains(&"show_cancelled".to_owned()));
+    until("all of it to be back", async || {
+        let told = report(&app).await;
+        (told["on_its_way"]["refunds"] == 0).then_some(())
+    })
+    .await;
+    let told = report(&app).await;
+    assert_eq!(
+        (&told["orders_left"], &told["orders_refunded"]),
+        (&json!(0), &json!(2))
+    );
+    assert_eq!(told["done"], json!({"refunds": 2, "amount": euros(39_600)}));
+    let path = format!("/v1/holds/{}", text(&basket, "hold"));
+    app.ask(delete(&path).by(&app.visitor(3))).await.is(204);
+    seats_are_free(&app).await;
+    let shown = app.ask(get("/v1/shows/night-1")).await.is(200);
+    assert_eq!(shown["fate"], "cancelled");
+    let back = post(
+        "/v1/promoter/shows/night-1/postpone",
+        &json!({"starts_at": "2027-09-01T20:00:00Z"}),
+    );
+    app.ask(back.by(&PROMOTER))
+        .await
+        .problem(409, "show_cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mass_refund_goes_on_after_a_crash() {
+    let (app, ana, ben) = opened().await;
+    let orders = [
+        ticketed(&app, &ana, &["A-1", "A-2"]).await,
+        ticketed(&app, &ben, &["B-1", "B-2"]).await,
+    ];
+    // The promoter's word is in the ledger, and the process dies before it has done anything about it.
+    let ledger = app.ledger().await;
+    let show = "night-1".parse().expect("a slug");
+    let fate = booking::catalogue::fate::Fate::Cancelled;
+    let written = ledger.put_fate(&show, fate, None, app.clock.now_ms()).await;
+    assert!(written.expect("written"));
+    let app = app.restarted().await;
+    for order in &orders {
+        app.order_in(order, "refunded").await;
+        app.order_once(order, is_back).await;
+    }
+    seats_are_free(&app).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buyers_of_a_postponed_show_may_refuse_the_new_date_for_nothing() {
+    let (app, ana, ben) = opened().await;
+    let order = ticketed(&app, &ana, &["A-1", "A-2"]).await;
+    assert_eq!(app.read(&order).await["refund_offer"], Value::Null);
+    let postpone = |body: Value| post("/v1/promoter/shows/night-1/postpone", &body).by(&PROMOTER);
+    for bad in [
+        json!({"starts_at": "2020-01-01T00:00:00Z"}),
+        json!({"starts_at": "2027-09-01T20:00:00Z", "refunds_until": "2027-09-02T00:00:00Z"}),
+        json!({}),
+    ] {
+        let refused = app.ask(postpone(bad)).await;
+        assert_eq!(refused.status, 422, "{}", refused.text());
+    }
+    let body =
+        json!({"starts_at": "2027-09-01T20:00:00Z", "refunds_until": "2027-07-01T00:00:00Z"});
+    let told = app.ask(postpone(body)).await.is(200);
+    assert_eq!(
+        (&told["fate"], &told["refunds_until"]),
+        (&json!("postponed"), &json!("2027-07-01T00:00:00Z"))
+    );
+    let read = app.read(&order).await;
+    assert_eq!(read["starts_at"], "2027-09-01T20:00:00Z");
+    assert_eq!(read["refund_offer"]["fee"], euros(0));
+    assert_eq!(read["refund_offer"]["reason"], "show_postponed");
+    // It is sold on, for its new date.
+    app.hold(&ben, &["C-1", "C-2"]).await;
+    let back = app.ask(refund(&order, &json!({}))).await.is(200);
+    assert_eq!(
+        (&back["state"], &back["reason"]),
+        (&json!("refunded"), &json!("show_postponed"))
+    );
+    app.order_once(&order, is_back).await;
+}

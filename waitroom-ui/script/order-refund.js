@@ -1,0 +1,54 @@
+// Giving tickets back: which may go, what that keeps, told before it is done; and where the money of those that went is.
+
+import { $, make, money, put, raw, show, t, when } from "./core.js";
+import { asked, sums } from "./refund-sums.js";
+
+let offered = "";
+const left = new Set(); // Tickets that were unticked: the page is drawn again and again while somebody chooses.
+
+/** Shows what of the order may go back, and what went. */
+export function renderRefund(order) {
+  const offer = order.refund_offer;
+  const refunds = order.refunds ?? [];
+  show($("refund-box"), Boolean(offer) || refunds.length > 0);
+  show($("refund-offer"), Boolean(offer));
+  $("refunds").replaceChildren(...refunds.map(refundRow));
+  if (!offer) return;
+  put("refund-lead", t(offer.fee_pct > 0 ? "order.refund.lead_fee" : "order.refund.lead_free", { pct: offer.fee_pct }));
+  show($("refund-until"), Boolean(offer.until));
+  if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until) }));
+  const drawn = JSON.stringify(offer);
+  if (drawn !== offered) {
+    offered = drawn;
+    $("refund-tickets").replaceChildren(...offer.tickets.map(ticketRow));
+  }
+  sumUp(offer);
+}
+
+function ticketRow({ ticket, seat, amount, fee }) {
+  const box = make("input", { type: "checkbox", name: "refund-ticket", value: ticket });
+  box.checked = !left.has(ticket);
+  box.addEventListener("change", () => {
+    if (box.checked) left.delete(ticket);
+    else left.add(ticket);
+    sumUp(JSON.parse(offered));
+  });
+  const words = fee.amount > 0 ? t("order.refund.ticket_fee", { seat, back: money(amount), fee: money(fee) }) : t("order.refund.ticket", { seat, back: money(amount) });
+  return make("li", {}, make("label", { class: "tick" }, box, make("span", { text: words })));
+}
+
+function sumUp(offer) {
+  const { amount, fee, going } = sums(offer, left);
+  put("refund-back", money(amount));
+  put("refund-fee", money(fee));
+  $("refund").disabled = offer.tickets.length > 0 && going === 0;
+}
+
+/** What is asked for: the ticked tickets, or all where none are made yet. */
+export const refundAsk = (order) => asked(order.refund_offer, left);
+
+function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {
+  const what = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });
+  const where = raw(`order.refund.state.${state}`) ? t(`order.refund.state.${state}`, { time: when(doneAt ?? at) }) : state;
+  return make("li", { "data-state": state }, make("time", { datetime: at, text: when(at) }), `: ${what} ${where}`);
+}

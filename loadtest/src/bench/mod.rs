@@ -10,6 +10,7 @@ mod draw;
 mod holds;
 mod one_seat;
 mod people;
+mod rail;
 mod report;
 mod seats;
 
@@ -20,6 +21,8 @@ pub enum Bench {
     Draw(draw::Options),
     /// Holds a second through booking's Redis store against its bare scripts.
     Holds(holds::Options),
+    /// A country's timetable: import, cold start, availability under a rush, one hot train beside the others.
+    Rail(rail::Options),
     /// Everybody at once for one seat, over several gateways: exactly one hold.
     OneSeat(one_seat::Options),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
@@ -44,6 +47,7 @@ impl Bench {
         match self {
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
+            Self::Rail(options) => rail::run(&options),
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),
         }

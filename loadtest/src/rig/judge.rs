@@ -1,11 +1,13 @@
 //! After a run: the ledger is dumped by booking's own tool, and the judge compares it with the history.
 
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use tokio::process::Command;
 
+use super::Rig;
 use crate::verdict;
 
 /// What the judge said.
@@ -77,6 +79,22 @@ async fn dump_ledger(kept: &Kept, dump: &Path) -> anyhow::Result<()> {
         String::from_utf8_lossy(&dumped.stderr)
     );
     Ok(())
+}
+
+impl Rig {
+    /// Runs one of booking's commands, such as `import timetable`, on a folder, for the ledger of a rig that is embedded and
+    /// stands still.
+    ///
+    /// # Errors
+    /// Where the program cannot be started.
+    pub async fn booking(&self, command: &[&str], on: &Path) -> anyhow::Result<Output> {
+        let booking = booking_binary()?;
+        let mut running = Command::new(&booking);
+        let running = running.args(command).arg(on);
+        let running = running.arg("--data").arg(self.gateways[0].data());
+        let ended = running.output().await;
+        ended.with_context(|| format!("{} could not be started", booking.display()))
+    }
 }
 
 /// Booking's program: named by `FAIRGATE_BOOKING_BIN`, beside this one, or built now.

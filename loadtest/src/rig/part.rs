@@ -60,6 +60,14 @@ impl Rig {
         Ok(())
     }
 
+    /// Starts a gateway or booking that was killed, and waits for nothing.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub async fn launch(&self, part: Part) -> anyhow::Result<()> {
+        self.process(part)?.launch().await
+    }
+
     /// Starts one that was killed and waits until it answers.
     ///
     /// # Errors

@@ -203,7 +203,11 @@ impl Http {
         answer
     }
 
-    async fn send_to(&self, base: usize, call: &Call, who: usize) -> Result<Answer, String> {
+    /// As [`Self::send`], to this gateway, and it is not avoided where it does not answer.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn send_to(&self, base: usize, call: &Call, who: usize) -> Result<Answer, String> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!(
             "{}{}",
             self.url(base),

@@ -1,0 +1,73 @@
+//! Free seats between two stations on a date: any pair of the whole timetable, at a pace.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use jiff::civil::Date;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde::Serialize;
+
+use super::pace;
+use super::timetable::Timetable;
+use crate::swarm::{Call, Http};
+
+/// 99 of 100 are answered within this, milliseconds.
+const P99_MAX_MS: f64 = 5.0;
+/// Every run asks for the same pairs.
+const SEED: u64 = 4_458;
+
+/// The figures.
+#[derive(Serialize)]
+pub struct Looked {
+    pub per_s: u32,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub p99_max_ms: f64,
+}
+
+impl Looked {
+    pub fn held(&self) -> bool {
+        self.p99_ms < self.p99_max_ms
+    }
+}
+
+/// Measures it.
+///
+/// # Errors
+/// Where an answer is none, or the pace was not kept.
+pub async fn measure(
+    http: &Http,
+    timetable: &Timetable,
+    dates: &[Date],
+    per_s: u32,
+    lasting: Duration,
+) -> anyhow::Result<Looked> {
+    let mut dice = StdRng::seed_from_u64(SEED);
+    let mut look = |number: usize| {
+        let (from, to) = timetable.stretch(&mut dice);
+        let date = dates[dice.random_range(0..dates.len())];
+        let call = Call::get(format!("/v1/rail/trips?from={from}&to={to}&date={date}"));
+        let http = http.clone();
+        async move {
+            let answer = http.send(&call, number).await.map_err(anyhow::Error::msg)?;
+            let done = Instant::now();
+            ensure!(
+                answer.is_ok(),
+                "{} was refused ({})",
+                call.path,
+                answer.status
+            );
+            Ok(done)
+        }
+    };
+    // Connections are made, and what is read once is read.
+    pace::at(per_s, Duration::from_secs(2), &mut look).await?;
+    let times = pace::at(per_s, lasting, &mut look).await?;
+    eprintln!("availability at {per_s}/s: p99 {:.2} ms", times.ms(99.0));
+    Ok(Looked {
+        per_s,
+        p50_ms: times.ms(50.0),
+        p99_ms: times.ms(99.0),
+        p99_max_ms: P99_MAX_MS,
+    })
+}

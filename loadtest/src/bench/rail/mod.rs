@@ -1,0 +1,222 @@
+//! A whole country's timetable: how long its import takes, how soon after a start its trips are found, how quickly seats
+//! are told under a rush, and whether one hot train slows the others.
+
+mod hot;
+mod look;
+mod pace;
+mod timetable;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use jiff::civil::Date;
+use serde::Serialize;
+
+use super::{Verdict, report};
+use crate::rig::{Part, Rig};
+use crate::swarm::{Call, Http};
+use timetable::Timetable;
+
+/// The stations between which the trips of every day are counted.
+const FROM: &str = "VNP";
+const TO: &str = "AOH";
+/// The timetable is imported within this.
+const IMPORT_MAX: Duration = Duration::from_secs(30);
+/// A trip is found within this after the process was started.
+const COLD_MAX: Duration = Duration::from_secs(1);
+/// The first answer after a start is waited for so long.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Imports the timetable into one process with everything embedded, starts it, and measures.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The folder with stations.csv, trains.csv and stop_times.csv.
+    #[arg(long, default_value_os_t = data())]
+    timetable: PathBuf,
+    /// Looks at availability a second.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=20_000))]
+    per_s: u32,
+    /// How long each of the measurements lasts, seconds.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
+    for_s: u32,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn data() -> PathBuf {
+    let real =
+        std::env::var_os("FAIRGATE_REAL_DATA").map_or("../shared/data".into(), PathBuf::from);
+    real.join("china-hsr-2016")
+}
+
+/// The figures.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    trips: usize,
+    stops: usize,
+    import_s: f64,
+    import_max_s: f64,
+    everyday_trips: usize,
+    found: usize,
+    dates: usize,
+    cold_s: f64,
+    cold_max_s: f64,
+    look: look::Looked,
+    hot: hot::Rushed,
+    held: bool,
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// What made the run invalid.
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    report::measured(options.json, measure(options))
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Figures> {
+    let timetable = Timetable::read(&options.timetable)?;
+    let everyday_trips = timetable.everyday_between(FROM, TO).count();
+    let spec = "gateways=1,bookings=0,redis=none,ledger=sqlite".parse();
+    let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
+    let import = import(&rig, options).await?;
+    eprintln!("imported in {:.1} s", import.as_secs_f64());
+    let http = Http::new(&rig.urls());
+    let today = jiff::Zoned::now()
+        .with_time_zone(jiff::tz::TimeZone::UTC)
+        .date();
+    let date = today.tomorrow()?;
+    let (cold, found) = cold_start(&rig, &http, date).await?;
+    eprintln!(
+        "{found} trips were found {:.2} s after the start",
+        cold.as_secs_f64()
+    );
+    let mut least = found;
+    let dates: Vec<Date> = (1..=14)
+        .map(|day| today.saturating_add(jiff::Span::new().days(day)))
+        .collect();
+    for date in &dates {
+        least = least.min(trips(&http, *date).await?.context("no answer")?);
+    }
+    let every = Duration::from_secs(options.for_s.into());
+    let look = look::measure(&http, &timetable, &dates, options.per_s, every).await?;
+    let hot = hot::measure(&rig, &http, &timetable, date, every).await?;
+    rig.stop().await?;
+    let held = import < IMPORT_MAX
+        && cold < COLD_MAX
+        && least >= everyday_trips
+        && look.held()
+        && hot.held();
+    Ok(Figures {
+        bench: "rail",
+        trips: timetable.trips.len(),
+        stops: timetable.stops(),
+        import_s: import.as_secs_f64(),
+        import_max_s: IMPORT_MAX.as_secs_f64(),
+        everyday_trips,
+        found: least,
+        dates: dates.len(),
+        cold_s: cold.as_secs_f64(),
+        cold_max_s: COLD_MAX.as_secs_f64(),
+        look,
+        hot,
+        held,
+    })
+}
+
+/// Imports while nobody serves: a ledger file is one process's.
+async fn import(rig: &Rig, options: &Options) -> anyhow::Result<Duration> {
+    rig.kill(Part::Gateway(0)).await?;
+    let begun = Instant::now();
+    let imported = rig
+        .booking(&["import", "timetable"], &options.timetable)
+        .await?;
+    let took = begun.elapsed();
+    ensure!(
+        imported.status.success(),
+        "the timetable was not imported: {}",
+        String::from_utf8_lossy(&imported.stderr)
+    );
+    Ok(took)
+}
+
+/// From the start of the process until it finds trips: how long that took, and how many it finds.
+async fn cold_start(rig: &Rig, http: &Http, date: Date) -> anyhow::Result<(Duration, usize)> {
+    let begun = Instant::now();
+    rig.launch(Part::Gateway(0)).await?;
+    loop {
+        if let Some(found) = trips(http, date).await? {
+            let took = begun.elapsed();
+            rig.until_ready().await?;
+            return Ok((took, found));
+        }
+        if begun.elapsed() > ANSWERED_WITHIN {
+            bail!("no trips are told after {} s", ANSWERED_WITHIN.as_secs());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// How many trips are told between the two stations; none where nobody answers yet.
+async fn trips(http: &Http, date: Date) -> anyhow::Result<Option<usize>> {
+    let call = Call::get(format!("/v1/rail/trips?from={FROM}&to={TO}&date={date}"));
+    let Ok(answer) = http.send_to(0, &call, 0).await else {
+        return Ok(None);
+    };
+    if answer.status == 503 {
+        return Ok(None);
+    }
+    ensure!(
+        answer.is_ok(),
+        "trips were refused ({}): {}",
+        answer.status,
+        answer.json()
+    );
+    let answer = answer.json();
+    let trips = answer.as_array().context("trips are a list")?;
+    Ok(Some(trips.len()))
+}
+
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (look, hot) = (&self.look, &self.hot);
+        vec![
+            format!(
+                "a timetable of {} trips and {} stops, one process",
+                self.trips, self.stops
+            ),
+            format!(
+                "  imported in                     {:8.1} s    under {} s",
+                self.import_s, self.import_max_s
+            ),
+            format!(
+                "  trips {FROM}-{TO}, least of {} dates {:4}      at least the {} of every day",
+                self.dates, self.found, self.everyday_trips
+            ),
+            format!(
+                "  found after a cold start        {:8.2} s    under {} s",
+                self.cold_s, self.cold_max_s
+            ),
+            format!(
+                "  availability at {:5}/s, p99     {:8.2} ms   under {} ms; p50 {:.2} ms",
+                look.per_s, look.p99_ms, look.p99_max_ms, look.p50_ms
+            ),
+            format!(
+                "  holds of other trains, p99      {:8.2} ms   alone {:.2} ms",
+                hot.beside_p99_ms, hot.alone_p99_ms
+            ),
+            format!(
+                "  beside a train at {:2} x the load  {:7.2} x    at most {} x",
+                hot.times, hot.ratio, hot.ratio_max
+            ),
+        ]
+    }
+}

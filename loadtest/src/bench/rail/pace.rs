@@ -1,0 +1,89 @@
+//! Calls at a pace that no answer slows: each is timed from when it was due, so that waiting for a busy system counts.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use hdrhistogram::Histogram;
+use tokio::task::JoinSet;
+
+/// Times are kept up to this, microseconds.
+const MAX_US: u64 = 60_000_000;
+/// A generator that starts calls later than this, in the 99th percentile, measures itself.
+const LATE_MAX: Duration = Duration::from_millis(20);
+
+/// How long the calls took.
+pub struct Times(Histogram<u64>);
+
+impl Times {
+    /// A percentile, milliseconds.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "at most a minute in microseconds"
+    )]
+    pub fn ms(&self, percentile: f64) -> f64 {
+        self.0.value_at_percentile(percentile) as f64 / 1e3
+    }
+
+    /// No times yet.
+    pub fn none() -> Self {
+        Self(Histogram::new_with_bounds(1, MAX_US, 3).expect("bounds that are in order"))
+    }
+
+    fn add(&mut self, took: Duration) {
+        let us = u64::try_from(took.as_micros()).unwrap_or(MAX_US);
+        self.0.saturating_record(us.max(1));
+    }
+}
+
+/// Makes `per_s` calls a second for so long. `call` is given the number of the call and when it is due; what it answers
+/// with is the moment at which it was done.
+///
+/// # Errors
+/// The first call that failed, or that the calls could not be started on time.
+pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
+    per_s: u32,
+    lasting: Duration,
+    mut call: impl FnMut(usize) -> F,
+) -> anyhow::Result<Times> {
+    let begun = Instant::now();
+    let apart = Duration::from_secs(1) / per_s;
+    let mut running = JoinSet::new();
+    let (mut times, mut late) = (Times::none(), Times::none());
+    let mut number = 0_u32;
+    while apart * number < lasting {
+        let due = begun + apart * number;
+        tokio::time::sleep_until(due.into()).await;
+        let calling = call(number as usize);
+        running.spawn(async move {
+            let started = Instant::now();
+            let done = calling.await?;
+            anyhow::Ok((
+                started.saturating_duration_since(due),
+                done.saturating_duration_since(due),
+            ))
+        });
+        number += 1;
+        while let Some(ended) = running.try_join_next() {
+            let (was_late, took) = ended??;
+            late.add(was_late);
+            times.add(took);
+        }
+    }
+    while let Some(ended) = running.join_next().await {
+        let (was_late, took) = ended??;
+        late.add(was_late);
+        times.add(took);
+    }
+    ensure!(
+        late.ms(99.0) < LATE_MAX.as_secs_f64() * 1e3,
+        "calls were started up to {:.0} ms late: the machine cannot make {per_s} a second",
+        late.ms(99.0)
+    );
+    Ok(times)
+}
+
+impl std::ops::AddAssign<&Times> for Times {
+    fn add_assign(&mut self, other: &Times) {
+        self.0.add(&other.0).expect("the same bounds");
+    }
+}

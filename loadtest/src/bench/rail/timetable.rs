@@ -1,0 +1,98 @@
+//! The timetable as anybody can read it, to ask for pairs that there are.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Context;
+use rand::RngExt;
+
+/// The trips, by their stations' codes.
+pub struct Timetable {
+    pub trips: Vec<Trip>,
+}
+
+/// One trip.
+pub struct Trip {
+    /// The train's code.
+    pub train: String,
+    everyday: bool,
+    /// Codes in the order of the stops.
+    calls: Vec<String>,
+}
+
+impl Timetable {
+    /// Reads the three files; their fields hold neither commas nor quotes.
+    ///
+    /// # Errors
+    /// Where one is missing, or something in it is.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let codes: HashMap<String, String> = rows(folder, "stations.csv")?
+            .into_iter()
+            .map(|row| (row[1].clone(), row[0].clone()))
+            .collect();
+        let mut calls: HashMap<String, Vec<(u32, String)>> = HashMap::new();
+        for row in rows(folder, "stop_times.csv")? {
+            let code = codes
+                .get(&row[2])
+                .with_context(|| format!("no station {}", row[2]))?;
+            calls
+                .entry(row[0].clone())
+                .or_default()
+                .push((row[1].parse()?, code.clone()));
+        }
+        let mut trips = Vec::new();
+        for row in rows(folder, "trains.csv")? {
+            let mut calls = calls
+                .remove(&row[0])
+                .with_context(|| format!("no stops of {}", row[0]))?;
+            calls.sort_unstable_by_key(|(sequence, _)| *sequence);
+            trips.push(Trip {
+                train: row[1].clone(),
+                everyday: row[9] == "ALL",
+                calls: calls.into_iter().map(|(_, code)| code).collect(),
+            });
+        }
+        Ok(Self { trips })
+    }
+
+    /// The stops of all trips.
+    pub fn stops(&self) -> usize {
+        self.trips.iter().map(|trip| trip.calls.len()).sum()
+    }
+
+    /// Trips that run every day from one station to another.
+    pub fn everyday_between(&self, from: &str, to: &str) -> impl Iterator<Item = &Trip> {
+        self.everyday().filter(move |trip| {
+            let at = |code: &str| trip.calls.iter().position(|call| call == code);
+            matches!((at(from), at(to)), (Some(from), Some(to)) if from < to)
+        })
+    }
+
+    /// Trips that run every day.
+    pub fn everyday(&self) -> impl Iterator<Item = &Trip> {
+        self.trips.iter().filter(|trip| trip.everyday)
+    }
+
+    /// A stretch of any trip.
+    pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
+        self.trips[dice.random_range(0..self.trips.len())].stretch(dice)
+    }
+}
+
+impl Trip {
+    /// Two of its stations, in the order of the journey.
+    pub fn stretch(&self, dice: &mut impl rand::Rng) -> (&str, &str) {
+        let to = dice.random_range(1..self.calls.len());
+        let from = dice.random_range(0..to);
+        (&self.calls[from], &self.calls[to])
+    }
+}
+
+/// The rows behind the head.
+fn rows(folder: &Path, name: &str) -> anyhow::Result<Vec<Vec<String>>> {
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let fields = |line: &str| line.split(',').map(str::to_owned).collect();
+    Ok(text.lines().skip(1).map(fields).collect())
+}

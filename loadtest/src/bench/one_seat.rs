@@ -117,7 +117,7 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": options.rounds, "hold_s": 3_600,
     });
     people::put(&http, key, &format!("shows/{SHOW}"), show).await?;
-    people::open_room(&http, key, SHOW, visitors).await?;
+    people::open_room(&http, key, &[SHOW], visitors).await?;
     let passes: Arc<[String]> = people::passes(&http, visitors).await?.into();
     let map = people::granted(&http, 0, &Call::get(format!("/v1/shows/{SHOW}/seatmap"))).await?;
     let (mut right, mut held, mut put_off, mut longest) = (0, 0, 0, Duration::ZERO);

@@ -41,9 +41,14 @@ pub async fn put(http: &Http, key: &str, what: &str, document: Value) -> anyhow:
 ///
 /// # Errors
 /// As [`put`].
-pub async fn open_room(http: &Http, key: &str, shows: &str, visitors: usize) -> anyhow::Result<()> {
+pub async fn open_room(
+    http: &Http,
+    key: &str,
+    shows: &[&str],
+    visitors: usize,
+) -> anyhow::Result<()> {
     let room = json!({
-        "title": "A sale", "shows": [shows], "method": "open", "max_inside": visitors * 2,
+        "title": "A sale", "shows": shows, "method": "open", "max_inside": visitors * 2,
         "opens_at": "2026-01-01T00:00:00Z", "draw_at": "2026-01-01T00:00:00Z", "closes_at": "2027-05-01T00:00:00Z",
     });
     put(http, key, &format!("rooms/{ROOM}"), room).await

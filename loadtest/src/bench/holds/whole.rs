@@ -28,7 +28,7 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
         "prices": {"cat1": 9900, "cat2": 4900},
     });
     people::put(&http, key, "shows/night", show).await?;
-    people::open_room(&http, key, "night", VISITORS).await?;
+    people::open_room(&http, key, &["night"], VISITORS).await?;
     let passes: Arc<[String]> = people::passes(&http, VISITORS).await?.into();
     let begun = Instant::now();
     people::all(&http, VISITORS, move |http, who| {

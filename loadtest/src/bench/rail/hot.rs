@@ -67,9 +67,10 @@ pub async fn measure(
     date: Date,
     lasting: Duration,
 ) -> anyhow::Result<Rushed> {
-    people::open_room(http, rig.promoter_key(), "*", VISITORS).await?;
-    let passes: Arc<[String]> = people::passes(http, VISITORS).await?.into();
     let trains: Arc<[Asked]> = trains(http, timetable, date).await?.into();
+    let shows: Vec<&str> = trains.iter().map(|asked| asked.show.as_str()).collect();
+    people::open_room(http, rig.promoter_key(), &shows, VISITORS).await?;
+    let passes: Arc<[String]> = people::passes(http, VISITORS).await?.into();
     let round = async |hot: bool, nth: u32| {
         let (others, per_s) = (OTHERS, EACH_PER_S * OTHERS as u32);
         let each = lasting / ROUNDS;

@@ -29,7 +29,7 @@ pub async fn sell_out(http: &Http, key: &str, show: &str, each: usize) -> anyhow
     let labels = seats.iter().map(|seat| people::text(seat, "label"));
     let labels: Arc<[String]> = labels.collect::<anyhow::Result<Vec<_>>>()?.into();
     let parties = each.div_ceil(PARTY);
-    people::open_room(http, key, show, parties).await?;
+    people::open_room(http, key, &[show], parties).await?;
     let passes: Arc<[String]> = people::passes(http, parties).await?.into();
     let show_of = show.to_owned();
     people::all(http, parties, move |http, who| {

@@ -32,6 +32,7 @@ use crate::push::limit::Limit;
 use crate::push::personal::Personal;
 use crate::push::seats::Seats;
 use crate::push::socket::Push;
+use crate::push::waiting;
 use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::redis::RedisStore;
@@ -254,6 +255,10 @@ fn handles(
     let web = Web::new(config.web());
     let personal = Personal::default();
     tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
+    tokio::spawn(waiting::tell_forever(
+        Arc::clone(rooms.core()),
+        personal.clone(),
+    ));
     Handles {
         lobby: Lobby {
             rooms: rooms.clone(),

@@ -122,14 +122,45 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
         hold: "hold_x".into(),
         state: "lapsed",
         expires_at_ms: 0,
+        seats: Vec::new(),
     });
     let hold = own.frame("hold").await;
     assert_eq!(
         hold,
         json!({"type": "hold", "hold": "hold_x", "state": "lapsed", "expires_at": "1970-01-01T00:00:00Z"})
     );
+    let offer = "hold_night-1_00112233445566778899aabbccddeeff";
+    gateway.core.signal(gateway::upstream::HoldSignal {
+        holder: fairgate_pass::Holder::of_secret(&secret),
+        hold: offer.into(),
+        state: "offered",
+        expires_at_ms: 0,
+        seats: vec!["A-1".into(), "A-2".into()],
+    });
+    assert_eq!(
+        own.frame("offer").await,
+        json!({"type": "offer", "show": "night-1", "hold": offer, "seats": ["A-1", "A-2"], "expires_at": "1970-01-01T00:00:00Z"})
+    );
     other.say(r#"{"type":"watch","show":"demo-1"}"#).await;
     other.binary().await;
+}
+
+#[tokio::test]
+async fn booking_is_told_which_of_those_who_wait_have_a_socket_and_of_nobody_else() {
+    let (_data, gateway, _, _other) = with_socket().await;
+    let [here, away] = [[9; 32], [8; 32]];
+    let join = json!({"secret": hex::encode(here)});
+    let place = gateway.join("demo", join).await.json()["place"].clone();
+    let place = place.as_str().expect("a place");
+    let _own = gateway.socket("demo", place).await.expect("a socket");
+    let [here, away] = [here, away].map(|secret| fairgate_pass::Holder::of_secret(&secret));
+    gateway.core.wait(vec![away, here]);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while gateway.core.here().is_empty() {
+        assert!(std::time::Instant::now() < deadline, "nobody was told");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(gateway.core.here().iter().all(|told| *told == here));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ import { Live } from "./live.js";
 const POLL_S = 4;
 
 export class Feed {
-  /** `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling" | "offline")`, `hold(frame)`. */
+  /** `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling" | "offline")`, `hold(frame)`, `offer(frame)`. */
   constructor(show, room, seats, on) {
     this.show = show;
     this.seats = seats;
@@ -18,7 +18,7 @@ export class Feed {
     this.live = new Live(room, {
       open: (send) => send({ type: "watch", show }),
       binary: (buffer) => this.take(buffer),
-      frame: (frame) => frame.type === "hold" && on.hold(frame),
+      frame: (frame) => on[frame.type]?.(frame),
       poll: () => this.ask(),
       status: (status) => on.freshness((this.status = status)),
     });

@@ -6,7 +6,7 @@ import { FREE } from "./frames.js";
 import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
-  /** `page`: {g, showDocument, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`. */
+  /** `page`: {g, showDocument, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`, `wait(wish)` when nothing was found. */
   constructor(page, on) {
     this.page = page;
     this.on = on;
@@ -136,6 +136,7 @@ export class Picker {
     if (!valid) return $("best-quantity").focus();
     const accessible = Math.min(quantity, Math.max(0, number("best-accessible") || 0));
     const [category, zone] = [$("best-category").value, $("best-zone").value];
+    this.wished = { quantity, category, accessible };
     return this.ask({ best: { quantity, ...(category ? { categories: [category] } : {}), ...(zone ? { zone } : {}), ...(accessible ? { accessible } : {}) } });
   }
 
@@ -166,6 +167,7 @@ export class Picker {
     if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
     if (["waiting_room", "pass_expired", "pass_invalid"].includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
     if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: again });
+    if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => this.on.wait(this.wished) });
     showProblem(problem, { seats, orphans }, actions);
   }
 

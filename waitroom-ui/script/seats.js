@@ -10,6 +10,7 @@ import { HeldBar } from "./seats-held.js";
 import { SeatList } from "./seats-list.js";
 import { SeatMap } from "./seatmap.js";
 import { Picker } from "./seats-pick.js";
+import { Waiting } from "./seats-wait.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
@@ -46,16 +47,20 @@ function run(g) {
     point: (i, x, y, spoken) => tip(i, x, y, spoken),
   });
   const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${traits(g.seats[i])}`, toggle: pick });
-  const picker = new Picker({ g, showDocument: doc, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held) });
+  const picker = new Picker({ g, showDocument: doc, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held), wait: (wish) => waiting.wish(wish) });
   const bar = new HeldBar(doc.show, room, {
     changed(labels) {
       heldOwn = labels.map((label) => g.index.get(label)).filter((i) => i !== undefined);
       mark("all");
     },
-    ended: () => show($("pick")),
+    ended: () => {
+      show($("pick"));
+      if (waiting.isWaiting()) waiting.look();
+    },
     // What is suggested there is a new choice, not a change of this one.
     refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
   });
+  const waiting = new Waiting({ show: doc.show, lobby, heldId: () => bar.hold?.hold }, { taken: (held) => take(held) });
   const feed = new Feed(doc.show, room, g.count, {
     seats(next, changed) {
       states = next;
@@ -70,6 +75,7 @@ function run(g) {
       $("freshness").querySelector(".words").textContent = t({ live: "seats.live", polling: "seats.polling", offline: "common.offline" }[status]);
     },
     hold: (frame) => bar.signalled(frame),
+    offer: (frame) => frame.show === doc.show && waiting.look(),
   });
 
   function mark(changed) {
@@ -84,6 +90,7 @@ function run(g) {
     const n = [0, 0, 0, 0];
     for (const state of states) n[state] += 1;
     put("counts", t("seats.free_count", { free: n[0], held: n[1], sold: n[2] }));
+    waiting.counted(n[0], n[1]);
   }
 
   function take(held) {
@@ -116,9 +123,11 @@ function run(g) {
   window.fairgate = { stateOf: (label) => (g.index.has(label) ? STATE_NAMES[states[g.index.get(label)]] : undefined) };
   feed.start();
   holdOf(doc.show, room).then((held) => {
-    if (!held) return;
-    show($("pick"), false);
-    bar.take(held);
+    if (held) {
+      show($("pick"), false);
+      bar.take(held);
+    }
+    waiting.start();
   });
 }
 

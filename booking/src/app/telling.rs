@@ -209,6 +209,20 @@ impl Booking {
         self.seats.store.signals()
     }
 
+    /// The labels of an offer's seats, which go with its signal; a signal about anything else names none.
+    pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
+        if signal.state != "offered" {
+            return Vec::new();
+        }
+        let Some(show) = self.catalogue.show(&signal.hold.show()) else {
+            return Vec::new();
+        };
+        let hold = self.seats.store.hold(&signal.hold, signal.visitor).await;
+        let items = hold.map(|hold| hold.items).unwrap_or_default();
+        let label = |item: &crate::holds::Held| show.label(item.seat).to_owned();
+        items.iter().map(label).collect()
+    }
+
     /// A gateway tells which of the visitors that it was told of last are connected to it, and is told who waits for seats
     /// now, those who came first at the front: their sockets keep their offers coming.
     ///

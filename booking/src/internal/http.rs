@@ -12,12 +12,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use bytes::Bytes;
+use fairgate_pass::Holder;
 use futures_util::stream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal};
+use super::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
 use super::{InternalKey, PREFIX};
 use crate::app::{Booking, Pulse, ShowInShort};
 use crate::http::{Body, Params, Path, Problem};
@@ -56,6 +57,7 @@ pub fn router(routes: InternalRoutes) -> Router {
         .route("/shows/{show}/snapshot", get(snapshot))
         .route("/shows/{show}/changes", get(changes))
         .route("/signals", get(signals))
+        .route("/waiting", post(waiting))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(guard)
         .with_state(routes);
@@ -106,6 +108,13 @@ async fn pulse(
     Ok(Json(pulse))
 }
 
+async fn waiting(
+    State(routes): State<InternalRoutes>,
+    Body(ask): Body<WaitingAsk>,
+) -> Result<Json<Vec<Holder>>, Problem> {
+    Ok(Json(routes.booking.waiting(ask.here).await?))
+}
+
 async fn snapshot(
     State(routes): State<InternalRoutes>,
     Path(show): Path<String>,
@@ -137,10 +146,10 @@ async fn changes(
 }
 
 async fn signals(State(routes): State<InternalRoutes>) -> Response {
-    let listening = (routes.booking.hold_signals(), routes.stopping);
-    let lines = stream::unfold(listening, |(mut signals, mut stopping)| async move {
-        let line = next_line(&mut signals, &mut stopping).await?;
-        Some((Ok::<_, Infallible>(line), (signals, stopping)))
+    let listening = (routes.booking.hold_signals(), routes);
+    let lines = stream::unfold(listening, |(mut signals, mut routes)| async move {
+        let line = next_line(&mut signals, &mut routes).await?;
+        Some((Ok::<_, Infallible>(line), (signals, routes)))
     });
     let media = [(header::CONTENT_TYPE, "application/x-ndjson")];
     (media, Sent::from_stream(lines)).into_response()
@@ -149,12 +158,12 @@ async fn signals(State(routes): State<InternalRoutes>) -> Response {
 /// The next line of a stream; `None` where it ends.
 async fn next_line(
     signals: &mut broadcast::Receiver<HoldSignal>,
-    stopping: &mut watch::Receiver<bool>,
+    routes: &mut InternalRoutes,
 ) -> Option<Bytes> {
     tokio::select! {
-        () = stopped(stopping) => None,
+        () = stopped(&mut routes.stopping) => None,
         heard = timeout(ALIVE_EVERY, signals.recv()) => match heard {
-            Ok(Ok(signal)) => Some(line(&signal)),
+            Ok(Ok(signal)) => Some(line(&signal, routes.booking.seats_told(&signal).await)),
             Ok(Err(RecvError::Closed)) => None,
             // Whoever missed some reads its hold by itself.
             Ok(Err(RecvError::Lagged(_))) | Err(_) => Some(Bytes::from_static(b"\n")),
@@ -162,12 +171,13 @@ async fn next_line(
     }
 }
 
-fn line(signal: &HoldSignal) -> Bytes {
+fn line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
     let told = Signal {
         holder: signal.visitor,
         hold: signal.hold.to_string(),
         state: signal.state.to_owned(),
         expires_at_ms: signal.expires_at_ms,
+        seats,
     };
     // A struct of strings and numbers is always JSON; an empty line would be skipped.
     let mut text = serde_json::to_string(&told).unwrap_or_default();

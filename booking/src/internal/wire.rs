@@ -62,6 +62,16 @@ pub struct Signal {
     pub state: String,
     /// Its deadline, milliseconds since the epoch.
     pub expires_at_ms: i64,
+    /// The seats' labels, where it is an offer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seats: Vec<String>,
+}
+
+/// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingAsk {
+    /// Visitors with a socket at the caller.
+    pub here: Vec<Holder>,
 }
 
 /// Bytes before the packed cells: version and cell count.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
 use booking::clock::rfc3339;
+use booking::ids::HoldId;
 use tokio::sync::watch;
 
 use super::cadence::Cadence;
@@ -280,6 +281,18 @@ impl Conn {
 
     async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), End> {
         let expires_at = rfc3339(signal.expires_at_ms);
+        if signal.state == "offered" {
+            let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
+            let show = show.as_ref().map_or("", |show| show.as_str());
+            return self
+                .say(&Message::Offer {
+                    show,
+                    hold: &signal.hold,
+                    seats: &signal.seats,
+                    expires_at,
+                })
+                .await;
+        }
         self.say(&Message::Hold {
             hold: &signal.hold,
             state: signal.state,

@@ -53,6 +53,17 @@ pub enum Message<'a> {
         /// Its deadline, RFC 3339.
         expires_at: String,
     },
+    /// Seats that came free for who waits: a hold of its own, to be ordered in time.
+    Offer {
+        /// The show's slug.
+        show: &'a str,
+        /// The hold.
+        hold: &'a str,
+        /// Labels.
+        seats: &'a [String],
+        /// Until when it is kept, RFC 3339.
+        expires_at: String,
+    },
 }
 
 /// Seats as the line sees them.
@@ -206,6 +217,15 @@ mod tests {
             &Message::Hold {
                 hold: "hold_x",
                 state: "held",
+                expires_at: String::new(),
+            },
+        );
+        check_golden(
+            "offer",
+            &Message::Offer {
+                show: "night-1",
+                hold: "hold_x",
+                seats: &[],
                 expires_at: String::new(),
             },
         );

@@ -11,4 +11,5 @@ pub mod message;
 pub mod personal;
 pub mod seats;
 pub mod socket;
+pub mod waiting;
 pub mod wire;

@@ -97,6 +97,14 @@ impl Personal {
         }
     }
 
+    /// Those of some holders who have a socket here.
+    #[must_use]
+    pub fn here(&self, of: &[Holder]) -> Vec<Holder> {
+        let listeners = self.lock();
+        let hears = |holder: &&Holder| listeners.by_holder.contains_key(*holder);
+        of.iter().filter(hears).copied().collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Listeners> {
         self.listeners
             .lock()

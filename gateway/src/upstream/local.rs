@@ -6,6 +6,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, Setup};
 use booking::http::Problem;
+use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
@@ -48,7 +49,7 @@ impl Local {
     pub fn new(booking: Booking) -> Self {
         let (signals, _) = broadcast::channel(SIGNALS_MAX);
         let mut workers = booking.start();
-        workers.spawn(turn_signals(booking.hold_signals(), signals.clone()));
+        workers.spawn(turn_signals(booking.clone(), signals.clone()));
         Self {
             booking,
             signals,
@@ -57,14 +58,15 @@ impl Local {
     }
 }
 
-async fn turn_signals(
-    mut source: broadcast::Receiver<booking::store::HoldSignal>,
-    sink: broadcast::Sender<HoldSignal>,
-) {
+async fn turn_signals(booking: Booking, sink: broadcast::Sender<HoldSignal>) {
+    let mut source = booking.hold_signals();
     loop {
         match source.recv().await {
             // Nobody listening is no error.
-            Ok(signal) => drop(sink.send(turned(&signal))),
+            Ok(signal) => {
+                let seats = booking.seats_told(&signal).await;
+                drop(sink.send(turned(&signal, seats)));
+            }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::debug!(missed, "hold signals were dropped")
             }
@@ -73,12 +75,13 @@ async fn turn_signals(
     }
 }
 
-fn turned(signal: &booking::store::HoldSignal) -> HoldSignal {
+fn turned(signal: &booking::store::HoldSignal, seats: Vec<String>) -> HoldSignal {
     HoldSignal {
         holder: signal.visitor,
         hold: signal.hold.to_string(),
         state: signal.state,
         expires_at_ms: signal.expires_at_ms,
+        seats,
     }
 }
 
@@ -118,6 +121,10 @@ impl Core for Local {
     async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
         let changes = self.booking.changes(show, since).await;
         Ok(Changes::from(changes))
+    }
+
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+        Ok(self.booking.waiting(here).await?)
     }
 
     async fn condition(&self) -> Condition {

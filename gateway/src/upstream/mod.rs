@@ -101,13 +101,15 @@ pub struct HoldSignal {
     pub state: &'static str,
     /// Its deadline, milliseconds since the epoch.
     pub expires_at_ms: i64,
+    /// The seats' labels, where it is an offer.
+    pub seats: Vec<String>,
 }
 
 impl HoldSignal {
     /// As another process told it; `None` for a state that this version has no word for.
     #[must_use]
     pub fn told(signal: wire::Signal) -> Option<Self> {
-        let state = ["short", "lapsed", "ordered"]
+        let state = ["short", "lapsed", "ordered", "offered"]
             .into_iter()
             .find(|known| *known == signal.state)?;
         Some(Self {
@@ -115,6 +117,7 @@ impl HoldSignal {
             hold: signal.hold,
             state,
             expires_at_ms: signal.expires_at_ms,
+            seats: signal.seats,
         })
     }
 }
@@ -189,6 +192,8 @@ pub trait Core: Send + Sync + 'static {
     async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem>;
     /// How booking is: why nothing can be sold now, and what should not be left so.
     async fn condition(&self) -> Condition;
+    /// Tells booking which of those who wait for seats have a socket here, and learns who waits.
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem>;
     /// Signals about holds, for their visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

@@ -21,5 +21,6 @@ mod pages;
 mod rejoin;
 mod retry_after;
 mod silent;
+mod waiting;
 mod way;
 mod without_scripts;

@@ -21,6 +21,8 @@ struct State {
     log: Vec<(u64, u32, u8)>,
     pulse: Pulse,
     coverage: Vec<(String, Vec<String>)>,
+    waiting: Vec<Holder>,
+    here: Vec<Holder>,
 }
 
 pub const CELLS: u32 = 8;
@@ -59,6 +61,16 @@ impl Bare {
 
     pub fn signal(&self, signal: HoldSignal) {
         self.signals.send(signal).expect("the gateway listens");
+    }
+
+    /// These visitors wait for seats.
+    pub fn wait(&self, waiting: Vec<Holder>) {
+        self.state().waiting = waiting;
+    }
+
+    /// Those of them who have been told to be here.
+    pub fn here(&self) -> Vec<Holder> {
+        self.state().here.clone()
     }
 
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
@@ -134,6 +146,12 @@ impl Core for Bare {
 
     async fn condition(&self) -> Condition {
         Condition::default()
+    }
+
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+        let mut state = self.state();
+        state.here.extend(here);
+        Ok(state.waiting.clone())
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

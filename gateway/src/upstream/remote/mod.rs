@@ -16,8 +16,9 @@ use booking::app::ShowInShort;
 use booking::catalogue::coverage::Coverage;
 use booking::http::Problem;
 use booking::ids::ShowId;
-use booking::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, ShowsAsk};
+use booking::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, ShowsAsk, WaitingAsk};
 use booking::inventory::picture;
+use fairgate_pass::Holder;
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
@@ -208,6 +209,16 @@ impl Core for Remote {
         let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
         let changes: picture::Changes = read(answer).await?;
         Ok(Changes::from(changes))
+    }
+
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+        let ask = WaitingAsk { here };
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        let answer = self
+            .pool()
+            .ask(None, Method::POST, "/waiting", with)
+            .await?;
+        read(answer).await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

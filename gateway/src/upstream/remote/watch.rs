@@ -120,6 +120,7 @@ mod tests {
             hold: hold.to_owned(),
             state: "lapsed".to_owned(),
             expires_at_ms: 5,
+            seats: Vec::new(),
         };
         let mut sent = Vec::new();
         for hold in ["hold_a_1", "hold_a_2"] {

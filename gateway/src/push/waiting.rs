@@ -1,0 +1,32 @@
+//! Keeps the offers coming to whoever waits for seats with a socket: booking names who waits, and is told who of them is
+//! here. Nobody else's socket is named to anybody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use super::personal::Personal;
+use crate::upstream::Core;
+
+/// How often booking is told. It believes for 15 s that who was here still is.
+const TELL_EVERY: Duration = Duration::from_secs(4);
+
+/// Tells booking who is here of those who wait, for as long as the process runs.
+pub async fn tell_forever(core: Arc<dyn Core>, personal: Personal) {
+    let mut every = tokio::time::interval(TELL_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut waiting = Vec::new();
+    loop {
+        every.tick().await;
+        match core.waiting(personal.here(&waiting)).await {
+            Ok(now) => waiting = now,
+            Err(problem) => {
+                tracing::debug!(
+                    code = problem.code,
+                    "booking was not told who waits here; the next beat tells it"
+                );
+            }
+        }
+    }
+}

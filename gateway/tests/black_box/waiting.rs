@@ -1,0 +1,155 @@
+//! The waitlist from outside: offers on a socket, a server that is killed, and a browser that waits.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Browser, DEADLINE, Held, Live, Promoter, Server, Visitor, until};
+
+const LIST: &str = "/v1/shows/night/waitlist";
+
+/// Eight seats, and four of them in each of two baskets.
+async fn full(server: &Server) -> [(Visitor<'_>, Held); 2] {
+    let promoter = Promoter::of(server);
+    let open = json!({"method": "open", "draw_at": "2020-01-01T00:00:00Z", "opens_at": "2020-01-01T00:00:00Z", "title": "Night one"});
+    let show = json!({"hold_s": 1_200, "title": "Night one"});
+    promoter.on_sale("2x4", show, open).await;
+    [basket(server, "A").await, basket(server, "B").await]
+}
+
+async fn basket<'a>(server: &'a Server, row: &str) -> (Visitor<'a>, Held) {
+    let who = Visitor::admitted(server, "sale").await;
+    let seats: Vec<String> = (1..5).map(|n| format!("{row}-{n}")).collect();
+    let held = who.hold("night", &json!({ "seats": seats })).await;
+    (who, held)
+}
+
+async fn give_back((who, held): &(Visitor<'_>, Held)) {
+    let path = format!("/v1/holds/{}", held.hold);
+    let answer = Answer::of(who.booking(Method::DELETE, &path)).await;
+    answer.expect("an answer").expect(204);
+}
+
+async fn join(who: &Visitor<'_>, quantity: u32) -> Value {
+    let body = json!({ "quantity": quantity });
+    who.send(Method::POST, LIST, &body).await.expect(201)
+}
+
+async fn stands(who: &Visitor<'_>, state: &str) -> Value {
+    until(&format!("to be {state}"), DEADLINE, async || {
+        let answer = Answer::of(who.booking(Method::GET, LIST)).await.ok()?;
+        let waiter = answer.expect(200);
+        (waiter["state"] == state).then_some(waiter)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody() {
+    let server = Server::start().await;
+    let baskets = full(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let mut socket = Live::open(&ana).await;
+    assert_eq!(join(&ana, 2).await["ahead"], 0);
+    assert_eq!(join(&ben, 3).await["ahead"], 1);
+    give_back(&baskets[0]).await;
+    let offer = socket.text("offer").await;
+    assert_eq!(offer["show"], "night");
+    assert_eq!(offer["seats"].as_array().map(Vec::len), Some(2));
+    let seen = stands(&ana, "offered").await["offer"].clone();
+    assert_eq!(
+        (&seen["hold"], &seen["seats"], &seen["expires_at"]),
+        (&offer["hold"], &offer["seats"], &offer["expires_at"])
+    );
+    server.kill();
+    server.restart().await;
+    // Baskets and offers are gone with the process; the line is not, and both find seats in the empty hall.
+    let mut seats = Vec::new();
+    for (who, size) in [(&ana, 2), (&ben, 3)] {
+        let waiter = stands(who, "offered").await;
+        assert_eq!(waiter["missed"], 0);
+        let offered = waiter["offer"]["seats"].as_array().cloned();
+        let offered = offered.expect("a list");
+        assert_eq!(offered.len(), size);
+        assert!(offered.iter().all(|seat| !seats.contains(seat)));
+        seats.extend(offered);
+    }
+    let hold = stands(&ana, "offered").await["offer"]["hold"].clone();
+    let path = format!("/v1/holds/{}/order", hold.as_str().expect("an id"));
+    let buyer = json!({"buyer": {"name": "Ana", "email": "ana@example.org"}});
+    ana.send(Method::POST, &path, &buyer).await.expect(201);
+    assert_eq!(stands(&ana, "ended").await["reason"], "taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_waits_is_offered_seats_and_takes_them() {
+    let (Some(ana), Some(ben)) = (Browser::open().await, Browser::open().await) else {
+        return;
+    };
+    let server = Server::start().await;
+    let baskets = full(&server).await;
+    for (browser, whose) in [(&ana, "ana"), (&ben, "ben")] {
+        browser.go(&server.at("/r/sale")).await;
+        browser.click("#join").await;
+        browser
+            .until::<bool>("!document.querySelector('#turn-form').hidden")
+            .await;
+        browser.click("#turn").await;
+        browser
+            .until::<bool>("!document.querySelector('#go-seats').hidden")
+            .await;
+        browser.click("#go-seats a").await;
+        browser
+            .until::<bool>("!document.querySelector('#wait-form').hidden")
+            .await;
+        if whose == "ana" {
+            browser.picture("10-wait-invited").await;
+        }
+        browser.click("#wait-join").await;
+        state(browser, "waiting").await;
+    }
+    ben.picture("11-wait-second-in-line").await;
+    let lead: String = ben
+        .until("document.querySelector('#wait-lead').textContent")
+        .await;
+    assert!(lead.contains('1'), "{lead}");
+    give_back(&baskets[0]).await;
+    for browser in [&ana, &ben] {
+        state(browser, "offered").await;
+    }
+    let clock: String = ana
+        .until("document.querySelector('#wait-clock').textContent")
+        .await;
+    assert!(clock.contains(':'), "{clock}");
+    ana.picture("12-wait-offered").await;
+    // A page that is loaded again finds its offer.
+    ana.go(&server.at("/s/night")).await;
+    state(&ana, "offered").await;
+    ana.click("#wait-take").await;
+    ana.until::<bool>(
+        "!document.querySelector('#held').hidden && document.querySelector('#wait').hidden",
+    )
+    .await;
+    ana.picture("13-wait-taken").await;
+    ana.click("#to-checkout").await;
+    ana.until::<bool>("document.querySelector('#pay') && true")
+        .await;
+    // Declined: nobody else waits, so seats that fit come again, and it is told that it let one pass.
+    ben.click("#wait-decline").await;
+    ben.until::<bool>("document.querySelector('#wait').dataset.missed === '1'")
+        .await;
+    state(&ben, "offered").await;
+    ben.click("#wait-leave").await;
+    state(&ben, "none").await;
+    for (browser, whose) in [(ana, "Ana"), (ben, "Ben")] {
+        browser.close(whose).await;
+    }
+}
+
+async fn state(browser: &Browser, state: &str) {
+    let stands = format!(
+        "document.querySelector('#wait').dataset.state === {}",
+        json!(state)
+    );
+    browser.until::<bool>(&stands).await;
+}

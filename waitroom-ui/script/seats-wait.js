@@ -1,0 +1,174 @@
+// Waiting for seats: joins the waitlist, says who is ahead, shows the offer with its clock, takes it or leaves. Asking how it
+// stands also tells the server that somebody is here; the live socket does, too.
+
+import { $, announce, call, kept, make, put, show, showProblem, t, when } from "./core.js";
+import { Countdown, skewOf } from "./countdown.js";
+import { Intent } from "./holds.js";
+
+export class Waiting {
+  /** `page`: {show, limit, heldId()}; `on`: `taken(hold)` when an offer is taken over as what is held. */
+  constructor(page, on) {
+    this.page = page;
+    this.on = on;
+    this.path = `/v1/shows/${encodeURIComponent(page.show)}/waitlist`;
+    this.waiter = null;
+    this.inBaskets = 0;
+    this.soldOut = false;
+    this.asked = false;
+    this.intent = new Intent();
+    this.clock = new Countdown($("wait-clock"), () => this.look());
+    for (const option of $("best-category").options) $("wait-category").append(make("option", { value: option.value, text: option.text }));
+    $("wait-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.join();
+    });
+    $("wait-take").addEventListener("click", () => this.take());
+    $("wait-decline").addEventListener("click", () => this.decline());
+    $("wait-leave").addEventListener("click", () => this.leave());
+    $("wait-close").addEventListener("click", () => this.put(null));
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.isWaiting() && this.look());
+  }
+
+  isWaiting() {
+    return ["waiting", "offered"].includes(this.waiter?.state);
+  }
+
+  /** How the seats stand now: where all are gone and some may come back, waiting is offered. */
+  counted(free, held) {
+    this.inBaskets = held;
+    this.soldOut = free === 0 && held > 0;
+    this.render();
+  }
+
+  /** Somebody found nothing: the form opens with what was looked for. */
+  wish({ quantity, category, accessible }) {
+    $("wait-quantity").value = quantity;
+    $("wait-category").value = category ?? "";
+    this.accessible = accessible;
+    this.asked = true;
+    showProblem(null);
+    this.render();
+    $("wait").scrollIntoView({ block: "nearest" });
+    $("wait-join").focus();
+  }
+
+  /** Goes on where this browser waited before. */
+  start() {
+    if (kept.get(`waiting.${this.page.show}`)) this.look();
+  }
+
+  async look() {
+    clearTimeout(this.timer);
+    const was = this.waiter?.waiter;
+    const answer = await call("GET", this.path);
+    if (this.waiter?.waiter !== was) return;
+    if (answer.ok) this.put(answer.body);
+    else if (answer.status === 404) this.put(null);
+    else this.later(2 * (this.waiter?.refresh_s ?? 5));
+  }
+
+  later(seconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.look(), seconds * 1000 * (0.9 + 0.2 * Math.random()));
+  }
+
+  put(waiter) {
+    clearTimeout(this.timer);
+    const before = this.waiter?.state;
+    this.waiter = waiter;
+    if (waiter) kept.set(`waiting.${this.page.show}`, true);
+    else kept.remove(`waiting.${this.page.show}`);
+    if (this.isWaiting()) this.later(waiter.refresh_s ?? 5);
+    if (waiter?.state === "offered" && before !== "offered") this.offered();
+    else if (waiter?.state !== "offered") this.clock.stop();
+    if (waiter?.state === "ended" && before && before !== "ended") announce(this.lead(), true);
+    this.render();
+  }
+
+  offered() {
+    this.clock.start(this.waiter.offer.expires_at, skewOf(this.waiter.server_time));
+    announce(t("seats.wait_offered_said", { n: this.waiter.offer.seats.length }), true);
+    if (this.page.heldId() !== this.waiter.offer.hold) $("wait").scrollIntoView({ block: "nearest" });
+  }
+
+  lead() {
+    const waiter = this.waiter;
+    if (waiter?.state === "waiting") return waiter.ahead ? t("seats.wait_ahead", { n: waiter.ahead }) : t("seats.wait_first");
+    if (waiter?.state === "offered") return t("seats.wait_offered");
+    if (waiter?.state === "ended") return t(`seats.wait_ended_${waiter.reason}`);
+    return this.soldOut ? t("seats.wait_lead", { n: this.inBaskets }) : t("seats.wait_lead_asked");
+  }
+
+  render() {
+    const state = this.waiter?.state ?? "none";
+    const offer = state === "offered" ? this.waiter.offer : null;
+    const taken = offer !== null && this.page.heldId() === offer.hold;
+    const invited = state === "none" && !this.page.heldId() && (this.soldOut || this.asked);
+    show($("wait"), !taken && (state !== "none" || invited));
+    $("wait").dataset.state = state;
+    $("wait").dataset.missed = String(this.waiter?.missed ?? 0);
+    put("wait-title", t(`seats.wait_title_${state}`));
+    put("wait-lead", this.lead());
+    put("wait-more", state === "waiting" ? t("seats.wait_more", { n: this.waiter.quantity, time: when(this.waiter.until) }) : "");
+    put("wait-missed", state === "waiting" && this.waiter.missed ? t("seats.wait_missed", { n: this.waiter.missed }) : "");
+    show($("wait-form"), invited);
+    $("wait-seats").replaceChildren(...(offer?.seats ?? []).map((label) => make("li", { "data-seat": label }, make("span", { text: label }))));
+    for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
+  }
+
+  // --- Doing -------------------------------------------------------------------------------------------------------
+
+  async join() {
+    const quantity = Math.floor(Number($("wait-quantity").value));
+    const valid = quantity >= 1;
+    $("wait-quantity").setAttribute("aria-invalid", String(!valid));
+    if (!valid) return $("wait-quantity").focus();
+    const category = $("wait-category").value;
+    const body = { quantity, ...(category ? { categories: [category] } : {}), ...(this.accessible ? { accessible: Math.min(quantity, this.accessible) } : {}) };
+    const answer = await this.working("wait-join", () => this.intent.send("POST", this.path, body));
+    if (!answer.ok) return this.refused(answer.problem);
+    showProblem(null);
+    this.asked = false;
+    this.put(answer.body);
+    announce(t("seats.wait_joined"), true);
+    $("wait-title").focus({ preventScroll: true });
+  }
+
+  async take() {
+    const { hold } = this.waiter.offer;
+    const answer = await this.working("wait-take", () => call("GET", `/v1/holds/${encodeURIComponent(hold)}`));
+    if (!answer.ok) return this.refused(answer.problem);
+    showProblem(null);
+    this.on.taken(answer.body);
+    this.render();
+  }
+
+  async decline() {
+    const { hold } = this.waiter.offer;
+    const answer = await this.working("wait-decline", () => call("DELETE", `/v1/holds/${encodeURIComponent(hold)}`));
+    if (!answer.ok && answer.status !== 410) return this.refused(answer.problem);
+    showProblem(null);
+    this.look();
+  }
+
+  async leave() {
+    const answer = await this.working("wait-leave", () => call("DELETE", this.path));
+    if (!answer.ok && answer.status !== 404) return this.refused(answer.problem);
+    showProblem(null);
+    announce(t("seats.wait_left"), true);
+    this.put(null);
+  }
+
+  refused(problem) {
+    if (problem.code === "hold_expired") return this.look();
+    const actions = ["waiting_room", "pass_expired", "pass_invalid"].includes(problem.code) ? [{ label: t("seats.to_lobby"), href: this.page.lobby }] : [];
+    showProblem(problem, {}, actions);
+  }
+
+  async working(id, act) {
+    $(id).disabled = true;
+    const answer = await act();
+    $(id).disabled = false;
+    return answer;
+  }
+}

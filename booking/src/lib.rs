@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod catalogue;
+pub mod cinema;
 pub mod clock;
 pub mod config;
 pub mod door;
@@ -24,6 +25,5 @@ pub mod router;
 pub mod service;
 pub mod store;
 pub mod tickets;
-pub mod unbuilt;
 pub mod waitlist;
 pub mod wake;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use booking::cinema::PutRefused;
+use booking::cinema::import::{NotImported, import as import_programme};
 use booking::clock::Clock;
-use booking::config::{Config, Sources};
+use booking::config::{Config, Key, Sources, Stores};
 use booking::dump::file::DumpError;
 use booking::rail::import::{Source, Wanted};
 use booking::service::{NotStarted, Service};
@@ -75,6 +77,25 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Import {
+    /// A cinema programme: cities, cinemas, halls, films and showings, in one JSON file.
+    Cinema {
+        /// The programme; charts that it names lie beside it.
+        file: PathBuf,
+        /// The folder that everything durable lives in, where the ledger is a file.
+        #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
+        data: PathBuf,
+        /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
+        #[arg(
+            long,
+            value_name = "URL",
+            env = "FAIRGATE_DATABASE_URL",
+            hide_env_values = true
+        )]
+        database: Option<String>,
+        /// Prints what was imported as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// A GTFS feed, unpacked.
     Gtfs {
         #[command(flatten)]
@@ -204,6 +225,12 @@ fn import(what: Import) -> Result<(), String> {
     let (source, feed) = match what {
         Import::Gtfs { feed } => (Source::Gtfs, feed),
         Import::Timetable { feed, timezone } => (Source::Timetable { timezone }, feed),
+        Import::Cinema {
+            file,
+            data,
+            database,
+            json,
+        } => return import_cinema(&file, &data, database, json),
     };
     let wanted = Wanted {
         source,
@@ -237,5 +264,71 @@ fn write_dump(data: &Path, database: Option<String>, out: &Path) -> Result<u64, 
             .map_err(|error| DumpError::File(out.to_owned(), error))
             .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, out, now_ms))),
         None => dump::file::write(data, out, now_ms),
+    }
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "what was imported is what the command is for"
+)]
+fn import_cinema(
+    file: &Path,
+    data: &Path,
+    database: Option<String>,
+    json: bool,
+) -> Result<(), String> {
+    let stores = Stores {
+        database_url: database.filter(|url| !url.is_empty()).map(Key),
+        redis_url: None,
+    };
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let imported = runtime.block_on(import_programme(file, &stores, data));
+    let changed = imported.map_err(|refused| told(file, &refused))?;
+    if json {
+        println!("{:#}", serde_json::json!(changed));
+        return Ok(());
+    }
+    println!(
+        "{} cities, {} cinemas, {} halls, {} films, {} showings: {} new, {} changed; {} new plans",
+        changed.cities,
+        changed.cinemas,
+        changed.halls,
+        changed.films,
+        changed.showings,
+        changed.new_showings,
+        changed.changed_showings,
+        changed.new_plans
+    );
+    for show in &changed.left_out {
+        println!("{show} is left out: no search finds it, and it is sold on");
+    }
+    Ok(())
+}
+
+/// Every fault on a line of its own, as compilers tell them.
+fn told(file: &Path, refused: &NotImported) -> String {
+    match refused {
+        NotImported::Refused(PutRefused::Faulty(faults)) => {
+            let file = file.display();
+            let mut lines = vec![format!("nothing was imported: {} faults", faults.len())];
+            lines.extend(faults.iter().map(|fault| {
+                format!(
+                    "{file}:{}: {}: {} ({})",
+                    fault.line, fault.at, fault.message, fault.code
+                )
+            }));
+            lines.join("\n")
+        }
+        NotImported::Refused(PutRefused::PlanInUse(shows)) => {
+            let mut lines =
+                vec!["nothing was imported: new plans move seats that are held or sold".to_owned()];
+            lines.extend(
+                shows
+                    .iter()
+                    .map(|(show, seats)| format!("{show}: {}", seats.join(", "))),
+            );
+            lines.join("\n")
+        }
+        other => other.to_string(),
     }
 }

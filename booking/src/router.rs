@@ -7,6 +7,7 @@ use utoipa_axum::routes;
 
 use crate::catalogue::http::{self as catalogue, CatalogueRoutes};
 use crate::catalogue::promoter::{self, PromoterRoutes};
+use crate::cinema::http::{self as cinema, CinemaRoutes};
 use crate::holds::http::{self as holds, HoldRoutes};
 use crate::orders::http::{self as orders, OrderRoutes};
 use crate::orders::refund::http as refunds;
@@ -14,7 +15,6 @@ use crate::orders::refund::promoter::{self as fates, FateRoutes};
 use crate::payments::http::{self as payments, PaymentRoutes};
 use crate::rail::http::{self as rail, RailRoutes};
 use crate::tickets::http::{self as tickets, TicketRoutes};
-use crate::unbuilt;
 use crate::waitlist::http::{self as waitlist, WaitlistRoutes};
 
 /// Bodies of visitors' calls, in bytes.
@@ -29,6 +29,8 @@ pub struct Handles {
     pub catalogue: CatalogueRoutes,
     /// Venues and shows, for promoters.
     pub promoter: PromoterRoutes,
+    /// The cinema programme.
+    pub cinema: CinemaRoutes,
     /// Holds.
     pub holds: HoldRoutes,
     /// Orders.
@@ -50,9 +52,11 @@ pub struct Handles {
 pub fn router(handles: Handles) -> OpenApiRouter {
     let promoter = promoter()
         .with_state(handles.promoter)
+        .merge(programme().with_state(handles.cinema.clone()))
         .layer(DefaultBodyLimit::max(PLAN_MAX));
     OpenApiRouter::new()
         .merge(catalogue().with_state(handles.catalogue))
+        .merge(cinema().with_state(handles.cinema))
         .merge(holds().with_state(handles.holds))
         .merge(orders().with_state(handles.orders))
         .merge(fates().with_state(handles.fates))
@@ -60,7 +64,6 @@ pub fn router(handles: Handles) -> OpenApiRouter {
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
         .merge(rail().with_state(handles.rail))
-        .merge(OpenApiRouter::from(unbuilt::router()))
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .merge(promoter)
 }
@@ -70,6 +73,7 @@ pub fn router(handles: Handles) -> OpenApiRouter {
 pub fn document() -> OpenApi {
     let mut document = catalogue().into_openapi();
     for part in [
+        cinema().into_openapi(),
         holds().into_openapi(),
         orders().into_openapi(),
         fates().into_openapi(),
@@ -78,6 +82,7 @@ pub fn document() -> OpenApi {
         waitlist().into_openapi(),
         rail().into_openapi(),
         promoter().into_openapi(),
+        programme().into_openapi(),
     ] {
         document.merge(part);
     }
@@ -90,6 +95,17 @@ fn catalogue() -> OpenApiRouter<CatalogueRoutes> {
         .routes(routes!(catalogue::read))
         .routes(routes!(catalogue::seatmap))
         .routes(routes!(catalogue::seats))
+}
+
+fn cinema() -> OpenApiRouter<CinemaRoutes> {
+    OpenApiRouter::new()
+        .routes(routes!(cinema::cities))
+        .routes(routes!(cinema::films))
+        .routes(routes!(cinema::showings))
+}
+
+fn programme() -> OpenApiRouter<CinemaRoutes> {
+    OpenApiRouter::new().routes(routes!(cinema::put))
 }
 
 fn holds() -> OpenApiRouter<HoldRoutes> {

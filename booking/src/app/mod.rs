@@ -13,6 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::catalogue::Catalogue;
 use crate::catalogue::http::CatalogueRoutes;
 use crate::catalogue::promoter::PromoterRoutes;
+use crate::cinema::Cinemas;
+use crate::cinema::http::CinemaRoutes;
 use crate::clock::Clock;
 use crate::config::Payments;
 use crate::door::{Door, RoleKeys};
@@ -71,6 +73,7 @@ pub struct Booking {
     catalogue: Catalogue,
     timetables: Timetables,
     availability: Availability,
+    cinemas: Cinemas,
     seats: Seats,
     ledger: Arc<dyn Ledger>,
     setup: Setup,
@@ -127,6 +130,7 @@ impl Booking {
             ledger: Arc::clone(&ledger),
         });
         let availability = Availability::new(catalogue.clone(), pictures, setup.clock.clone());
+        let cinemas = Cinemas::open(Arc::clone(&ledger), catalogue.clone()).await?;
         let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
             std::array::from_fn(|_| Wake::default());
         let inbox = provider.clone().map(|provider| Inbox {
@@ -191,6 +195,7 @@ impl Booking {
             catalogue,
             timetables,
             availability,
+            cinemas,
             seats,
             ledger,
             setup,
@@ -249,6 +254,13 @@ impl Booking {
             rail: RailRoutes {
                 timetables: self.timetables.clone(),
                 free: Arc::new(self.availability.clone()),
+                clock: clock.clone(),
+            },
+            cinema: CinemaRoutes {
+                cinemas: self.cinemas.clone(),
+                catalogue: self.catalogue.clone(),
+                seats: self.seats.clone(),
+                keys: self.setup.keys.clone(),
                 clock: clock.clone(),
             },
             promoter: PromoterRoutes {

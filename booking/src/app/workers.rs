@@ -9,6 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::Booking;
 use crate::catalogue::Catalogue;
+use crate::cinema::Cinemas;
 use crate::holds::lapse::sweep_forever;
 use crate::idempotency::Answers;
 use crate::inventory::seats::{Seats, compare_forever, mend_forever};
@@ -50,7 +51,7 @@ impl Booking {
         workers.spawn(self.waitlist.clone().serve_forever());
         workers.spawn(self.waitlist.clone().tell_forever());
         workers.spawn(forget_forever(self.answers.clone()));
-        workers.spawn(follow_forever(self.catalogue.clone()));
+        workers.spawn(follow_forever(self.catalogue.clone(), self.cinemas.clone()));
         workers.spawn(follow_timetables_forever(self.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
             workers.spawn(inbox.settle_forever());
@@ -84,12 +85,17 @@ async fn carry_forever(seats: Seats, bell: Wake) {
 }
 
 /// What another node changed in the catalogue is sold by here within a second.
-async fn follow_forever(catalogue: Catalogue) {
+async fn follow_forever(catalogue: Catalogue, cinemas: Cinemas) {
     let mut every = tokio::time::interval(FOLLOW_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;
-        if let Err(error) = catalogue.follow().await {
+        let followed = match catalogue.follow().await {
+            // A programme is written with its shows, so a new one comes with a new catalogue.
+            Ok(true) => cinemas.follow().await,
+            followed => followed.map(drop),
+        };
+        if let Err(error) = followed {
             tracing::warn!(%error, "the catalogue's changes could not be read; trying again");
         }
     }

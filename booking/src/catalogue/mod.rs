@@ -264,6 +264,17 @@ impl Catalogue {
         Ok(show)
     }
 
+    /// A venue's newest plan; none where there is no such venue.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn newest_plan(&self, venue: &VenueId) -> Result<Option<Arc<Plan>>, LedgerError> {
+        match self.ledger.newest_plan(venue).await? {
+            Some(version) => self.plan(venue, version).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<Plan>, LedgerError> {
         let key = (venue.clone(), version);
         if let Some(plan) = read(&self.shared.plans).get(&key) {
@@ -297,7 +308,7 @@ fn geometry(map: &SeatMap) -> Result<Geometry, serde_json::Error> {
 }
 
 /// Whether a used seat stays what it was: same index, same label, same category.
-fn same_seat(old: &SeatMap, new: &SeatMap, seat: u32) -> bool {
+pub(crate) fn same_seat(old: &SeatMap, new: &SeatMap, seat: u32) -> bool {
     let of = |map: &SeatMap| {
         let seat = map.seats.get(seat as usize)?;
         let category = map.categories.get(usize::from(seat.category))?;

@@ -6,6 +6,7 @@
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 pub mod postgres;
+mod programme;
 mod records;
 pub mod sqlite;
 mod stored;
@@ -13,6 +14,7 @@ mod stored;
 use async_trait::async_trait;
 use fairgate_pass::Holder;
 pub use fairgate_writer::LedgerError;
+pub use programme::*;
 pub use records::*;
 
 use crate::catalogue::fate::Fate;
@@ -424,6 +426,7 @@ pub trait WaitlistLedger: Send + Sync {
 pub trait Ledger:
     CommonLedger
     + CatalogueLedger
+    + ProgrammeLedger
     + OrderLedger
     + PaymentLedger
     + LateLedger
@@ -439,6 +442,7 @@ pub trait Ledger:
 impl<T> Ledger for T where
     T: CommonLedger
         + CatalogueLedger
+        + ProgrammeLedger
         + OrderLedger
         + PaymentLedger
         + LateLedger

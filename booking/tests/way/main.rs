@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod choosing;
+mod cinema;
 mod dumping;
 mod ends;
 mod harness;

@@ -6,6 +6,7 @@ mod carry;
 mod figures;
 mod keep;
 mod lease;
+mod left;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
@@ -17,6 +18,7 @@ use tokio::sync::Mutex;
 
 pub use figures::Figures;
 pub use keep::{compare_forever, mend_forever};
+pub use left::Left;
 
 use figures::Counted;
 
@@ -63,6 +65,8 @@ struct Shared {
     other_since: Lock<HashMap<ShowId, Instant>>,
     /// What was counted of each show last, for the line.
     counted: Lock<HashMap<ShowId, Counted>>,
+    /// What was left of shows when somebody looked last, for lists.
+    seen: Lock<HashMap<ShowId, left::Seen>>,
     /// Shows of which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
 }

@@ -6,6 +6,7 @@ mod claiming;
 mod keeping;
 mod late;
 mod paying;
+mod programming;
 mod refunding;
 mod sharing;
 mod telling;
@@ -53,6 +54,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
         refunding::CASES,
         auditing::CASES,
         keeping::CASES,
+        programming::CASES,
         sharing::CASES,
         waiting::CASES,
         timetabling::CASES,

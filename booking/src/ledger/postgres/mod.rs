@@ -12,6 +12,7 @@ mod late;
 mod orders;
 mod outbox;
 mod payments;
+mod programme;
 mod refunds;
 mod rows;
 mod settle;
@@ -38,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("waitlist.sql"),
     include_str!("rail.sql"),
     include_str!("refunding.sql"),
+    include_str!("cinema.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

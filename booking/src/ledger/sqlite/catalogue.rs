@@ -204,6 +204,21 @@ pub(super) fn put_plan(
     digest: [u8; 32],
     now_ms: i64,
 ) -> Result<u32, LedgerError> {
+    let (version, new) = next_plan(tx, venue, plan, digest, now_ms)?;
+    if new {
+        changed(tx)?;
+    }
+    Ok(version)
+}
+
+/// The version of a plan, and whether it is a new one; nobody is told of it yet.
+pub(super) fn next_plan(
+    tx: &Connection,
+    venue: &str,
+    plan: &str,
+    digest: [u8; 32],
+    now_ms: i64,
+) -> Result<(u32, bool), LedgerError> {
     let newest: Option<(u32, Vec<u8>)> = collect(
         tx,
         "SELECT version, digest FROM venues WHERE venue = ?1 ORDER BY version DESC LIMIT 1",
@@ -214,15 +229,14 @@ pub(super) fn put_plan(
     if let Some((version, present)) = &newest
         && *present == digest
     {
-        return Ok(*version);
+        return Ok((*version, false));
     }
     let version = newest.map_or(1, |(version, _)| version + 1);
     tx.prepare_cached(
         "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((venue, version, plan, digest, now_ms))?;
-    changed(tx)?;
-    Ok(version)
+    Ok((version, true))
 }
 
 /// Tells every node that the catalogue is another one.

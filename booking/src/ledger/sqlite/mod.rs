@@ -8,6 +8,7 @@ mod late;
 mod orders;
 mod outbox;
 mod payments;
+mod programme;
 mod refunds;
 mod rows;
 mod settle;
@@ -33,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("waitlist.sql"),
     include_str!("rail.sql"),
     include_str!("refunding.sql"),
+    include_str!("cinema.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -73,7 +73,6 @@ async fn who_may_not_is_refused() {
         "a consent that says nothing": post(&format!("/v1/orders/{done}/consent"), &json!({})).by(&key) => 422 invalid_field;
         "a waitlist without a pass": post("/v1/shows/night-1/waitlist", &json!({"quantity": 1})) => 429 waiting_room;
         "a train": get("/v1/rail/stations?q=a") => 422 not_available;
-        "a film": get("/v1/cinema/cities") => 422 not_available;
         "a lookup by e-mail": post("/v1/orders/lookup", &json!({})) => 422 not_available;
     };
     scene.refuses(rows).await;

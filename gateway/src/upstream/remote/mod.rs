@@ -127,8 +127,7 @@ impl Shared {
 impl Core for Remote {
     fn router(&self) -> OpenApiRouter {
         let document = booking::router::document();
-        let mut addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
-        addresses.extend(booking::unbuilt::ADDRESSES.map(ToOwned::to_owned));
+        let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
         let mut router = OpenApiRouter::with_openapi(document);
         for address in addresses {
             let pool = self.pool().clone();

@@ -1,0 +1,383 @@
+//! Cities, films and showings over HTTP, and the programme by its promoter.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+use serde::Serialize;
+
+use super::query::{self, BadParam};
+use super::read::Fault;
+use super::search::{Hit, On};
+use super::{Changed, Charts, Cinemas, PutRefused};
+use crate::catalogue::Catalogue;
+use crate::catalogue::show::Show;
+use crate::clock::Clock;
+use crate::door::{Role, RoleKeys};
+use crate::http::{BodyText, Params, Path, Problem};
+use crate::idempotency::Answer;
+use crate::ids::{ShowId, VenueId};
+use crate::inventory::seats::{Left, Seats};
+use crate::money::Money;
+
+/// A category is almost full where one seat of so many is free, or the last one.
+const ALMOST_FULL_OF: u32 = 10;
+
+/// What the handlers of the cinemas need.
+#[derive(Clone)]
+pub struct CinemaRoutes {
+    /// The programme.
+    pub cinemas: Cinemas,
+    /// Its shows.
+    pub catalogue: Catalogue,
+    /// Their seats.
+    pub seats: Seats,
+    /// Who may put a programme.
+    pub keys: RoleKeys,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// All cities.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CityList {
+    cities: Vec<CityView>,
+}
+
+/// A city.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CityView {
+    city: String,
+    name: String,
+    country: Option<String>,
+    /// The IANA name of the zone that its days are counted in.
+    time_zone: String,
+    cinemas: usize,
+    /// Showings that have not begun.
+    showings: usize,
+}
+
+/// The films of a city.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FilmList {
+    city: String,
+    films: Vec<CityFilm>,
+}
+
+/// A film in a city.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CityFilm {
+    #[serde(flatten)]
+    film: FilmView,
+    /// Showings in this city that have not begun.
+    showings: usize,
+    /// When the first of them begins.
+    #[schema(value_type = String)]
+    next: Timestamp,
+}
+
+/// What is told of a film.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct FilmView {
+    film: String,
+    title: String,
+    description: String,
+    duration_s: u32,
+    genre: Option<String>,
+    language: Option<String>,
+    #[schema(value_type = Option<String>)]
+    release_date: Option<Date>,
+    country: Option<String>,
+}
+
+/// A page of showings.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ShowingList {
+    showings: Vec<ShowingView>,
+    total: usize,
+    page: usize,
+    per_page: usize,
+    /// No title is the keyword; these are near it.
+    near_only: bool,
+}
+
+/// A showing.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ShowingView {
+    /// The show to hold seats of.
+    #[schema(value_type = String)]
+    show: ShowId,
+    #[serde(flatten)]
+    film: FilmView,
+    cinema: CinemaView,
+    hall: HallView,
+    #[schema(value_type = String)]
+    start: Timestamp,
+    #[schema(value_type = String)]
+    end: Timestamp,
+    /// Kilometres from `lat` and `lon`, where they were given.
+    distance_km: Option<f64>,
+    categories: Vec<CategoryStatus>,
+}
+
+/// A cinema.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CinemaView {
+    cinema: String,
+    name: String,
+    address: String,
+    postal_code: String,
+    city: String,
+    city_name: String,
+    time_zone: String,
+    lat: f64,
+    lon: f64,
+}
+
+/// A hall.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct HallView {
+    /// The venue's slug.
+    #[schema(value_type = String)]
+    hall: VenueId,
+    name: String,
+}
+
+/// A category of a showing.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CategoryStatus {
+    key: String,
+    label: String,
+    #[schema(value_type = Object)]
+    price: Money,
+    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`.
+    status: &'static str,
+}
+
+/// The cities of the programme.
+#[utoipa::path(get, path = "/v1/cinema/cities", tag = "booking", responses((status = 200, body = CityList)))]
+pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<Answer, Problem> {
+    let index = routes.cinemas.index();
+    let cities = index.coming_by_city(routes.now());
+    let cities = cities
+        .into_iter()
+        .map(|(city, cinemas, showings)| CityView {
+            city: city.id.clone(),
+            name: city.name.clone(),
+            country: city.country.clone(),
+            time_zone: city.time_zone.clone(),
+            cinemas,
+            showings,
+        })
+        .collect();
+    Answer::json(200, &CityList { cities })
+}
+
+/// The films that are shown in a city from now on.
+#[utoipa::path(get, path = "/v1/cinema/cities/{city}/films", tag = "booking", params(("city" = String, Path)),
+    responses((status = 200, body = FilmList), (status = 404)))]
+pub async fn films(
+    State(routes): State<CinemaRoutes>,
+    Path(city): Path<String>,
+) -> Result<Answer, Problem> {
+    let index = routes.cinemas.index();
+    if index.city(&city).is_none() {
+        return Err(Problem::not_found("city", &city));
+    }
+    let films = index.films_in(&city, routes.now());
+    let films = films
+        .into_iter()
+        .map(|(film, showings, next)| CityFilm {
+            film: FilmView::new(film),
+            showings,
+            next,
+        })
+        .collect();
+    Answer::json(200, &FilmList { city, films })
+}
+
+/// Finds showings.
+#[utoipa::path(get, path = "/v1/cinema/showings", tag = "booking", params(query::Params),
+    responses((status = 200, body = ShowingList), (status = 422)))]
+pub async fn showings(
+    State(routes): State<CinemaRoutes>,
+    Params(params): Params<query::Params>,
+) -> Result<Answer, Problem> {
+    let query = query::read(&params, routes.now()).map_err(refused_param)?;
+    let index = routes.cinemas.index();
+    let found = index.search(&query);
+    // A programme and the catalogue are read one after the other: what the catalogue lacks yet is shown in a moment.
+    let on: Vec<(Hit, On<'_>, Arc<Show>)> = found
+        .hits
+        .iter()
+        .map(|hit| (*hit, index.showing(hit)))
+        .filter_map(|(hit, on)| Some((hit, on, routes.catalogue.show(&on.showing.show)?)))
+        .collect();
+    let shows: Vec<_> = on.iter().map(|(_, _, show)| Arc::clone(show)).collect();
+    let left = routes.seats.left(&shows).await?;
+    let showings = on
+        .iter()
+        .zip(&left)
+        .map(|((hit, on, show), left)| ShowingView::new(hit, on, show, left));
+    Answer::json(
+        200,
+        &ShowingList {
+            showings: showings.collect(),
+            total: found.total,
+            page: query.page,
+            per_page: query.per_page,
+            near_only: found.near_only,
+        },
+    )
+}
+
+/// Puts a whole programme in place of the one before.
+#[utoipa::path(put, path = "/v1/promoter/cinema", tag = "promoter", request_body = Object,
+    responses((status = 200, body = Changed), (status = 409), (status = 422)))]
+pub async fn put(
+    State(routes): State<CinemaRoutes>,
+    headers: HeaderMap,
+    BodyText(body): BodyText,
+) -> Result<Answer, Problem> {
+    routes.keys.admit(&headers, Role::Promoter)?;
+    let now_ms = routes.clock.now_ms();
+    let seats = Some(&routes.seats);
+    let put = routes.cinemas.put(&body, &Charts::Nowhere, seats, now_ms);
+    Answer::json(200, &put.await.map_err(refused)?)
+}
+
+impl CinemaRoutes {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.clock.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+impl FilmView {
+    fn new(film: &super::Film) -> Self {
+        Self {
+            film: film.id.clone(),
+            title: film.title.clone(),
+            description: film.description.clone(),
+            duration_s: film.duration_s,
+            genre: film.genre.clone(),
+            language: film.language.clone(),
+            release_date: film.release_date,
+            country: film.country.clone(),
+        }
+    }
+}
+
+impl ShowingView {
+    fn new(hit: &Hit, on: &On<'_>, show: &Show, left: &[Left]) -> Self {
+        let start = on.showing.starts_at;
+        Self {
+            show: show.id.clone(),
+            film: FilmView::new(on.film),
+            cinema: CinemaView {
+                cinema: on.cinema.id.clone(),
+                name: on.cinema.name.clone(),
+                address: on.cinema.address.clone(),
+                postal_code: on.cinema.postal_code.clone(),
+                city: on.city.id.clone(),
+                city_name: on.city.name.clone(),
+                time_zone: on.city.time_zone.clone(),
+                lat: on.cinema.lat,
+                lon: on.cinema.lon,
+            },
+            hall: HallView {
+                hall: on.hall.id.clone(),
+                name: on.hall.name.clone(),
+            },
+            start,
+            end: start
+                .checked_add(i64::from(on.film.duration_s).seconds())
+                .unwrap_or(start),
+            // Ten metres are nearer than anybody walks by.
+            distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
+            categories: statuses(show, left),
+        }
+    }
+}
+
+/// The categories that are for sale.
+fn statuses(show: &Show, left: &[Left]) -> Vec<CategoryStatus> {
+    let categories = show.plan.map.categories.iter().zip(&show.prices).zip(left);
+    categories
+        .filter_map(|((category, price), left)| {
+            Some(CategoryStatus {
+                key: category.key.clone(),
+                label: category.label.clone(),
+                price: show.document.currency.of((*price)?),
+                status: status(*left),
+            })
+        })
+        .collect()
+}
+
+fn status(left: Left) -> &'static str {
+    match left.free {
+        0 => "full",
+        free if free <= (left.of / ALMOST_FULL_OF).max(1) => "almost_full",
+        _ => "available",
+    }
+}
+
+fn refused_param(bad: BadParam) -> Problem {
+    Problem::field(bad.field, bad.detail)
+}
+
+fn refused(why: PutRefused) -> Problem {
+    match why {
+        PutRefused::Faulty(faults) => faulty(&faults),
+        PutRefused::PlanInUse(shows) => {
+            let told: Vec<_> = shows
+                .iter()
+                .take(10)
+                .map(|(show, _)| show.as_str())
+                .collect();
+            let detail = format!(
+                "New plans move, drop or rename seats that are held or sold, of {} showings: {}. Nothing was changed. Keep these seats as they are.",
+                shows.len(),
+                told.join(", ")
+            );
+            let shows: std::collections::BTreeMap<_, _> = shows
+                .into_iter()
+                .map(|(show, seats)| (show.to_string(), seats))
+                .collect();
+            Problem::new(409, "plan_in_use", "A plan is in use", detail).with("shows", shows)
+        }
+        PutRefused::Ledger(error) => error.into(),
+    }
+}
+
+fn faulty(faults: &[Fault]) -> Problem {
+    let first = faults.first().map(ToString::to_string).unwrap_or_default();
+    let detail = format!(
+        "The programme has {} faults; the first: {first}. Nothing was stored. Mend all of them and send it again.",
+        faults.len()
+    );
+    Problem::new(422, "programme_invalid", "The programme has faults", detail)
+        .with("faults", faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_category_is_almost_full_at_a_tenth_and_full_at_nothing() {
+        for (free, of, word) in [
+            (0, 100, "full"),
+            (1, 100, "almost_full"),
+            (10, 100, "almost_full"),
+            (11, 100, "available"),
+            (1, 9, "almost_full"),
+            (2, 9, "available"),
+            (0, 0, "full"),
+        ] {
+            assert_eq!(status(Left { free, of }), word, "{free} of {of}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `booking import cinema FILE`: a programme into a ledger, by hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairgate_writer::LedgerError;
+
+use super::{Changed, Charts, Cinemas, PutRefused};
+use crate::catalogue::Catalogue;
+use crate::config::Stores;
+use crate::ledger::Ledger;
+use crate::open::{self, NotOpened};
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum NotImported {
+    /// The file cannot be read.
+    #[error("{} cannot be read: {}; nothing was changed", .0.display(), .1)]
+    File(PathBuf, #[source] std::io::Error),
+    /// The file is longer than any programme.
+    #[error("{} is longer than {} MiB; nothing was changed", .0.display(), super::read::DOCUMENT_BYTES_MAX >> 20)]
+    TooLong(PathBuf),
+    /// The ledger cannot be opened.
+    #[error(transparent)]
+    Opened(#[from] NotOpened),
+    /// The programme was not taken.
+    #[error(transparent)]
+    Refused(#[from] PutRefused),
+}
+
+impl From<LedgerError> for NotImported {
+    fn from(error: LedgerError) -> Self {
+        Self::Opened(error.into())
+    }
+}
+
+/// Imports the programme in a file into the ledger that the settings name. Nodes over a database may be serving: they sell
+/// by the new programme within a second. A ledger file is one process's alone.
+///
+/// # Errors
+/// [`NotImported`]; nothing was changed.
+pub async fn import(file: &Path, stores: &Stores, data: &Path) -> Result<Changed, NotImported> {
+    let unreadable = |error| NotImported::File(file.to_owned(), error);
+    let bytes = std::fs::metadata(file).map_err(unreadable)?.len();
+    if usize::try_from(bytes).is_ok_and(|bytes| bytes > super::read::DOCUMENT_BYTES_MAX) {
+        return Err(NotImported::TooLong(file.to_owned()));
+    }
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let (installation, _lock) = open::installation(stores, data).await?;
+    let ledger: Arc<dyn Ledger> = open::ledger(&installation).await?;
+    let now_ms = open::clock(&installation).await?.now_ms();
+    let catalogue = Catalogue::open(Arc::clone(&ledger), true).await?;
+    let cinemas = Cinemas::open(ledger, catalogue).await?;
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let charts = Charts::In(folder);
+    Ok(cinemas.put(&text, &charts, None, now_ms).await?)
+}

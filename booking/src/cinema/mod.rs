@@ -1,0 +1,84 @@
+//! Cinemas: a programme of cities, halls, films and showings is imported whole, its halls become venues and its showings
+//! shows, and what is on is searched in memory. Selling them is nothing of its own.
+
+pub mod http;
+pub mod import;
+mod near;
+mod programme;
+mod put;
+pub mod query;
+pub mod read;
+pub mod search;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use fairgate_writer::LedgerError;
+
+pub use programme::{Cinema, City, Film, Hall, Programme, Showing};
+pub use put::{Changed, Charts, PutRefused};
+
+use crate::catalogue::Catalogue;
+use crate::ledger::Ledger;
+use search::Index;
+
+/// A handle on the programme.
+#[derive(Clone)]
+pub struct Cinemas {
+    ledger: Arc<dyn Ledger>,
+    catalogue: Catalogue,
+    /// The ledger's number of the programme, and what is searched.
+    shared: Arc<RwLock<(u64, Arc<Index>)>>,
+}
+
+impl Cinemas {
+    /// Reads the programme from the ledger.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn open(ledger: Arc<dyn Ledger>, catalogue: Catalogue) -> Result<Self, LedgerError> {
+        let cinemas = Self {
+            ledger,
+            catalogue,
+            shared: Arc::default(),
+        };
+        cinemas.follow().await?;
+        Ok(cinemas)
+    }
+
+    /// Takes over a programme that is newer than the one at hand.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn follow(&self) -> Result<(), LedgerError> {
+        let known = self.known().0;
+        let Some((number, document)) = self.ledger.programme(known).await? else {
+            return Ok(());
+        };
+        let building = tokio::task::spawn_blocking(move || {
+            let programme: Result<Programme, _> = serde_json::from_str(&document);
+            programme.map(|programme| Arc::new(Index::new(programme)))
+        });
+        let built = building
+            .await
+            .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+        let index =
+            built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
+        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        if shared.0 < number {
+            *shared = (number, index);
+        }
+        Ok(())
+    }
+
+    /// What is searched.
+    #[must_use]
+    pub fn index(&self) -> Arc<Index> {
+        self.known().1
+    }
+
+    fn known(&self) -> (u64, Arc<Index>) {
+        // It is replaced whole, so a panic elsewhere leaves nothing half-written.
+        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        (shared.0, Arc::clone(&shared.1))
+    }
+}

@@ -1,0 +1,152 @@
+//! How near what somebody typed is to a title: the one home of the edit distance and of Unicode's normal forms.
+
+use strsim::osa_distance;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Scripts from here on write words without spaces between them.
+const UNSPACED_FROM: char = '\u{2e80}';
+
+/// A text as it is compared: small letters and digits without marks, in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plain {
+    words: Vec<Word>,
+    /// The words without spaces, for those who type them together or apart.
+    whole: Word,
+}
+
+/// A word, with what tells cheaply that another one is far from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Word {
+    text: String,
+    chars: usize,
+    /// A bit for each letter that is in it; letters may share one.
+    letters: u64,
+}
+
+impl Word {
+    fn new(text: &str) -> Self {
+        let bit = |char: char| 1_u64 << (u32::from(char) % u64::BITS);
+        Self {
+            text: text.to_owned(),
+            chars: text.chars().count(),
+            letters: text.chars().fold(0, |letters, char| letters | bit(char)),
+        }
+    }
+
+    /// The edits between two words, where there are at most `most`.
+    fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
+        // An edit changes the length by one at most, and one letter into another.
+        let differ = (self.letters ^ typed.letters).count_ones() as usize;
+        if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
+            return None;
+        }
+        Some(osa_distance(&self.text, &typed.text)).filter(|edits| *edits <= most)
+    }
+}
+
+impl Plain {
+    /// Of any text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let folded = text.nfkd().filter(|char| !is_combining_mark(*char));
+        let folded: String = folded.flat_map(char::to_lowercase).collect();
+        // "Ocean's" is one word.
+        let folded = folded.replace(['\'', '’'], "");
+        let words: Vec<&str> = folded
+            .split(|char: char| !char.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        Self {
+            whole: Word::new(&words.concat()),
+            words: words.into_iter().map(Word::new).collect(),
+        }
+    }
+
+    /// Whether there is nothing to compare.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether all these words stand in it.
+    #[must_use]
+    pub fn mentions(&self, words: &Self) -> bool {
+        words.words.iter().all(|word| self.words.contains(word))
+    }
+
+    /// How many edits (a letter inserted, deleted, replaced, or swapped with its neighbour) lie between what was typed and
+    /// this title, or a part of it; `None` where it is more than so short a text may have. Beginnings of words count as
+    /// the words.
+    #[must_use]
+    pub fn edits_from(&self, typed: &Self) -> Option<usize> {
+        let most = match typed.whole.chars {
+            0..=2 => 0,
+            3..=7 => 1,
+            _ => 2,
+        };
+        let (whole, part) = (&self.whole.text, &typed.whole.text);
+        let unspaced = part.contains(|char| char >= UNSPACED_FROM);
+        if whole.starts_with(part) || (unspaced && whole.contains(part)) {
+            return Some(0);
+        }
+        let by_words = self.edits_by_words(typed, most);
+        if by_words == Some(0) {
+            return by_words;
+        }
+        let together = self.whole.edits_from(&typed.whole, most);
+        [by_words, together].into_iter().flatten().min()
+    }
+
+    fn edits_by_words(&self, typed: &Self, most: usize) -> Option<usize> {
+        let mut edits = 0;
+        for word in &typed.words {
+            edits += self.edits_to_a_word(word, most - edits)?;
+        }
+        Some(edits)
+    }
+
+    fn edits_to_a_word(&self, typed: &Word, most: usize) -> Option<usize> {
+        if self
+            .words
+            .iter()
+            .any(|word| word.text.starts_with(&typed.text))
+        {
+            return Some(0);
+        }
+        let edits = self
+            .words
+            .iter()
+            .filter_map(|word| word.edits_from(typed, most));
+        // A word that is all edits is another word.
+        edits.filter(|edits| *edits < typed.chars).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_found_by_its_words_their_beginnings_and_one_slip_of_the_finger() {
+        for (title, typed, edits) in [
+            ("The Third Man", "third man", Some(0)),
+            ("The Third Man", "thi", Some(0)),
+            ("The Third Man", "man third", Some(0)),
+            ("The Third Man", "thethirdman", Some(0)),
+            ("The Third Man", "the thrid man", Some(1)),
+            ("The Third Man", "the thi rd man", Some(0)),
+            ("The Third Man", "the third mann", Some(1)),
+            ("The Third Man", "second", None),
+            ("Amélie", "amelie", Some(0)),
+            ("Ocean’s Eleven", "oceans", Some(0)),
+            ("千与千寻", "千寻", Some(0)),
+            ("Up", "u", Some(0)),
+            ("Up", "in", None),
+            ("M", "n", None),
+        ] {
+            let (plain, typed_plain) = (Plain::new(title), Plain::new(typed));
+            assert_eq!(plain.edits_from(&typed_plain), edits, "{typed} in {title}");
+        }
+    }
+}

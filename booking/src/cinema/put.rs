@@ -1,0 +1,382 @@
+//! From a document to what is sold: plans are drawn, prices are checked against them, and everything is written in one
+//! transaction, or nothing is.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairgate_writer::LedgerError;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::read::{self, Fault, Faults};
+use super::{Cinemas, Hall, Programme};
+use crate::catalogue::plan::{parse_grid, parse_seatsio};
+use crate::catalogue::same_seat;
+use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::show::{Plan, ShowDocument, check};
+use crate::ids::{ShowId, VenueId};
+use crate::inventory::seats::Seats;
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, SeatsKeptBy};
+
+/// Seconds a basket lasts, as shown.
+const HOLD_S: u32 = 300;
+/// Seconds its lock outlives that.
+const GRACE_S: u32 = 5;
+/// Seats one visitor may hold and buy of a showing.
+const SEATS_MAX: u32 = 10;
+/// Faults of one chart that are told; the chart's own import tells them all.
+const CHART_FAULTS_TOLD: usize = 5;
+
+/// Where charts that halls name are looked for.
+#[derive(Debug, Clone)]
+pub enum Charts {
+    /// In this folder: the one the programme lies in.
+    In(PathBuf),
+    /// Nowhere: the programme came without its files.
+    Nowhere,
+}
+
+/// What a programme has, and what it changed.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Changed {
+    /// Cities in the programme.
+    pub cities: usize,
+    /// Cinemas.
+    pub cinemas: usize,
+    /// Halls.
+    pub halls: usize,
+    /// Films.
+    pub films: usize,
+    /// Showings.
+    pub showings: usize,
+    /// Plans that became a new version of their hall.
+    pub new_plans: usize,
+    /// Showings that were not there before.
+    pub new_showings: usize,
+    /// Showings that were there, and differed.
+    pub changed_showings: usize,
+    /// Shows of the programme before that this one leaves out and that have not begun: they are found by no search of
+    /// the cinemas any more, and are sold on to whoever knows their address.
+    #[schema(value_type = Vec<String>)]
+    pub left_out: Vec<ShowId>,
+}
+
+/// Why a programme was not put; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PutRefused {
+    /// Everything that is wrong with it.
+    #[error("the programme has {} faults", .0.len())]
+    Faulty(Vec<Fault>),
+    /// New plans move seats that are held or sold: the shows with their labels.
+    #[error("new plans move seats of {} showings that are held or sold", .0.len())]
+    PlanInUse(Vec<(ShowId, Vec<String>)>),
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// A plan and the form in which it is kept; halls that are alike share it.
+struct Drawn {
+    map: SeatMap,
+    text: Arc<str>,
+    digest: [u8; 32],
+}
+
+/// A hall's plan: one that the programme brings, or the one that the venue has.
+enum HallPlan {
+    New(Arc<Drawn>),
+    Present(Arc<Plan>),
+}
+
+impl HallPlan {
+    fn map(&self) -> &SeatMap {
+        match self {
+            Self::New(drawn) => &drawn.map,
+            Self::Present(plan) => &plan.map,
+        }
+    }
+}
+
+type HallPlans = HashMap<VenueId, HallPlan>;
+
+impl Cinemas {
+    /// Puts a whole programme in place of the one before. `seats` are asked whether a new plan would move what somebody
+    /// holds; without them a basket made on an old plan is refused at its checkout.
+    ///
+    /// # Errors
+    /// [`PutRefused`]; nothing was changed.
+    pub async fn put(
+        &self,
+        text: &str,
+        charts: &Charts,
+        seats: Option<&Seats>,
+        now_ms: i64,
+    ) -> Result<Changed, PutRefused> {
+        self.catalogue.follow().await?;
+        self.follow().await?;
+        let mut faults = Faults::default();
+        let programme =
+            read::programme(text, &mut faults).map_err(|fault| PutRefused::Faulty(vec![fault]))?;
+        let plans = self.draw(&programme, charts, &mut faults).await?;
+        let shows = self.shows(&programme, &plans, &mut faults);
+        if !faults.is_empty() {
+            return Err(PutRefused::Faulty(faults.placed(text)));
+        }
+        let pinned = self.pinned(&shows);
+        if let Some(seats) = seats {
+            self.nobody_holds(&pinned, &plans, seats).await?;
+        }
+        let before = self.index();
+        let changed = Changed {
+            cities: programme.cities.len(),
+            cinemas: programme.cinemas.len(),
+            halls: programme.halls.len(),
+            films: programme.films.len(),
+            showings: programme.showings.len(),
+            new_plans: 0,
+            new_showings: 0,
+            changed_showings: 0,
+            left_out: before.left_out_by(&programme, now_ms),
+        };
+        let document = serde_json::to_string(&programme)
+            .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        let new = NewProgramme {
+            document,
+            plans: new_plans(&plans),
+            shows,
+            keeps: keeps(pinned, plans),
+        };
+        let put = self.ledger.put_programme(new, now_ms).await;
+        let put = put.map_err(|refused| self.told(refused))?;
+        self.catalogue.follow().await?;
+        self.follow().await?;
+        Ok(Changed {
+            new_plans: put.plans,
+            new_showings: put.new,
+            changed_showings: put.changed,
+            ..changed
+        })
+    }
+
+    /// The plans of all halls; what cannot be drawn is noted.
+    async fn draw(
+        &self,
+        programme: &Programme,
+        charts: &Charts,
+        faults: &mut Faults,
+    ) -> Result<HallPlans, LedgerError> {
+        let mut drawn: HashMap<&str, Result<Arc<Drawn>, String>> = HashMap::new();
+        let mut plans = HallPlans::new();
+        for hall in &programme.halls {
+            let plan = match &hall.plan {
+                Some(text) => {
+                    let known = drawn.entry(text).or_insert_with(|| draw(text, charts));
+                    known.clone().map(HallPlan::New)
+                }
+                None => {
+                    let present = self.catalogue.newest_plan(&hall.id).await?;
+                    present.map(HallPlan::Present).ok_or_else(|| {
+                        format!(
+                            "The hall brings no plan, and there is no venue \"{}\" that has one.",
+                            hall.id
+                        )
+                    })
+                }
+            };
+            match plan {
+                Ok(plan) => drop(plans.insert(hall.id.clone(), plan)),
+                Err(message) => faults.add(plan_of(hall), "bad_plan", message),
+            }
+        }
+        Ok(plans)
+    }
+
+    /// The shows' documents; prices that do not fit the hall are noted.
+    fn shows(
+        &self,
+        programme: &Programme,
+        plans: &HallPlans,
+        faults: &mut Faults,
+    ) -> Vec<(ShowId, ShowDocument)> {
+        let titles: HashMap<&str, &str> = programme
+            .films
+            .iter()
+            .map(|film| (film.id.as_str(), film.title.as_str()))
+            .collect();
+        let before = self.index();
+        let mut shows = Vec::with_capacity(programme.showings.len());
+        for showing in &programme.showings {
+            let (Some(plan), Some(title)) =
+                (plans.get(&showing.hall), titles.get(showing.film.as_str()))
+            else {
+                // The hall or the film has a fault of its own.
+                continue;
+            };
+            let document = serde_json::from_value(serde_json::json!({
+                "venue": showing.hall, "title": title, "starts_at": showing.starts_at,
+                "currency": programme.currency, "prices": showing.prices,
+                "hold_s": HOLD_S, "grace_s": GRACE_S, "seats_per_visitor": SEATS_MAX,
+            }));
+            let document: ShowDocument = match document {
+                Ok(document) => document,
+                Err(error) => {
+                    faults.add(&showing.at, "bad_showing", error.to_string());
+                    continue;
+                }
+            };
+            for fault in check(&document, plan.map(), true).err().unwrap_or_default() {
+                let message = format!("{}.", fault.detail);
+                faults.add(
+                    format!("{}.{}", showing.at, fault.field),
+                    "bad_price",
+                    message,
+                );
+            }
+            let foreign = self.catalogue.show(&showing.show).is_some_and(|present| {
+                present.document.venue != showing.hall && !before.has(&showing.show)
+            });
+            if foreign {
+                let message = format!(
+                    "There is a show \"{}\" already that belongs to no cinema. Give the showing another id.",
+                    showing.show
+                );
+                faults.add(format!("{}.id", showing.at), "id_taken", message);
+            }
+            shows.push((showing.show.clone(), document));
+        }
+        shows
+    }
+
+    /// The shows that are there already, with the plan they pin.
+    fn pinned(&self, shows: &[(ShowId, ShowDocument)]) -> Pinned {
+        let pinned = shows.iter().filter_map(|(id, document)| {
+            let present = self.catalogue.show(id)?;
+            Some((
+                id.clone(),
+                (Arc::clone(&present.plan), document.venue.clone()),
+            ))
+        });
+        pinned.collect()
+    }
+
+    /// Refuses new plans that move what somebody has in a basket.
+    async fn nobody_holds(
+        &self,
+        pinned: &Pinned,
+        plans: &HallPlans,
+        seats: &Seats,
+    ) -> Result<(), PutRefused> {
+        let mut differs: HashMap<(&VenueId, u32), bool> = HashMap::new();
+        let mut in_use = Vec::new();
+        for (id, (old, hall)) in pinned {
+            let Some(plan) = plans.get(hall) else {
+                continue;
+            };
+            let differ = differs.entry((hall, old.version));
+            if !*differ.or_insert_with(|| old.map != *plan.map()) {
+                continue;
+            }
+            let mut held = seats.held(&self.catalogue, id).await;
+            held.retain(|seat| !same_seat(&old.map, plan.map(), *seat));
+            if !held.is_empty() {
+                in_use.push((id.clone(), self.labels(id, &held)));
+            }
+        }
+        if in_use.is_empty() {
+            return Ok(());
+        }
+        in_use.sort();
+        Err(PutRefused::PlanInUse(in_use))
+    }
+
+    fn told(&self, refused: ProgrammeRefused) -> PutRefused {
+        match refused {
+            ProgrammeRefused::Ledger(error) => PutRefused::Ledger(error),
+            ProgrammeRefused::PlanInUse(shows) => {
+                let told = shows.into_iter().map(|(id, seats)| {
+                    let labels = self.labels(&id, &seats);
+                    (id, labels)
+                });
+                PutRefused::PlanInUse(told.collect())
+            }
+        }
+    }
+
+    fn labels(&self, id: &ShowId, seats: &[u32]) -> Vec<String> {
+        let show = self.catalogue.show(id);
+        let label = |seat: &u32| show.as_ref().map(|show| show.label(*seat).to_owned());
+        seats.iter().filter_map(label).collect()
+    }
+}
+
+/// Shows with the plan they pin, and the hall whose plan they will pin.
+type Pinned = HashMap<ShowId, (Arc<Plan>, VenueId)>;
+
+/// What the ledger asks of used seats; of a show that another node put meanwhile nothing is known here.
+fn keeps(pinned: Pinned, plans: HallPlans) -> SeatsKeptBy {
+    Box::new(move |show, seat| {
+        let Some((old, hall)) = pinned.get(show) else {
+            return false;
+        };
+        let plan = plans.get(hall);
+        plan.is_some_and(|plan| same_seat(&old.map, plan.map(), seat))
+    })
+}
+
+fn new_plans(plans: &HallPlans) -> Vec<NewHallPlan> {
+    let mut new: Vec<_> = plans
+        .iter()
+        .filter_map(|(venue, plan)| match plan {
+            HallPlan::New(drawn) => Some(NewHallPlan {
+                venue: venue.clone(),
+                plan: Arc::clone(&drawn.text),
+                digest: drawn.digest,
+            }),
+            HallPlan::Present(_) => None,
+        })
+        .collect();
+    new.sort_by(|a, b| a.venue.cmp(&b.venue));
+    new
+}
+
+fn plan_of(hall: &Hall) -> String {
+    format!("{}.plan", hall.at)
+}
+
+/// Draws a plan: `grid:ROWSxSEATS`, or a chart in a file beside the programme.
+fn draw(plan: &str, charts: &Charts) -> Result<Arc<Drawn>, String> {
+    let parsed = match (plan.split_once(':'), charts) {
+        (Some(("grid", size)), _) => parse_grid(size),
+        (Some(("seatsio", file)), Charts::In(folder)) => parse_seatsio(&chart(folder, file)?),
+        (Some(("seatsio", _)), Charts::Nowhere) => {
+            return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
+        }
+        _ => {
+            return Err(
+                "A plan is \"grid:ROWSxSEATS\" or \"seatsio:FILE\", the file beside the programme."
+                    .to_owned(),
+            );
+        }
+    };
+    let map = parsed.map_err(|faults| {
+        let told: Vec<_> = faults
+            .iter()
+            .take(CHART_FAULTS_TOLD)
+            .map(ToString::to_string)
+            .collect();
+        format!("The plan has {} faults: {}", faults.len(), told.join("; "))
+    })?;
+    let text = serde_json::to_string(&map).map_err(|error| error.to_string())?;
+    Ok(Arc::new(Drawn {
+        digest: Sha256::digest(&text).into(),
+        text: text.into(),
+        map,
+    }))
+}
+
+fn chart(folder: &Path, file: &str) -> Result<String, String> {
+    let path = folder.join(file);
+    std::fs::read_to_string(&path)
+        .map_err(|error| format!("{} cannot be read: {error}.", path.display()))
+}

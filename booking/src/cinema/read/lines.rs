@@ -1,0 +1,154 @@
+//! Where paths stand in a JSON text. The parser forgets lines, so the text is walked once more when something is wrong.
+
+use std::collections::{HashMap, HashSet};
+
+/// The line of each path, from 1; of a path that is not there the line of what it is missing in. The text must be JSON.
+pub fn of<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
+    let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
+    let mut walk = Walk {
+        bytes: text.as_bytes(),
+        at: 0,
+        line: 1,
+        path: String::new(),
+        wanted: &wanted,
+        found: HashMap::new(),
+    };
+    walk.value();
+    let found = walk.found;
+    let line = |path: &str| with_outer(path).find_map(|path| found.get(path).copied());
+    paths.map(|path| line(path).unwrap_or(1)).collect()
+}
+
+/// A path, what it stands in, and so on.
+fn with_outer(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| {
+        path.rfind(['.', '[']).map(|end| &path[..end])
+    })
+}
+
+struct Walk<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    line: usize,
+    path: String,
+    wanted: &'t HashSet<&'t str>,
+    found: HashMap<String, usize>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self) {
+        self.space();
+        if self.wanted.contains(self.path.as_str()) {
+            self.found.entry(self.path.clone()).or_insert(self.line);
+        }
+        match self.byte() {
+            Some(b'{') => self.members(),
+            Some(b'[') => self.elements(),
+            Some(b'"') => drop(self.text()),
+            _ => {
+                while self
+                    .byte()
+                    .is_some_and(|byte| !b",]} \t\r\n".contains(&byte))
+                {
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn members(&mut self) {
+        self.at += 1;
+        loop {
+            self.space();
+            match self.byte() {
+                Some(b'"') => {}
+                Some(b',') => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => break,
+            }
+            let key = self.text();
+            self.space();
+            // The colon.
+            self.at += 1;
+            let outer = self.path.len();
+            if outer > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            self.value();
+            self.path.truncate(outer);
+        }
+        self.at += 1;
+    }
+
+    fn elements(&mut self) {
+        self.at += 1;
+        let mut index = 0;
+        loop {
+            self.space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                None | Some(b']') => break,
+                Some(_) => {
+                    let outer = self.path.len();
+                    self.path.push_str(&format!("[{index}]"));
+                    self.value();
+                    self.path.truncate(outer);
+                    index += 1;
+                }
+            }
+        }
+        self.at += 1;
+    }
+
+    /// The text between quotes, as it is written.
+    fn text(&mut self) -> String {
+        let start = self.at + 1;
+        self.at = start;
+        while let Some(byte) = self.byte() {
+            match byte {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        let text = self.bytes.get(start..self.at).unwrap_or_default();
+        self.at += 1;
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    fn space(&mut self) {
+        while let Some(byte @ (b' ' | b'\t' | b'\r' | b'\n')) = self.byte() {
+            self.line += usize::from(byte == b'\n');
+            self.at += 1;
+        }
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_path_has_the_line_of_its_value_or_of_what_it_is_missing_in() {
+        let text = "{\n \"a\": [1, {\"b\\\"\": \"]}\",\n  \"c\": -1.5e3 },\n  [[], {}]],\n \"d\":\n  null}";
+        for (path, line) in [
+            ("a", 2),
+            ("a[0]", 2),
+            ("a[1]", 2),
+            ("a[1].c", 3),
+            ("a[1].missing", 2),
+            ("a[2]", 4),
+            ("a[2][1]", 4),
+            ("d", 6),
+            ("nowhere.at.all", 1),
+            ("", 1),
+        ] {
+            assert_eq!(super::of(text, [path].into_iter()), [line], "{path}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Reads a programme's document: the whole of it, or every fault with the path and the line where it stands.
+
+mod lines;
+mod parts;
+mod spot;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Programme;
+pub use spot::Faults;
+use spot::Spot;
+
+/// The longest document that is read, in bytes.
+pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// One thing that is wrong with a programme.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Fault {
+    /// The path in the document: `cities[0].cinemas[1].halls[0].plan`.
+    pub at: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// Stable, for programs: `unknown_film`, `bad_number`, …
+    pub code: &'static str,
+    /// For people: what is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            at,
+            line,
+            code,
+            message,
+        } = self;
+        let at = if at.is_empty() { "(the whole)" } else { at };
+        write!(f, "line {line}, {at}: {message} ({code})")
+    }
+}
+
+/// Reads a document as far as it can be read, and notes what is wrong with it. The programme is whole only where there is
+/// nothing.
+///
+/// # Errors
+/// The one fault of a text that is no JSON.
+pub fn programme(text: &str, faults: &mut Faults) -> Result<Programme, Fault> {
+    let document: Value = serde_json::from_str(text).map_err(|error| Fault {
+        at: String::new(),
+        line: error.line(),
+        code: "invalid_json",
+        message: format!("This is not JSON: {error}."),
+    })?;
+    match &document {
+        Value::Object(members) => {
+            let spot = Spot::new(String::new(), members);
+            Ok(parts::programme(&spot, faults))
+        }
+        other => Err(Fault {
+            at: String::new(),
+            line: 1,
+            code: "bad_object",
+            message: format!(
+                "The document is {} where an object with cities, films and showings is expected.",
+                spot::shown(other)
+            ),
+        }),
+    }
+}

@@ -1,0 +1,365 @@
+//! The parts of a programme, one after the other: what each must have, and that what they name is there.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::spot::{Faults, Spot, shown};
+use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
+use crate::ids::{ShowId, VenueId, is_slug};
+use crate::money::{AMOUNT_MAX, Currency};
+
+/// Halls of one programme.
+const HALLS_MAX: usize = 20_000;
+/// Showings of one programme.
+const SHOWINGS_MAX: usize = 200_000;
+/// Characters of names and addresses.
+const NAME_MAX: usize = 200;
+/// Characters of a description.
+const DESCRIPTION_MAX: usize = 5_000;
+/// Characters of a hall's slug: a showing's own adds the time.
+const HALL_SLUG_MAX: usize = 48;
+/// A day is longer than any film that is shown.
+const DURATION_S_MAX: i64 = 86_400;
+
+const SLUG: &str = "a name of 1 to 64 of a-z, 0-9 and \"-\", beginning with a letter or a digit,";
+
+/// What was read, whole where no fault was noted.
+pub fn programme(spot: &Spot<'_>, faults: &mut Faults) -> Programme {
+    spot.only(&["currency", "cities", "films", "showings"], faults);
+    let mut programme = Programme::default();
+    if let Some(value) = spot.get("currency") {
+        match value.as_str().and_then(Currency::parse) {
+            Some(currency) => programme.currency = currency,
+            None => spot.wrong(
+                "currency",
+                "bad_currency",
+                value,
+                "three capital letters",
+                faults,
+            ),
+        }
+    }
+    let mut named = Named::default();
+    for city in spot.list("cities", faults) {
+        read_city(&city, &mut programme, &mut named, faults);
+    }
+    for film in spot.list("films", faults) {
+        read_film(&film, &mut programme, &mut named, faults);
+    }
+    let showings = spot.list("showings", faults);
+    for (count, most, what) in [
+        (programme.halls.len(), HALLS_MAX, "cities"),
+        (showings.len(), SHOWINGS_MAX, "showings"),
+    ] {
+        if count > most {
+            faults.add(
+                what,
+                "too_many",
+                format!("{count} of them; at most {most} go into one programme."),
+            );
+        }
+    }
+    for showing in showings.iter().take(SHOWINGS_MAX) {
+        programme
+            .showings
+            .extend(read_showing(showing, &mut named, faults));
+    }
+    no_hall_shows_two_at_once(&programme, faults);
+    programme
+}
+
+/// Where each name stood first, so that a second one is told of it, and a film that has other faults is still there.
+#[derive(Default)]
+struct Named {
+    cities: HashMap<String, String>,
+    cinemas: HashMap<String, String>,
+    halls: HashMap<String, String>,
+    films: HashMap<String, String>,
+    shows: HashMap<String, String>,
+}
+
+/// A slug that nothing of its kind has yet.
+fn slug(
+    spot: &Spot<'_>,
+    chars_max: usize,
+    taken: &mut HashMap<String, String>,
+    faults: &mut Faults,
+) -> Option<String> {
+    let Some(value) = spot.get("id") else {
+        spot.missing("id", faults);
+        return None;
+    };
+    let Some(id) = value
+        .as_str()
+        .filter(|id| is_slug(id) && id.len() <= chars_max)
+    else {
+        let expected = format!(
+            "a name of 1 to {chars_max} of a-z, 0-9 and \"-\", beginning with a letter or a digit,"
+        );
+        spot.wrong("id", "bad_id", value, &expected, faults);
+        return None;
+    };
+    first_of_its_name(id, spot.path("id"), taken, faults).then(|| id.to_owned())
+}
+
+fn first_of_its_name(
+    id: &str,
+    at: String,
+    taken: &mut HashMap<String, String>,
+    faults: &mut Faults,
+) -> bool {
+    if let Some(first) = taken.get(id) {
+        let message = format!("The id \"{id}\" is already that of {first}. Each needs its own.");
+        faults.add(at, "duplicate_id", message);
+        return false;
+    }
+    taken.insert(id.to_owned(), at);
+    true
+}
+
+fn read_city(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faults: &mut Faults) {
+    spot.only(&["id", "name", "country", "time_zone", "cinemas"], faults);
+    let id = slug(spot, 64, &mut named.cities, faults);
+    let name = spot.text("name", NAME_MAX, faults);
+    let country = spot.words("country", NAME_MAX, faults);
+    let time_zone = match spot.get("time_zone") {
+        None => Some("UTC".to_owned()),
+        Some(value) => {
+            let known = value.as_str().filter(|name| TimeZone::get(name).is_ok());
+            if known.is_none() {
+                let expected = "the name of a time zone, such as \"Europe/Berlin\",";
+                spot.wrong("time_zone", "bad_time_zone", value, expected, faults);
+            }
+            known.map(ToOwned::to_owned)
+        }
+    };
+    for cinema in spot.list("cinemas", faults) {
+        read_cinema(&cinema, id.as_deref(), programme, named, faults);
+    }
+    if let (Some(id), Some(name), Some(time_zone)) = (id, name, time_zone) {
+        programme.cities.push(City {
+            id,
+            name,
+            country,
+            time_zone,
+        });
+    }
+}
+
+fn read_cinema(
+    spot: &Spot<'_>,
+    city: Option<&str>,
+    programme: &mut Programme,
+    named: &mut Named,
+    faults: &mut Faults,
+) {
+    let fields = [
+        "id",
+        "name",
+        "address",
+        "postal_code",
+        "lat",
+        "lon",
+        "halls",
+    ];
+    spot.only(&fields, faults);
+    let id = slug(spot, 64, &mut named.cinemas, faults);
+    let name = spot.text("name", NAME_MAX, faults);
+    let address = spot.text("address", NAME_MAX, faults);
+    let postal_code = spot.text("postal_code", 20, faults);
+    let lat = spot.number("lat", -90.0..=90.0, faults);
+    let lon = spot.number("lon", -180.0..=180.0, faults);
+    for hall in spot.list("halls", faults) {
+        let read = read_hall(&hall, id.as_deref(), named, faults);
+        programme.halls.extend(read);
+    }
+    let told = (id, city, name, address, postal_code, lat, lon);
+    if let (
+        Some(id),
+        Some(city),
+        Some(name),
+        Some(address),
+        Some(postal_code),
+        Some(lat),
+        Some(lon),
+    ) = told
+    {
+        programme.cinemas.push(Cinema {
+            id,
+            city: city.to_owned(),
+            name,
+            address,
+            postal_code,
+            lat,
+            lon,
+        });
+    }
+}
+
+fn read_hall(
+    spot: &Spot<'_>,
+    cinema: Option<&str>,
+    named: &mut Named,
+    faults: &mut Faults,
+) -> Option<Hall> {
+    spot.only(&["id", "name", "plan"], faults);
+    let id = slug(spot, HALL_SLUG_MAX, &mut named.halls, faults);
+    let name = spot.text("name", NAME_MAX, faults);
+    let plan = spot.words("plan", 4_096, faults);
+    Some(Hall {
+        id: id?.parse::<VenueId>().ok()?,
+        cinema: cinema?.to_owned(),
+        name: name?,
+        plan,
+        at: spot.at.clone(),
+    })
+}
+
+fn read_film(spot: &Spot<'_>, programme: &mut Programme, named: &mut Named, faults: &mut Faults) {
+    let fields = [
+        "id",
+        "title",
+        "description",
+        "duration_s",
+        "genre",
+        "language",
+        "release_date",
+        "country",
+    ];
+    spot.only(&fields, faults);
+    let id = slug(spot, 64, &mut named.films, faults);
+    let title = spot.text("title", NAME_MAX, faults);
+    let duration_s = spot.whole("duration_s", 1..=DURATION_S_MAX, faults);
+    let description = match spot.get("description") {
+        Some(Value::String(empty)) if empty.is_empty() => None,
+        _ => spot.words("description", DESCRIPTION_MAX, faults),
+    };
+    let release_date = spot.get("release_date").and_then(|_| {
+        let expected = "a day, such as \"2026-11-20\",";
+        spot.parsed("release_date", "bad_date", expected, faults)
+    });
+    let [genre, language, country] =
+        ["genre", "language", "country"].map(|name| spot.words(name, 100, faults));
+    if let (Some(id), Some(title), Some(duration_s)) = (id, title, duration_s) {
+        programme.films.push(Film {
+            id,
+            title,
+            description: description.unwrap_or_default(),
+            duration_s: u32::try_from(duration_s).unwrap_or(u32::MAX),
+            genre,
+            language,
+            release_date,
+            country,
+        });
+    }
+}
+
+fn read_showing(spot: &Spot<'_>, named: &mut Named, faults: &mut Faults) -> Option<Showing> {
+    spot.only(&["id", "film", "hall", "starts_at", "prices"], faults);
+    let film: Option<String> = spot.text("film", 64, faults);
+    let hall: Option<String> = spot.text("hall", 64, faults);
+    for (name, given, known) in [("film", &film, &named.films), ("hall", &hall, &named.halls)] {
+        if let Some(given) = given
+            && !known.contains_key(given)
+        {
+            let code = if name == "film" {
+                "unknown_film"
+            } else {
+                "unknown_hall"
+            };
+            let message = format!("There is no {name} with the id \"{given}\" in this programme.");
+            faults.add(spot.path(name), code, message);
+        }
+    }
+    let expected = "a moment with its offset, such as \"2026-12-01T20:15:00+01:00\",";
+    let starts_at: Option<Timestamp> = spot.parsed("starts_at", "bad_time", expected, faults);
+    let prices = read_prices(spot, faults);
+    let id = match (spot.get("id"), &hall, starts_at) {
+        (Some(_), ..) => spot.parsed::<ShowId>("id", "bad_id", SLUG, faults),
+        (None, Some(hall), Some(starts_at)) => named_by_time(hall, starts_at),
+        (None, ..) => None,
+    };
+    let id =
+        id.filter(|id| first_of_its_name(id.as_str(), spot.at.clone(), &mut named.shows, faults));
+    Some(Showing {
+        show: id?,
+        film: film?,
+        hall: hall?.parse().ok()?,
+        starts_at: starts_at?,
+        prices: prices?,
+        at: spot.at.clone(),
+    })
+}
+
+/// The id of a showing that has none: its hall and its beginning in UTC, which no other showing has.
+fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
+    let time = starts_at.strftime("%Y%m%dt%H%M");
+    format!("{hall}-{time}").parse().ok()
+}
+
+fn read_prices(spot: &Spot<'_>, faults: &mut Faults) -> Option<BTreeMap<String, i64>> {
+    let Some(value) = spot.get("prices") else {
+        spot.missing("prices", faults);
+        return None;
+    };
+    let expected = "an object of minor units by category";
+    let Value::Object(given) = value else {
+        spot.wrong("prices", "bad_object", value, expected, faults);
+        return None;
+    };
+    let mut prices = BTreeMap::new();
+    for (category, amount) in given {
+        match amount
+            .as_i64()
+            .filter(|amount| (0..=AMOUNT_MAX).contains(amount))
+        {
+            Some(amount) => {
+                prices.insert(category.clone(), amount);
+            }
+            None => {
+                let short: String = category.chars().take(80).collect();
+                let message = format!(
+                    "This is {} where a whole number of minor units from 0 to {AMOUNT_MAX} is expected.",
+                    shown(amount)
+                );
+                faults.add(
+                    format!("{}.{short}", spot.path("prices")),
+                    "bad_price",
+                    message,
+                );
+            }
+        }
+    }
+    Some(prices)
+}
+
+fn no_hall_shows_two_at_once(programme: &Programme, faults: &mut Faults) {
+    let durations: HashMap<&str, u32> = programme
+        .films
+        .iter()
+        .map(|film| (film.id.as_str(), film.duration_s))
+        .collect();
+    let mut by_hall: BTreeMap<&VenueId, Vec<&Showing>> = BTreeMap::new();
+    for showing in &programme.showings {
+        by_hall.entry(&showing.hall).or_default().push(showing);
+    }
+    let mut told = HashSet::new();
+    for showings in by_hall.values_mut() {
+        showings.sort_by_key(|showing| showing.starts_at);
+        for pair in showings.windows(2) {
+            let [first, next] = pair else { continue };
+            let duration_s = durations.get(first.film.as_str()).copied().unwrap_or(0);
+            let gap_s = next.starts_at.as_second() - first.starts_at.as_second();
+            if gap_s < i64::from(duration_s) && told.insert(&next.at) {
+                let message = format!(
+                    "The hall \"{}\" still shows \"{}\" of {}, which lasts {duration_s} s.",
+                    next.hall, first.film, first.at
+                );
+                faults.add(format!("{}.starts_at", next.at), "hall_busy", message);
+            }
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! What is on, in memory: made anew when the programme changes, asked by filters that are all checked already.
+
+mod place;
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::near::Plain;
+use super::{Cinema, City, Film, Hall, Programme, Showing};
+use crate::ids::ShowId;
+pub use place::{Point, km_between};
+
+/// What is asked for; what is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Query {
+    /// Words of the title, or words that genre and description mention.
+    pub keyword: Option<String>,
+    /// Whether titles that are near the keyword are found, too. Not said: where no title is it.
+    pub fuzzy: Option<bool>,
+    /// A film's slug.
+    pub film: Option<String>,
+    /// A cinema's slug.
+    pub cinema: Option<String>,
+    /// A city's slug.
+    pub city: Option<String>,
+    /// Where distances are measured from.
+    pub near: Option<Point>,
+    /// Kilometres from there, at most.
+    pub radius_km: Option<f64>,
+    /// The first beginning.
+    pub from: Option<Moment>,
+    /// The last beginning.
+    pub to: Option<Moment>,
+    /// The cinema's postal code.
+    pub postal_code: Option<String>,
+    /// The order.
+    pub sort: Sort,
+    /// The page, from 1.
+    pub page: usize,
+    /// Showings of a page.
+    pub per_page: usize,
+}
+
+/// A moment, or a whole day where the cinema is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// A moment.
+    At(Timestamp),
+    /// A day.
+    Day(Date),
+}
+
+/// The order of what is found; what is equal goes by beginning, then by id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Those that begin first.
+    #[default]
+    Start,
+    /// Those that are nearest.
+    Distance,
+    /// Those whose cheapest seat costs least.
+    Price,
+    /// By title.
+    Title,
+}
+
+/// A page of what was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// How many there are on all pages.
+    pub total: usize,
+    /// Whether no title is the keyword, and these are near it.
+    pub near_only: bool,
+    /// Those of this page.
+    pub hits: Vec<Hit>,
+}
+
+/// A showing that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Its position in [`Index::showing`].
+    pub at: usize,
+    /// Kilometres from where was asked.
+    pub distance_km: Option<f64>,
+}
+
+/// A showing with all it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct On<'i> {
+    /// The showing.
+    pub showing: &'i Showing,
+    /// Its film.
+    pub film: &'i Film,
+    /// Its hall.
+    pub hall: &'i Hall,
+    /// The hall's cinema.
+    pub cinema: &'i Cinema,
+    /// The cinema's city.
+    pub city: &'i City,
+}
+
+/// A programme, made ready to be searched.
+#[derive(Debug, Default)]
+pub struct Index {
+    programme: Programme,
+    /// By beginning, then by id.
+    entries: Vec<Entry>,
+    /// By film: its title, and everything that is said of it.
+    titles: Vec<(Plain, Plain)>,
+    /// By cinema: its city.
+    city_of: Vec<usize>,
+    shows: HashSet<ShowId>,
+}
+
+/// A showing by positions.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    starts_at_s: i64,
+    showing: usize,
+    film: usize,
+    hall: usize,
+    cinema: usize,
+    cheapest: i64,
+}
+
+impl Index {
+    /// Of a programme in which every name is there; a showing that names nothing is not found.
+    #[must_use]
+    pub fn new(programme: Programme) -> Self {
+        let by_id = |ids: &mut dyn Iterator<Item = &str>| -> HashMap<String, usize> {
+            ids.enumerate()
+                .map(|(at, id)| (id.to_owned(), at))
+                .collect()
+        };
+        let cities = by_id(&mut programme.cities.iter().map(|city| city.id.as_str()));
+        let cinemas = by_id(&mut programme.cinemas.iter().map(|cinema| cinema.id.as_str()));
+        let halls = by_id(&mut programme.halls.iter().map(|hall| hall.id.as_str()));
+        let films = by_id(&mut programme.films.iter().map(|film| film.id.as_str()));
+        let entry = |(at, showing): (usize, &Showing)| {
+            let hall = *halls.get(showing.hall.as_str())?;
+            let cinema = *cinemas.get(&programme.halls[hall].cinema)?;
+            cities.get(&programme.cinemas[cinema].city)?;
+            Some(Entry {
+                starts_at_s: showing.starts_at.as_second(),
+                showing: at,
+                film: *films.get(&showing.film)?,
+                hall,
+                cinema,
+                cheapest: showing.prices.values().copied().min().unwrap_or(i64::MAX),
+            })
+        };
+        let mut entries: Vec<Entry> = programme
+            .showings
+            .iter()
+            .enumerate()
+            .filter_map(entry)
+            .collect();
+        entries.sort_by(|a, b| {
+            let id = |entry: &Entry| &programme.showings[entry.showing].show;
+            (a.starts_at_s, id(a)).cmp(&(b.starts_at_s, id(b)))
+        });
+        let said = |film: &Film| {
+            let genre = film.genre.as_deref().unwrap_or_default();
+            let all = format!("{} {genre} {}", film.title, film.description);
+            (Plain::new(&film.title), Plain::new(&all))
+        };
+        let city_of = programme.cinemas.iter();
+        let city_of = city_of.map(|cinema| cities.get(&cinema.city).copied().unwrap_or_default());
+        Self {
+            titles: programme.films.iter().map(said).collect(),
+            city_of: city_of.collect(),
+            shows: programme
+                .showings
+                .iter()
+                .map(|showing| showing.show.clone())
+                .collect(),
+            entries,
+            programme,
+        }
+    }
+
+    /// What it was made of.
+    #[must_use]
+    pub fn programme(&self) -> &Programme {
+        &self.programme
+    }
+
+    /// Whether a show is one of its showings.
+    #[must_use]
+    pub fn has(&self, show: &ShowId) -> bool {
+        self.shows.contains(show)
+    }
+
+    /// The city with this slug.
+    #[must_use]
+    pub fn city(&self, id: &str) -> Option<&City> {
+        self.programme.cities.iter().find(|city| city.id == id)
+    }
+
+    /// The showing of a hit.
+    ///
+    /// # Panics
+    /// Where the hit is another index's.
+    #[must_use]
+    pub fn showing(&self, hit: &Hit) -> On<'_> {
+        let entry = &self.entries[hit.at];
+        let cinema = &self.programme.cinemas[entry.cinema];
+        On {
+            showing: &self.programme.showings[entry.showing],
+            film: &self.programme.films[entry.film],
+            hall: &self.programme.halls[entry.hall],
+            cinema,
+            city: &self.programme.cities[self.city_of[entry.cinema]],
+        }
+    }
+
+    /// Showings that have not begun and that another programme leaves out.
+    #[must_use]
+    pub fn left_out_by(&self, next: &Programme, now_ms: i64) -> Vec<ShowId> {
+        let kept: HashSet<&ShowId> = next.showings.iter().map(|showing| &showing.show).collect();
+        let coming = self
+            .programme
+            .showings
+            .iter()
+            .filter(|showing| showing.starts_at.as_millisecond() > now_ms);
+        coming
+            .map(|showing| &showing.show)
+            .filter(|show| !kept.contains(show))
+            .cloned()
+            .collect()
+    }
+
+    /// Showings from now on by city: how many, with how many cinemas.
+    #[must_use]
+    pub fn coming_by_city(&self, now: Timestamp) -> Vec<(&City, usize, usize)> {
+        let mut showings = vec![0; self.programme.cities.len()];
+        for entry in self.coming(now) {
+            showings[self.city_of[entry.cinema]] += 1;
+        }
+        let mut cinemas = vec![0; self.programme.cities.len()];
+        for city in &self.city_of {
+            cinemas[*city] += 1;
+        }
+        let counts = cinemas.into_iter().zip(showings);
+        let cities = self.programme.cities.iter().zip(counts);
+        cities
+            .map(|(city, (cinemas, showings))| (city, cinemas, showings))
+            .collect()
+    }
+
+    /// The films shown in a city from now on: how often, and when first; by title.
+    #[must_use]
+    pub fn films_in(&self, city: &str, now: Timestamp) -> Vec<(&Film, usize, Timestamp)> {
+        let mut films: HashMap<usize, (usize, Timestamp)> = HashMap::new();
+        for entry in self.coming(now) {
+            if self.programme.cinemas[entry.cinema].city == city {
+                let first = self.programme.showings[entry.showing].starts_at;
+                films.entry(entry.film).or_insert((0, first)).0 += 1;
+            }
+        }
+        let mut films: Vec<_> = films
+            .into_iter()
+            .map(|(film, (count, first))| (&self.programme.films[film], count, first))
+            .collect();
+        films.sort_by(|(a, ..), (b, ..)| (&a.title, &a.id).cmp(&(&b.title, &b.id)));
+        films
+    }
+
+    fn coming(&self, now: Timestamp) -> &[Entry] {
+        let first = self
+            .entries
+            .partition_point(|entry| self.programme.showings[entry.showing].starts_at < now);
+        &self.entries[first..]
+    }
+
+    /// The showings that are asked for.
+    #[must_use]
+    pub fn search(&self, query: &Query) -> Found {
+        let (films, near_only) = self.films_asked_for(query);
+        let cinemas = self.cinemas_asked_for(query);
+        let bounds: Vec<(i64, i64)> = self
+            .programme
+            .cities
+            .iter()
+            .map(|city| bounds_in(city, query))
+            .collect();
+        // Days begin at other moments in other cities; nothing asked for lies before the first or after the last.
+        let first = bounds
+            .iter()
+            .map(|(from, _)| *from)
+            .min()
+            .unwrap_or(i64::MIN);
+        let last = bounds.iter().map(|(_, to)| *to).max().unwrap_or(i64::MAX);
+        let begin = self
+            .entries
+            .partition_point(|entry| entry.starts_at_s < first);
+        let end = self
+            .entries
+            .partition_point(|entry| entry.starts_at_s < last);
+        let mut hits = Vec::new();
+        for at in begin..end.max(begin) {
+            let entry = &self.entries[at];
+            let Some(distance_km) = cinemas[entry.cinema] else {
+                continue;
+            };
+            let (from, to) = bounds[self.city_of[entry.cinema]];
+            if films[entry.film] && (from..to).contains(&entry.starts_at_s) {
+                hits.push(Hit { at, distance_km });
+            }
+        }
+        self.order(&mut hits, query.sort);
+        let total = hits.len();
+        let skipped = (query.page - 1).saturating_mul(query.per_page);
+        Found {
+            total,
+            near_only: near_only && total > 0,
+            hits: hits
+                .into_iter()
+                .skip(skipped)
+                .take(query.per_page)
+                .collect(),
+        }
+    }
+
+    /// Hits come in the order of their beginnings, and a stable sort leaves equal ones so.
+    fn order(&self, hits: &mut [Hit], sort: Sort) {
+        let entry = |hit: &Hit| &self.entries[hit.at];
+        match sort {
+            Sort::Start => {}
+            Sort::Distance => hits.sort_by(|a, b| {
+                let km = |hit: &Hit| hit.distance_km.unwrap_or(f64::INFINITY);
+                km(a).total_cmp(&km(b))
+            }),
+            Sort::Price => hits.sort_by_key(|hit| entry(hit).cheapest),
+            Sort::Title => {
+                let title = |hit: &Hit| &self.programme.films[entry(hit).film].title;
+                hits.sort_by(|a, b| title(a).cmp(title(b)));
+            }
+        }
+    }
+
+    /// Which films are asked for, and whether only because their titles are near the keyword.
+    fn films_asked_for(&self, query: &Query) -> (Vec<bool>, bool) {
+        let named = |film: &Film| query.film.as_ref().is_none_or(|id| film.id == *id);
+        let named: Vec<bool> = self.programme.films.iter().map(named).collect();
+        let typed = query.keyword.as_deref().map(Plain::new);
+        let Some(typed) = typed else {
+            return (named, false);
+        };
+        if typed.is_empty() {
+            return (vec![false; named.len()], false);
+        }
+        let edits: Vec<Option<usize>> = self
+            .titles
+            .iter()
+            .zip(&named)
+            .map(|((title, _), named)| title.edits_from(&typed).filter(|_| *named))
+            .collect();
+        let exact = edits.contains(&Some(0));
+        let most = match query.fuzzy {
+            Some(true) => usize::MAX,
+            None if !exact => edits.iter().flatten().copied().min().unwrap_or(0),
+            Some(false) | None => 0,
+        };
+        let mut near_only = !exact;
+        let films = edits.iter().zip(&self.titles).zip(&named);
+        let films = films.map(|((edits, (_, said)), named)| {
+            let mentioned = *named && said.mentions(&typed);
+            near_only &= !mentioned;
+            mentioned || edits.is_some_and(|edits| edits <= most)
+        });
+        (films.collect(), near_only)
+    }
+
+    /// By cinema: whether it is asked for, and how far it is where that was asked.
+    fn cinemas_asked_for(&self, query: &Query) -> Vec<Option<Option<f64>>> {
+        let code = query.postal_code.as_deref().map(plain_code);
+        let asked = |cinema: &Cinema| {
+            let fits = query.cinema.as_ref().is_none_or(|id| cinema.id == *id)
+                && query.city.as_ref().is_none_or(|id| cinema.city == *id)
+                && code
+                    .as_ref()
+                    .is_none_or(|code| plain_code(&cinema.postal_code) == *code);
+            let here = Point {
+                lat: cinema.lat,
+                lon: cinema.lon,
+            };
+            let km = query.near.map(|there| km_between(here, there));
+            let within = match (km, query.radius_km) {
+                (Some(km), Some(radius_km)) => km <= radius_km,
+                _ => true,
+            };
+            (fits && within).then_some(km)
+        };
+        self.programme.cinemas.iter().map(asked).collect()
+    }
+}
+
+/// Postal codes are written with and without spaces.
+fn plain_code(code: &str) -> String {
+    let kept = code
+        .chars()
+        .filter(|char| !char.is_whitespace() && *char != '-');
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+/// The seconds in which a city's showings may begin: from the first, and before the second.
+fn bounds_in(city: &City, query: &Query) -> (i64, i64) {
+    let zone = TimeZone::get(&city.time_zone).unwrap_or(TimeZone::UTC);
+    let midnight = |day: Date| {
+        let zoned = day.to_zoned(zone.clone());
+        zoned.map(|zoned| zoned.timestamp().as_second())
+    };
+    let from = match query.from {
+        None => i64::MIN,
+        Some(Moment::At(moment)) => ceil_s(moment),
+        Some(Moment::Day(day)) => midnight(day).unwrap_or(i64::MIN),
+    };
+    let to = match query.to {
+        None => i64::MAX,
+        Some(Moment::At(moment)) => moment.as_second().saturating_add(1),
+        Some(Moment::Day(day)) => day.tomorrow().and_then(midnight).unwrap_or(i64::MAX),
+    };
+    (from, to)
+}
+
+/// The first whole second that is not before a moment.
+fn ceil_s(moment: Timestamp) -> i64 {
+    let s = moment.as_second();
+    s + i64::from(moment.subsec_nanosecond() > 0)
+}
+
+#[cfg(test)]
+mod tests;

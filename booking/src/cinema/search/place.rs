@@ -1,0 +1,42 @@
+//! Distances on the globe.
+
+/// The globe's mean radius, in kilometres.
+const EARTH_KM: f64 = 6_371.008_8;
+
+/// A place, in degrees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// North.
+    pub lat: f64,
+    /// East.
+    pub lon: f64,
+}
+
+/// Kilometres between two places along a great circle (haversine, exact also for places that are near each other).
+#[must_use]
+pub fn km_between(a: Point, b: Point) -> f64 {
+    let [from, to] = [a, b].map(|point| point.lat.to_radians());
+    let north = ((to - from) / 2.0).sin().powi(2);
+    let east = ((b.lon - a.lon).to_radians() / 2.0).sin().powi(2);
+    let chord = north + from.cos() * to.cos() * east;
+    2.0 * EARTH_KM * chord.sqrt().min(1.0).asin()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_the_globe_and_two_cities_are_as_far_as_they_are() {
+        let at = |lat, lon| Point { lat, lon };
+        for (a, b, km) in [
+            (at(0.0, 0.0), at(0.0, 90.0), 10_007.6),
+            (at(90.0, 12.0), at(0.0, -77.0), 10_007.6),
+            (at(0.0, 179.5), at(0.0, -179.5), 111.2),
+            (at(52.52, 13.405), at(53.551, 9.994), 255.3),
+            (at(1.0, 1.0), at(1.0, 1.0), 0.0),
+        ] {
+            assert!((km_between(a, b) - km).abs() < 0.3, "{a:?} to {b:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is left of some shows by category, for lists of many shows: looked at, and never opened for that. What was seen of a
+//! show is good for a second, so that a list everybody asks for costs the store next to nothing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::{Seats, locked};
+use crate::catalogue::show::Show;
+use crate::inventory::CellState;
+use crate::ledger::LedgerError;
+use crate::store::View;
+
+/// How long a look is good.
+const GOOD_FOR: Duration = Duration::from_secs(1);
+/// Shows of which the last look is kept.
+const KEPT_MAX: usize = 20_000;
+
+/// What is left of one category.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Free seats.
+    pub free: u32,
+    /// Seats that are for sale at all.
+    pub of: u32,
+}
+
+/// The last look at a show.
+pub(super) struct Seen {
+    at: Instant,
+    edition: u64,
+    left: Arc<[Left]>,
+}
+
+impl Seats {
+    /// What is left of each show, by category index.
+    ///
+    /// # Errors
+    /// Where the ledger had to be asked about a show that was never looked at, and did not answer.
+    pub async fn left(&self, shows: &[Arc<Show>]) -> Result<Vec<Arc<[Left]>>, LedgerError> {
+        let looks = shows.iter().map(|show| self.look(show));
+        join_all(looks).await.into_iter().collect()
+    }
+
+    async fn look(&self, show: &Show) -> Result<Arc<[Left]>, LedgerError> {
+        let edition = show.edition();
+        let seen = {
+            let seen = locked(&self.shared.seen);
+            let of_show = seen.get(&show.id).filter(|seen| seen.edition == edition);
+            of_show.map(|seen| (seen.at, Arc::clone(&seen.left)))
+        };
+        if let Some((at, left)) = &seen
+            && at.elapsed() < GOOD_FOR
+        {
+            return Ok(Arc::clone(left));
+        }
+        let left: Arc<[Left]> = match self.store.glance(&show.id).await {
+            Some(view) => in_picture(show, &view).into(),
+            // Nobody holds anything of a show that is not open, and what was sold of it the ledger knows.
+            None => match self.ledger.claimed(&show.id).await {
+                Ok(claimed) => {
+                    let taken = claimed.into_iter().map(|(seat, _, _)| seat);
+                    less_the_taken(show, &taken.collect()).into()
+                }
+                Err(error) => {
+                    // An old look is better than none.
+                    return seen.map(|(_, left)| left).ok_or(error);
+                }
+            },
+        };
+        let mut all = locked(&self.shared.seen);
+        if all.len() >= KEPT_MAX {
+            all.retain(|_, seen| seen.at.elapsed() < GOOD_FOR);
+        }
+        let at = Instant::now();
+        let kept = Arc::clone(&left);
+        all.insert(
+            show.id.clone(),
+            Seen {
+                at,
+                edition,
+                left: kept,
+            },
+        );
+        Ok(left)
+    }
+}
+
+fn in_picture(show: &Show, view: &View) -> Vec<Left> {
+    let grid = show.grid();
+    let not_free = (0..grid.cells())
+        .zip(&view.states)
+        .filter(|(_, state)| **state != CellState::Free);
+    let taken = not_free.map(|(cell, _)| grid.seat_of(cell));
+    less_the_taken(show, &taken.collect())
+}
+
+/// A seat is free where all of it is; a seat that is not for sale counts nowhere.
+fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<Left> {
+    let map = &show.plan.map;
+    let mut left = vec![Left::default(); map.categories.len()];
+    for seat in (0..map.cell_count()).filter(|seat| show.price(*seat).is_some()) {
+        let category = map.seats.get(seat as usize).map(|seat| seat.category);
+        let Some(of) = category.and_then(|category| left.get_mut(usize::from(category))) else {
+            continue;
+        };
+        of.of += 1;
+        of.free += u32::from(!taken.contains(&seat));
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use fairgate_writer::Writer;
+
+    use super::*;
+    use crate::catalogue::Catalogue;
+    use crate::catalogue::plan::parse_grid;
+    use crate::clock::Clock;
+    use crate::ledger::sqlite::SqliteLedger;
+    use crate::store::InventoryStore;
+    use crate::store::memory::MemoryStore;
+
+    #[tokio::test]
+    async fn a_list_of_shows_is_looked_at_without_opening_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let ledger = Arc::new(SqliteLedger::open(writer).await.expect("a ledger"));
+        let catalogue = Catalogue::open(ledger.clone(), false).await;
+        let catalogue = catalogue.expect("readable");
+        let hall = "hall".parse().expect("a slug");
+        let map = parse_grid("4x10").expect("a grid");
+        catalogue.put_venue(&hall, &map, 0).await.expect("stored");
+        let document = serde_json::json!({
+            "venue": "hall", "title": "A film", "starts_at": "2027-06-01T20:00:00Z", "prices": {"cat1": 1_000},
+        });
+        let document = serde_json::from_value(document).expect("a document");
+        let id = "film-1".parse().expect("a slug");
+        let show = catalogue.put_show(&id, document, &[], 0).await;
+        let show = show.expect("stored");
+        let store = Arc::new(MemoryStore::default());
+        let seats = Seats::new(store.clone(), ledger, Clock::system());
+        let left = seats.left(std::slice::from_ref(&show)).await;
+        let expected = [Left { free: 20, of: 20 }, Left::default()];
+        assert_eq!(left.expect("counted")[0][..], expected);
+        assert_eq!(store.edition(&id).await, Ok(None), "nobody opened it");
+    }
+}

@@ -1,0 +1,187 @@
+//! Cinema programmes: whole, once, and never under somebody's seat.
+
+use super::*;
+use crate::catalogue::show::ShowDocument;
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammePut, ProgrammeRefused};
+
+pub(super) const CASES: &[Case] = cases![
+    a_programme_is_written_whole_and_told_once,
+    the_same_programme_again_changes_nothing,
+    a_changed_programme_writes_only_what_differs,
+    a_hall_without_a_plan_keeps_the_one_it_has,
+    a_programme_that_moves_sold_seats_is_refused_whole,
+    sold_seats_that_stay_do_not_stand_in_the_way_of_a_new_plan,
+];
+
+fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
+    let document = serde_json::json!({
+        "venue": hall, "title": "A film", "starts_at": format!("2027-06-01T{hour:02}:00:00Z"),
+        "prices": {"cat1": price}, "seats_per_visitor": 10,
+    });
+    let id = format!("{hall}-{hour}").parse().expect("a slug");
+    let document = serde_json::from_value(document).expect("a valid document");
+    (id, document)
+}
+
+/// Two halls with three showings.
+fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
+    let hall = |name: &str| NewHallPlan {
+        venue: name.parse().expect("a slug"),
+        plan: format!("plan {plan}").into(),
+        digest: [plan; 32],
+    };
+    NewProgramme {
+        document: document.to_owned(),
+        plans: vec![hall("kino-1"), hall("kino-2")],
+        shows: vec![
+            showing("kino-1", 18, price),
+            showing("kino-1", 21, 1_000),
+            showing("kino-2", 18, 1_000),
+        ],
+        keeps: Box::new(|_, _| false),
+    }
+}
+
+async fn put(ledger: &Books, programme: NewProgramme) -> ProgrammePut {
+    let put = ledger.put_programme(programme, NOW_MS).await;
+    put.expect("written")
+}
+
+async fn version(ledger: &Books) -> u64 {
+    ledger.catalogue_version().await.expect("readable")
+}
+
+/// Ids and pinned versions.
+async fn pinned(ledger: &Books) -> Vec<(String, u32)> {
+    let shows = ledger.shows().await.expect("readable");
+    let of = |show: StoredShow| (show.id.to_string(), show.plan_version);
+    shows.into_iter().map(of).collect()
+}
+
+fn all_pinned(version: u32) -> Vec<(String, u32)> {
+    ["kino-1-18", "kino-1-21", "kino-2-18"]
+        .map(|show| (show.to_owned(), version))
+        .into()
+}
+
+async fn a_programme_is_written_whole_and_told_once(ledger: Books) {
+    assert_eq!(ledger.programme(0).await.expect("readable"), None);
+    let before = version(&ledger).await;
+    let done = put(&ledger, programme("first", 1, 1_000)).await;
+    let expected = ProgrammePut {
+        plans: 2,
+        new: 3,
+        changed: 0,
+        written: true,
+    };
+    assert_eq!(done, expected);
+    assert_eq!(version(&ledger).await, before + 1);
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
+    let shows = ledger.shows().await.expect("readable");
+    assert_eq!(shows[0].document, showing("kino-1", 18, 1_000).1);
+    let hall = "kino-2".parse().expect("a slug");
+    let plan = ledger.plan(&hall, 1).await.expect("readable");
+    assert_eq!(plan.as_deref(), Some("plan 1"));
+    let (number, document) = ledger
+        .programme(0)
+        .await
+        .expect("readable")
+        .expect("it is there");
+    assert_eq!(document, "first");
+    assert_eq!(ledger.programme(number).await.expect("readable"), None);
+}
+
+async fn the_same_programme_again_changes_nothing(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let before = version(&ledger).await;
+    let again = put(&ledger, programme("first", 1, 1_000)).await;
+    assert_eq!(again, ProgrammePut::default());
+    assert_eq!(version(&ledger).await, before);
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
+}
+
+async fn a_changed_programme_writes_only_what_differs(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let (known, _) = ledger
+        .programme(0)
+        .await
+        .expect("readable")
+        .expect("it is there");
+    let mut second = programme("second", 1, 1_200);
+    second.shows.push(showing("kino-2", 22, 900));
+    let done = put(&ledger, second).await;
+    assert_eq!((done.plans, done.new, done.changed), (0, 1, 1));
+    let newer = ledger.programme(known).await.expect("readable");
+    assert_eq!(
+        newer.map(|(_, document)| document).as_deref(),
+        Some("second")
+    );
+    let shows = ledger.shows().await.expect("readable");
+    assert_eq!(shows[0].document, showing("kino-1", 18, 1_200).1);
+    assert_eq!(shows.len(), 4);
+}
+
+async fn a_hall_without_a_plan_keeps_the_one_it_has(ledger: Books) {
+    put(&ledger, programme("first", 1, 1_000)).await;
+    let second = NewProgramme {
+        plans: Vec::new(),
+        ..programme("second", 1, 1_100)
+    };
+    assert_eq!(put(&ledger, second).await.changed, 1);
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
+    let nowhere = NewProgramme {
+        plans: Vec::new(),
+        shows: vec![showing("kino-9", 18, 1_000)],
+        ..programme("third", 1, 1_000)
+    };
+    let refused = ledger.put_programme(nowhere, NOW_MS).await;
+    assert!(matches!(refused, Err(ProgrammeRefused::Ledger(_))));
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
+}
+
+/// Ana has seat 3 of one showing.
+async fn sold(ledger: &Books) -> ShowId {
+    put(ledger, programme("first", 1, 1_000)).await;
+    let (id, _) = showing("kino-1", 21, 1_000);
+    let mut order = order("a", ANA, &[3]);
+    order.show = id.clone();
+    order.hold = HoldId::of_key(&id, ANA, "a");
+    order.id = OrderId::of_hold(&order.hold);
+    order.payment = PaymentId::of_order(&order.id);
+    claim(ledger, &order).await.expect("the cells are free");
+    id
+}
+
+async fn a_programme_that_moves_sold_seats_is_refused_whole(ledger: Books) {
+    let id = sold(&ledger).await;
+    let before = version(&ledger).await;
+    let mut second = programme("second", 2, 1_200);
+    second.shows.push(showing("kino-2", 22, 900));
+    let refused = ledger.put_programme(second, NOW_MS).await;
+    let Err(ProgrammeRefused::PlanInUse(seats)) = refused else {
+        panic!("a sold seat would move: {refused:?}");
+    };
+    assert_eq!(seats, [(id, vec![3])]);
+    assert_eq!(version(&ledger).await, before);
+    assert_eq!(pinned(&ledger).await, all_pinned(1));
+    let hall = "kino-2".parse().expect("a slug");
+    let newest = ledger.newest_plan(&hall).await.expect("readable");
+    assert_eq!(newest, Some(1), "the other hall's plan is as it was, too");
+    let (_, document) = ledger
+        .programme(0)
+        .await
+        .expect("readable")
+        .expect("it is there");
+    assert_eq!(document, "first");
+}
+
+async fn sold_seats_that_stay_do_not_stand_in_the_way_of_a_new_plan(ledger: Books) {
+    let id = sold(&ledger).await;
+    let second = NewProgramme {
+        keeps: Box::new(move |show, seat| *show == id && seat == 3),
+        ..programme("second", 2, 1_000)
+    };
+    let done = put(&ledger, second).await;
+    assert_eq!((done.plans, done.new, done.changed), (2, 0, 3));
+    assert_eq!(pinned(&ledger).await, all_pinned(2));
+}

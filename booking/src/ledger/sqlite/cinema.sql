@@ -1,0 +1,7 @@
+-- The cinema programme as it was imported last: what is searched. Its halls are venues, its showings are shows.
+CREATE TABLE programme (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    version INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    put_at INTEGER NOT NULL
+) STRICT;

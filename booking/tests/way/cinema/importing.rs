@@ -1,0 +1,91 @@
+//! `booking import cinema`, as an operator runs it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::*;
+
+fn import(folder: &Path, file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_booking"))
+        .args(["import", "cinema"])
+        .arg(file)
+        .arg("--data")
+        .arg(folder)
+        .arg("--json")
+        .env_remove("FAIRGATE_DATABASE_URL")
+        .output()
+        .expect("it runs")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_imports_a_file_with_its_charts_or_names_every_fault_by_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programme.json");
+    let write = |programme: &Value| {
+        std::fs::write(&file, format!("{programme:#}")).expect("written");
+    };
+    let mut bad = programme();
+    bad["films"][1]["duration_s"] = json!(0);
+    bad["cities"][0]["cinemas"][0]["halls"][0]["plan"] = json!("seatsio:nowhere.json");
+    write(&bad);
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let refused = import(&data, &file);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("2 faults"),
+        "{told}"
+    );
+    let line = |of: &str| {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        text.lines()
+            .position(|line| line.contains(of))
+            .expect("it is there")
+            + 1
+    };
+    for (of, path) in [
+        ("\"duration_s\": 0", "films[1].duration_s"),
+        ("nowhere.json", "cities[0].cinemas[0].halls[0].plan"),
+    ] {
+        let expected = format!("programme.json:{}: {path}: ", line(of));
+        assert!(told.contains(&expected), "{expected} in {told}");
+    }
+    write(&programme());
+    for new in [5, 0] {
+        let done = import(&data, &file);
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        let changed: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(changed["new_showings"], new, "{changed:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
+    if fairgate_servers::or_skip("a programme imported into PostgreSQL") {
+        return;
+    }
+    let (app, ..) = opened_on_server().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programme.json");
+    std::fs::write(&file, programme().to_string()).expect("written");
+    let stores = booking::config::Stores {
+        database_url: Some(booking::config::Key(app.url())),
+        redis_url: None,
+    };
+    let imported = booking::cinema::import::import(&file, &stores, folder.path()).await;
+    assert_eq!(imported.expect("imported").new_showings, 5);
+    let found = until("the programme", async || {
+        let found = search(&app, "?city=york").await;
+        (found["total"] == 1).then_some(found)
+    })
+    .await;
+    let ana = app.visitor_of("everyday", 1);
+    let show = text(&found["showings"][0], "show");
+    hold(&app, &ana, &show, json!({"quantity": 2}))
+        .await
+        .is(201);
+}

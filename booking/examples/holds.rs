@@ -51,6 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         cursor: 0,
         edition: 1,
     };
+    store.begin(&show, &opening).await?;
     store.open(&show, opening).await?;
     eprintln!("opened");
     std::io::stdin().lock().lines().next();

@@ -58,17 +58,8 @@ enum Command {
     Import(Import),
     /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
     Dump {
-        /// The folder that everything durable lives in, where the ledger is a file.
-        #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
-        data: PathBuf,
-        /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
-        #[arg(
-            long,
-            value_name = "URL",
-            env = "FAIRGATE_DATABASE_URL",
-            hide_env_values = true
-        )]
-        database: Option<String>,
+        #[command(flatten)]
+        books: Books,
         /// The file to write: whole, or not at all.
         #[arg(long)]
         out: PathBuf,
@@ -81,17 +72,8 @@ enum Import {
     Cinema {
         /// The programme; charts that it names lie beside it.
         file: PathBuf,
-        /// The folder that everything durable lives in, where the ledger is a file.
-        #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
-        data: PathBuf,
-        /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
-        #[arg(
-            long,
-            value_name = "URL",
-            env = "FAIRGATE_DATABASE_URL",
-            hide_env_values = true
-        )]
-        database: Option<String>,
+        #[command(flatten)]
+        books: Books,
         /// Prints what was imported as JSON.
         #[arg(long)]
         json: bool,
@@ -111,6 +93,29 @@ enum Import {
     },
 }
 
+/// Where the ledger is that a command works on.
+#[derive(Args)]
+struct Books {
+    /// The folder that everything durable lives in, where the ledger is a file.
+    #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
+    data: PathBuf,
+    /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "FAIRGATE_DATABASE_URL",
+        hide_env_values = true
+    )]
+    database: Option<String>,
+}
+
+impl Books {
+    /// The database's address; an empty variable is none.
+    fn url(&self) -> Option<String> {
+        self.database.clone().filter(|url| !url.is_empty())
+    }
+}
+
 /// What all feeds of railways have.
 #[derive(Args)]
 struct RailFeed {
@@ -120,17 +125,8 @@ struct RailFeed {
     /// A TOML file of carriages, classes, fares and terms of sale; all of it has defaults.
     #[arg(long, value_name = "FILE")]
     rail: Option<PathBuf>,
-    /// The folder that everything durable lives in, where the ledger is a file.
-    #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
-    data: PathBuf,
-    /// The address of the PostgreSQL database that the ledger is in.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "FAIRGATE_DATABASE_URL",
-        hide_env_values = true
-    )]
-    database: Option<String>,
+    #[command(flatten)]
+    books: Books,
     /// Prints what was imported as JSON.
     #[arg(long)]
     json: bool,
@@ -154,11 +150,7 @@ fn main() -> ExitCode {
         } => reconcile(config.as_deref(), data, json)
             .map_err(|error| format!("booking reconcile: {error}")),
         Command::Import(what) => import(what).map_err(|error| format!("booking import: {error}")),
-        Command::Dump {
-            data,
-            database,
-            out,
-        } => write_dump(&data, database, &out)
+        Command::Dump { books, out } => write_dump(&books, &out)
             .map(|records| eprintln!("{records} records in {}", out.display()))
             .map_err(|error| format!("booking dump: {error}")),
     };
@@ -225,19 +217,14 @@ fn import(what: Import) -> Result<(), String> {
     let (source, feed) = match what {
         Import::Gtfs { feed } => (Source::Gtfs, feed),
         Import::Timetable { feed, timezone } => (Source::Timetable { timezone }, feed),
-        Import::Cinema {
-            file,
-            data,
-            database,
-            json,
-        } => return import_cinema(&file, &data, database, json),
+        Import::Cinema { file, books, json } => return import_cinema(&file, &books, json),
     };
     let wanted = Wanted {
         source,
         folder: feed.folder,
         rail: feed.rail,
-        data: feed.data,
-        database: feed.database.filter(|url| !url.is_empty()),
+        database: feed.books.url(),
+        data: feed.books.data,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
@@ -257,13 +244,13 @@ fn import(what: Import) -> Result<(), String> {
     Ok(())
 }
 
-fn write_dump(data: &Path, database: Option<String>, out: &Path) -> Result<u64, DumpError> {
+fn write_dump(books: &Books, out: &Path) -> Result<u64, DumpError> {
     let now_ms = Clock::system().now_ms();
-    match database.filter(|url| !url.is_empty()) {
+    match books.url() {
         Some(url) => tokio::runtime::Runtime::new()
             .map_err(|error| DumpError::File(out.to_owned(), error))
             .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, out, now_ms))),
-        None => dump::file::write(data, out, now_ms),
+        None => dump::file::write(&books.data, out, now_ms),
     }
 }
 
@@ -271,18 +258,13 @@ fn write_dump(data: &Path, database: Option<String>, out: &Path) -> Result<u64, 
     clippy::print_stdout,
     reason = "what was imported is what the command is for"
 )]
-fn import_cinema(
-    file: &Path,
-    data: &Path,
-    database: Option<String>,
-    json: bool,
-) -> Result<(), String> {
+fn import_cinema(file: &Path, books: &Books, json: bool) -> Result<(), String> {
     let stores = Stores {
-        database_url: database.filter(|url| !url.is_empty()).map(Key),
+        database_url: books.url().map(Key),
         redis_url: None,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let imported = runtime.block_on(import_programme(file, &stores, data));
+    let imported = runtime.block_on(import_programme(file, &stores, &books.data));
     let changed = imported.map_err(|refused| told(file, &refused))?;
     if json {
         println!("{:#}", serde_json::json!(changed));

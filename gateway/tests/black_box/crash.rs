@@ -31,7 +31,7 @@ async fn killed_over_and_over_the_server_forgets_nothing_it_answered() {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(ROUNDS);
-    let server = Server::with(&[("FAIRGATE_LOG", "warn")]).await;
+    let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter
         .on_sale(

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -28,7 +29,12 @@ pub struct Server {
     folder: TempDir,
     settings: Vec<(String, String)>,
     child: Mutex<Option<Child>>,
+    /// What the last question after its readiness came to.
+    probed: Mutex<String>,
 }
+
+/// How long one question after readiness may take: whoever probes a server asks again, as a supervisor does.
+const PROBE_MAX: Duration = Duration::from_secs(3);
 
 /// The gateway's binary, with nothing of this test's own environment in its settings.
 pub fn gateway() -> Command {
@@ -78,6 +84,7 @@ impl Server {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             child: Mutex::new(None),
+            probed: Mutex::default(),
         };
         server.spawn();
         server.ready().await;
@@ -207,8 +214,10 @@ impl Server {
             {
                 panic!("the server ended by itself: {status}\n{}", self.read_log());
             }
-            let answer = Answer::of(self.http.get(self.at("/readyz"))).await.ok()?;
-            (answer.status == 200).then_some(())
+            let probe = self.http.get(self.at("/readyz")).timeout(PROBE_MAX);
+            let answer = Answer::of(probe).await;
+            *self.probed.lock().expect("no holder panics") = format!("{answer:?}");
+            (answer.ok()?.status == 200).then_some(())
         })
         .await;
     }
@@ -239,6 +248,9 @@ impl Drop for Server {
         if std::thread::panicking() {
             let log = self.read_log();
             let tail: Vec<_> = log.lines().rev().take(60).collect();
+            if let Ok(probed) = self.probed.lock() {
+                eprintln!("--- its readiness when last asked: {probed} ---");
+            }
             eprintln!("--- the server's log, its last lines ---");
             tail.iter().rev().for_each(|line| eprintln!("{line}"));
         }

@@ -72,12 +72,20 @@ impl Catalogue {
         self.follow_stocks().await
     }
 
+    /// The departure of this id that has its row in the ledger.
+    pub(super) fn touched_departure(&self, id: &ShowId) -> Option<Arc<Show>> {
+        locked(&self.shared.departures.touched)
+            .shows
+            .get(id)
+            .cloned()
+    }
+
     /// The departure of this id: what the ledger has, or else the timetable.
     pub(super) fn departure(&self, id: &ShowId) -> Option<Arc<Show>> {
-        let known = &self.shared.departures;
-        if let Some(show) = locked(&known.touched).shows.get(id) {
-            return Some(Arc::clone(show));
+        if let Some(show) = self.touched_departure(id) {
+            return Some(show);
         }
+        let known = &self.shared.departures;
         let timetable = locked(&known.timetable).clone()?;
         let mut made = locked(&known.made);
         let version = timetable.version();

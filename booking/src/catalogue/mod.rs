@@ -149,6 +149,14 @@ impl Catalogue {
         show.or_else(|| self.departure(id))
     }
 
+    /// As [`Self::show`], but of departures only those that somebody has held something of: the others are whole, and telling
+    /// so makes no show of them.
+    #[must_use]
+    pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
+        let show = read(&self.shared.shows).get(id).cloned();
+        show.or_else(|| self.touched_departure(id))
+    }
+
     /// All shows that promoters have put, by date and then by id.
     #[must_use]
     pub fn shows(&self) -> Vec<Arc<Show>> {

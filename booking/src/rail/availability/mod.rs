@@ -110,10 +110,7 @@ impl Availability {
     }
 
     async fn of(&self, id: &ShowId, legs: &Range<u16>) -> Option<Free> {
-        let show = self.catalogue.show(id)?;
-        if show.untouched {
-            return None;
-        }
+        let show = self.catalogue.sold_from(id)?;
         Some(self.of_show(show, legs).await)
     }
 

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use super::*;
+use crate::catalogue::departures::{Departure, Departures};
 use crate::catalogue::plan::parse_grid;
 use crate::catalogue::show::{Geometry, Plan};
+use crate::ids::VenueId;
 use crate::inventory::choose::rail::Train;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::rail::run::{Call, Fares, Run};
@@ -142,4 +144,38 @@ async fn a_train_of_which_nothing_is_known_is_never_told_as_free() {
     locked(&told.silent).push(silent.id.clone());
     let free = availability.of_show(silent, &(0..1)).await;
     assert!(free.degraded && free.by_class.is_empty());
+}
+
+/// A timetable that counts how often it makes a departure.
+#[derive(Default)]
+struct Making(AtomicUsize);
+
+impl Departures for Making {
+    fn departure(&self, _: &ShowId) -> Option<Departure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        None
+    }
+
+    fn stocks(&self) -> Vec<(VenueId, u32)> {
+        Vec::new()
+    }
+
+    fn version(&self) -> u64 {
+        1
+    }
+}
+
+#[tokio::test]
+async fn looking_at_trains_that_nobody_has_held_makes_no_shows_and_reads_nothing() {
+    let (availability, told, _folder) = opened().await;
+    let making = Arc::new(Making::default());
+    let timetable = Arc::clone(&making) as Arc<dyn Departures>;
+    let sold = availability.catalogue.sell_departures(timetable).await;
+    sold.expect("it has no plans");
+    let asked: Vec<_> = (0..100)
+        .map(|n| (show(&format!("g{n}")).id.clone(), 0..2))
+        .collect();
+    assert_eq!(availability.free(&asked).await, vec![None; 100]);
+    let made = making.0.load(Ordering::SeqCst);
+    assert_eq!((made, told.reads.load(Ordering::SeqCst)), (0, 0));
 }

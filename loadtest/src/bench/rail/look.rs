@@ -1,5 +1,7 @@
-//! Free seats between two stations on a date: any pair of the whole timetable, at a pace.
+//! Free seats between two stations on a date: any pair of the whole timetable, at a pace, with trains among them that
+//! somebody holds seats of.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -7,12 +9,15 @@ use jiff::civil::Date;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
 
+use super::asked::{self, Asked};
 use super::pace;
 use super::timetable::Timetable;
 use crate::swarm::{Call, Http};
 
 /// 99 of 100 are answered within this, milliseconds.
 const P99_MAX_MS: f64 = 5.0;
+/// Departures that somebody holds a seat of before it begins; every other look is at a stretch of one of them.
+const HELD: usize = 500;
 /// Every run asks for the same pairs.
 const SEED: u64 = 4_458;
 
@@ -20,6 +25,7 @@ const SEED: u64 = 4_458;
 #[derive(Serialize)]
 pub struct Looked {
     pub per_s: u32,
+    pub held_departures: usize,
     pub p50_ms: f64,
     pub p99_ms: f64,
     pub p99_max_ms: f64,
@@ -37,16 +43,23 @@ impl Looked {
 /// Where an answer is none, or the pace was not kept.
 pub async fn measure(
     http: &Http,
+    passes: &Arc<[String]>,
     timetable: &Timetable,
     dates: &[Date],
     per_s: u32,
     lasting: Duration,
 ) -> anyhow::Result<Looked> {
     let mut dice = StdRng::seed_from_u64(SEED);
+    let held = held(http, passes, timetable, dates, &mut dice).await?;
     let mut look = |number: usize| {
-        let (from, to) = timetable.stretch(&mut dice);
-        let date = dates[dice.random_range(0..dates.len())];
-        let call = Call::get(format!("/v1/rail/trips?from={from}&to={to}&date={date}"));
+        let path = if number.is_multiple_of(2) {
+            let one = &held[dice.random_range(0..held.len())];
+            asked::path(&one.from, &one.to, one.date)
+        } else {
+            let (from, to) = timetable.stretch(&mut dice);
+            asked::path(from, to, dates[dice.random_range(0..dates.len())])
+        };
+        let call = Call::get(path);
         let http = http.clone();
         async move {
             let answer = http.send(&call, number).await.map_err(anyhow::Error::msg)?;
@@ -66,8 +79,31 @@ pub async fn measure(
     eprintln!("availability at {per_s}/s: p99 {:.2} ms", times.ms(99.0));
     Ok(Looked {
         per_s,
+        held_departures: held.len(),
         p50_ms: times.ms(50.0),
         p99_ms: times.ms(99.0),
         p99_max_ms: P99_MAX_MS,
     })
+}
+
+/// Departures of any train and date, a seat of each held.
+async fn held(
+    http: &Http,
+    passes: &Arc<[String]>,
+    timetable: &Timetable,
+    dates: &[Date],
+    dice: &mut StdRng,
+) -> anyhow::Result<Vec<Asked>> {
+    let everyday: Vec<_> = timetable.everyday().collect();
+    let mut held = Vec::new();
+    for number in 0..HELD {
+        let trip = everyday[dice.random_range(0..everyday.len())];
+        let date = dates[dice.random_range(0..dates.len())];
+        let one = Asked::find(http, trip, trip.stretch(dice), date).await?;
+        let who = number % passes.len();
+        let key = format!("held-{number}");
+        one.hold(http, who, &passes[who], &key).await?;
+        held.push(one);
+    }
+    Ok(held)
 }

@@ -1,6 +1,7 @@
 //! A whole country's timetable: how long its import takes, how soon after a start its trips are found, how quickly seats
 //! are told under a rush, and whether one hot train slows the others.
 
+mod asked;
 mod hot;
 mod look;
 mod pace;
@@ -13,7 +14,7 @@ use anyhow::{Context, bail, ensure};
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::{Verdict, report};
+use super::{Verdict, people, report};
 use crate::rig::{Part, Rig};
 use crate::swarm::{Call, Http};
 use timetable::Timetable;
@@ -25,6 +26,8 @@ const TO: &str = "AOH";
 const IMPORT_MAX: Duration = Duration::from_secs(30);
 /// A trip is found within this after the process was started.
 const COLD_MAX: Duration = Duration::from_secs(1);
+/// Who holds seats: nobody asks for a train again before the last hold of it was given back.
+const VISITORS: usize = 600;
 /// The first answer after a start is waited for so long.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -103,8 +106,16 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         least = least.min(trips(&http, *date).await?.context("no answer")?);
     }
     let every = Duration::from_secs(options.for_s.into());
-    let look = look::measure(&http, &timetable, &dates, options.per_s, every).await?;
-    let hot = hot::measure(&rig, &http, &timetable, date, every).await?;
+    // Every departure: a glob needs a beginning.
+    let all: Vec<String> = ('a'..='z')
+        .chain('0'..='9')
+        .map(|begins| format!("{begins}*"))
+        .collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    people::open_room(&http, rig.promoter_key(), &all, VISITORS).await?;
+    let passes = people::passes(&http, VISITORS).await?.into();
+    let look = look::measure(&http, &passes, &timetable, &dates, options.per_s, every).await?;
+    let hot = hot::measure(&http, &passes, &timetable, date, every).await?;
     rig.stop().await?;
     let held = import < IMPORT_MAX
         && cold < COLD_MAX
@@ -163,7 +174,7 @@ async fn cold_start(rig: &Rig, http: &Http, date: Date) -> anyhow::Result<(Durat
 
 /// How many trips are told between the two stations; none where nobody answers yet.
 async fn trips(http: &Http, date: Date) -> anyhow::Result<Option<usize>> {
-    let call = Call::get(format!("/v1/rail/trips?from={FROM}&to={TO}&date={date}"));
+    let call = Call::get(asked::path(FROM, TO, date));
     let Ok(answer) = http.send_to(0, &call, 0).await else {
         return Ok(None);
     };
@@ -206,8 +217,8 @@ impl report::Figures for Figures {
                 self.cold_s, self.cold_max_s
             ),
             format!(
-                "  availability at {:5}/s, p99     {:8.2} ms   under {} ms; p50 {:.2} ms",
-                look.per_s, look.p99_ms, look.p99_max_ms, look.p50_ms
+                "  availability at {:5}/s, p99     {:8.2} ms   under {} ms; p50 {:.2} ms, {} departures held",
+                look.per_s, look.p99_ms, look.p99_max_ms, look.p50_ms, look.held_departures
             ),
             format!(
                 "  holds of other trains, p99      {:8.2} ms   alone {:.2} ms",

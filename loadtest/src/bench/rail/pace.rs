@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use hdrhistogram::Histogram;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Times are kept up to this, microseconds.
@@ -45,15 +46,12 @@ pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
     lasting: Duration,
     mut call: impl FnMut(usize) -> F,
 ) -> anyhow::Result<Times> {
-    let begun = Instant::now();
-    let apart = Duration::from_secs(1) / per_s;
+    let mut dues = dues(per_s, lasting);
     let mut running = JoinSet::new();
     let (mut times, mut late) = (Times::none(), Times::none());
-    let mut number = 0_u32;
-    while apart * number < lasting {
-        let due = begun + apart * number;
-        tokio::time::sleep_until(due.into()).await;
-        let calling = call(number as usize);
+    let mut number = 0;
+    while let Some(due) = dues.recv().await {
+        let calling = call(number);
         running.spawn(async move {
             let started = Instant::now();
             let done = calling.await?;
@@ -80,6 +78,25 @@ pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
         late.ms(99.0)
     );
     Ok(times)
+}
+
+/// When calls are due, each told at that moment: by a thread, since the runtime's timers are as coarse as a millisecond, which
+/// would be counted as the system's.
+fn dues(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
+    let (teller, dues) = mpsc::unbounded_channel();
+    let apart = Duration::from_secs(1) / per_s;
+    std::thread::spawn(move || {
+        let begun = Instant::now();
+        let all = (0_u32..).map(|number| apart * number);
+        for after in all.take_while(|after| *after < lasting) {
+            let due = begun + after;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if teller.send(due).is_err() {
+                return;
+            }
+        }
+    });
+    dues
 }
 
 impl std::ops::AddAssign<&Times> for Times {

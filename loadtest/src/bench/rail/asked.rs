@@ -1,0 +1,97 @@
+//! What is asked of a train on a date: a stretch of its run and a class that it has.
+
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use hyper::Method;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use super::timetable::Trip;
+use crate::bench::people;
+use crate::swarm::{Call, Http};
+
+/// One departure, and what is asked of it.
+pub struct Asked {
+    pub show: String,
+    pub from: String,
+    pub to: String,
+    pub date: Date,
+    class: String,
+}
+
+impl Asked {
+    /// Looks the departure up as travellers do; its last class is the cheapest.
+    ///
+    /// # Errors
+    /// Where it is not found.
+    pub async fn find(
+        http: &Http,
+        trip: &Trip,
+        (from, to): (&str, &str),
+        date: Date,
+    ) -> anyhow::Result<Self> {
+        let call = Call::get(path(from, to, date));
+        let told = people::granted(http, 0, &call).await?;
+        let mut told = told.as_array().context("trips are a list")?.iter();
+        let own = told.find(|one| one["train"] == trip.train.as_str());
+        let own =
+            own.with_context(|| format!("{} does not run from {from} to {to}", trip.train))?;
+        let cheapest = |classes: &Value| classes.as_array().and_then(|all| all.last().cloned());
+        let class = cheapest(&own["classes"]).context("a train has classes")?;
+        Ok(Self {
+            show: people::text(own, "show")?,
+            from: from.to_owned(),
+            to: to.to_owned(),
+            date,
+            class: people::text(&class, "class")?,
+        })
+    }
+
+    /// Holds a seat; gives the hold, and when it was answered.
+    ///
+    /// # Errors
+    /// Where it is refused.
+    pub async fn hold(
+        &self,
+        http: &Http,
+        who: usize,
+        pass: &str,
+        key: &str,
+    ) -> anyhow::Result<(String, Instant)> {
+        let body =
+            json!({"from": self.from, "to": self.to, "best": {"quantity": 1, "class": self.class}});
+        let call = Call::post(format!("/v1/shows/{}/holds", self.show), body);
+        let answer = http.send(&call.bearer(pass).key(key), who).await;
+        let answer = answer.map_err(anyhow::Error::msg)?;
+        let done = Instant::now();
+        ensure!(
+            answer.status == 201,
+            "a seat of {} was refused ({}): {}",
+            self.show,
+            answer.status,
+            answer.json()
+        );
+        Ok((people::text(&answer.json(), "hold")?, done))
+    }
+}
+
+/// Gives a hold back.
+///
+/// # Errors
+/// Where it is refused.
+pub async fn give_back(http: &Http, who: usize, pass: &str, hold: &str) -> anyhow::Result<()> {
+    let back = Call::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(pass);
+    let given = http.send(&back, who).await.map_err(anyhow::Error::msg)?;
+    ensure!(
+        given.is_ok(),
+        "{hold} was not given back ({})",
+        given.status
+    );
+    Ok(())
+}
+
+/// The search for trains between two stations on a date.
+pub fn path(from: &str, to: &str, date: Date) -> String {
+    format!("/v1/rail/trips?from={from}&to={to}&date={date}")
+}

@@ -1,6 +1,7 @@
 // The waiting room: joins, follows the line by the live socket or by polling, and opens the door when the turn comes.
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
+import { wayBack } from "./entry.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
@@ -230,6 +231,7 @@ $("leave-form").addEventListener("submit", leave);
 $("code")?.addEventListener("input", () => $("code").removeAttribute("aria-invalid"));
 wireDrawCheck(() => now);
 wireSound();
+wayBack($("go-seats"), slug);
 if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
 if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });
 render(now);

@@ -2,11 +2,12 @@
 // hold and says in words why it was refused, with the one tap that mends it where there is one.
 
 import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
+import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { FREE } from "./frames.js";
 import { Intent, labelsOf } from "./holds.js";
 
 export class Picker {
-  /** `page`: {g, showDocument, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`, `wait(wish)` when nothing was found. */
+  /** `page`: {g, showDocument, room, lobby, states(), name(index)}; `on`: `changed()`, `held(answer)`, `wait(wish)` when nothing was found. */
   constructor(page, on) {
     this.page = page;
     this.on = on;
@@ -145,7 +146,8 @@ export class Picker {
     this.busy = true;
     this.render();
     $("best-find").disabled = true;
-    const answer = await this.intent.send("POST", `/v1/shows/${encodeURIComponent(this.page.showDocument.show)}/holds`, body);
+    const { show: slug, title } = this.page.showDocument;
+    const answer = await atTheDoor(this.page.room, title, () => this.intent.send("POST", `/v1/shows/${encodeURIComponent(slug)}/holds`, body));
     this.busy = false;
     $("best-find").disabled = false;
     if (answer.ok) {
@@ -165,7 +167,7 @@ export class Picker {
     const suggestion = { seats: labelsOf(problem.suggestion), areas: problem.suggestion?.areas ?? [] };
     const offered = [...suggestion.seats, ...suggestion.areas.map(({ label, quantity }) => `${quantity} × ${label}`)].join(", ");
     if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
-    if (["waiting_room", "pass_expired", "pass_invalid"].includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
+    if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
     if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: again });
     if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => this.on.wait(this.wished) });
     showProblem(problem, { seats, orphans }, actions);

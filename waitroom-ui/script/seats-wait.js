@@ -3,10 +3,11 @@
 
 import { $, announce, call, kept, make, put, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
+import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
 
 export class Waiting {
-  /** `page`: {show, limit, heldId()}; `on`: `taken(hold)` when an offer is taken over as what is held. */
+  /** `page`: {show, title, room, lobby, heldId()}; `on`: `taken(hold)` when an offer is taken over as what is held. */
   constructor(page, on) {
     this.page = page;
     this.on = on;
@@ -125,7 +126,7 @@ export class Waiting {
     if (!valid) return $("wait-quantity").focus();
     const category = $("wait-category").value;
     const body = { quantity, ...(category ? { categories: [category] } : {}), ...(this.accessible ? { accessible: Math.min(quantity, this.accessible) } : {}) };
-    const answer = await this.working("wait-join", () => this.intent.send("POST", this.path, body));
+    const answer = await this.working("wait-join", () => atTheDoor(this.page.room, this.page.title, () => this.intent.send("POST", this.path, body)));
     if (!answer.ok) return this.refused(answer.problem);
     showProblem(null);
     this.asked = false;
@@ -161,7 +162,7 @@ export class Waiting {
 
   refused(problem) {
     if (problem.code === "hold_expired") return this.look();
-    const actions = ["waiting_room", "pass_expired", "pass_invalid"].includes(problem.code) ? [{ label: t("seats.to_lobby"), href: this.page.lobby }] : [];
+    const actions = AT_THE_DOOR.includes(problem.code) ? [{ label: t("seats.to_lobby"), href: this.page.lobby }] : [];
     showProblem(problem, {}, actions);
   }
 

@@ -47,7 +47,7 @@ function run(g) {
     point: (i, x, y, spoken) => tip(i, x, y, spoken),
   });
   const list = new SeatList($("seat-list"), g, { name: (i) => `${name(i)}${price(i) ? `, ${price(i)}` : ""}${traits(g.seats[i])}`, toggle: pick });
-  const picker = new Picker({ g, showDocument: doc, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held), wait: (wish) => waiting.wish(wish) });
+  const picker = new Picker({ g, showDocument: doc, room: data.room, lobby, states: () => states, name }, { changed: () => mark("all"), held: (held) => take(held), wait: (wish) => waiting.wish(wish) });
   const bar = new HeldBar(doc.show, room, {
     changed(labels) {
       heldOwn = labels.map((label) => g.index.get(label)).filter((i) => i !== undefined);
@@ -60,7 +60,7 @@ function run(g) {
     // What is suggested there is a new choice, not a change of this one.
     refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
   });
-  const waiting = new Waiting({ show: doc.show, lobby, heldId: () => bar.hold?.hold }, { taken: (held) => take(held) });
+  const waiting = new Waiting({ show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => bar.hold?.hold }, { taken: (held) => take(held) });
   const feed = new Feed(doc.show, room, g.count, {
     seats(next, changed) {
       states = next;

@@ -97,6 +97,72 @@ fn readable(text: &str) -> Option<String> {
     ))
 }
 
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// The day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`. Anything else as it stands.
+pub(crate) fn day(time: &Value) -> String {
+    let Some(text) = time.as_str() else {
+        return "–".to_owned();
+    };
+    named_day(text).unwrap_or_else(|| text.to_owned())
+}
+
+fn named_day(text: &str) -> Option<String> {
+    let mut parts = text.get(..10)?.split('-');
+    let year: u16 = parts.next()?.parse().ok()?;
+    let month: usize = parts.next()?.parse().ok()?;
+    let day: u8 = parts.next()?.parse().ok()?;
+    let name = MONTHS.get(month.checked_sub(1)?)?;
+    let weekday = DAYS.get(weekday(year, month, day))?;
+    Some(format!("{weekday} {day} {name} {year}"))
+}
+
+/// Days from a Monday, by Sakamoto's method: https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week
+fn weekday(year: u16, month: usize, day: u8) -> usize {
+    const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
+    let year = usize::from(year).saturating_sub(usize::from(month < 3));
+    let shift = SHIFT.get(month.wrapping_sub(1)).copied().unwrap_or(0);
+    (year + year / 4 - year / 100 + year / 400 + shift + usize::from(day) + 6) % 7
+}
+
+/// The hours and minutes of an RFC 3339 time, in the zone it was given in: `20:00`.
+pub(crate) fn clock(time: &Value) -> String {
+    let text = time.as_str().unwrap_or_default();
+    let clock = text.get(11..16).filter(|clock| clock.as_bytes()[2] == b':');
+    clock.map_or_else(|| "–".to_owned(), ToOwned::to_owned)
+}
+
+/// Currencies without a smaller unit, as ISO 4217 has them, of those that tickets are sold in.
+const WHOLE: [&str; 8] = ["CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF"];
+const SIGNS: [(&str, &str); 5] = [
+    ("EUR", "€"),
+    ("GBP", "£"),
+    ("USD", "$"),
+    ("JPY", "¥"),
+    ("CNY", "CN¥"),
+];
+
+/// `{amount: 1200, currency: "EUR"}` as `€12.00`; a currency without a sign by its code.
+pub(crate) fn money(value: &Value) -> String {
+    let amount = value
+        .get_attr("amount")
+        .ok()
+        .and_then(|amount| i64::try_from(amount).ok());
+    let currency = value.get_attr("currency").ok();
+    let (Some(amount), Some(currency)) = (amount, currency.as_ref().and_then(Value::as_str)) else {
+        return String::new();
+    };
+    let sign = SIGNS.iter().find(|(code, _)| *code == currency);
+    let sign = sign.map_or_else(|| format!("{currency} "), |(_, sign)| (*sign).to_owned());
+    let minus = if amount < 0 { "−" } else { "" };
+    let all = amount.unsigned_abs();
+    let grouped = |whole: u64| count(&Value::from(whole));
+    if WHOLE.contains(&currency) {
+        return format!("{minus}{sign}{}", grouped(all));
+    }
+    format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
+}
+
 /// Seconds as a span people can take in: `40 s`, `12 min`, `2 h 5 min`. Short forms, the same in most languages.
 pub(crate) fn span(seconds: &Value) -> String {
     let Ok(seconds) = f64::try_from(seconds.clone()) else {
@@ -132,6 +198,36 @@ mod tests {
         assert_eq!(when(&"soon".into()), "soon");
         assert_eq!(when(&"2027-13-10Té8:00:00Z".into()), "2027-13-10Té8:00:00Z");
         assert_eq!(when(&Value::from(())), "–");
+    }
+
+    #[test]
+    fn a_day_has_its_weekday_and_a_clock_its_minutes() {
+        for (text, shown) in [
+            ("2027-01-11T20:00:00+01:00", "Mon 11 January 2027"),
+            ("2026-11-22", "Sun 22 November 2026"),
+            ("2028-02-29", "Tue 29 February 2028"),
+            ("2000-03-01", "Wed 1 March 2000"),
+            ("tomorrow", "tomorrow"),
+            ("2027-00-01", "2027-00-01"),
+        ] {
+            assert_eq!(day(&text.into()), shown);
+        }
+        assert_eq!(clock(&"2027-01-11T20:05:00+01:00".into()), "20:05");
+        assert_eq!(clock(&"2027-01-11Té0:05".into()), "–");
+        assert_eq!(clock(&Value::from(())), "–");
+    }
+
+    #[test]
+    fn money_is_told_in_whole_units_with_its_sign() {
+        let of = |amount: i64, currency: &str| {
+            let told = serde_json::json!({"amount": amount, "currency": currency});
+            money(&Value::from(minijinja::value::Serde(told)))
+        };
+        assert_eq!(of(1_234_500, "EUR"), "€12,345.00");
+        assert_eq!(of(5, "CHF"), "CHF 0.05");
+        assert_eq!(of(1_200, "JPY"), "¥1,200");
+        assert_eq!(of(-1_250, "GBP"), "−£12.50");
+        assert_eq!(money(&Value::from(())), "");
     }
 
     #[test]

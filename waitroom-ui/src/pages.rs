@@ -43,6 +43,9 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     });
     pages.add_filter("count", |number: &Value| filters::count(number));
     pages.add_filter("when", |time: &Value| filters::when(time));
+    pages.add_filter("day", |time: &Value| filters::day(time));
+    pages.add_filter("clock", |time: &Value| filters::clock(time));
+    pages.add_filter("money", |value: &Value| filters::money(value));
     pages.add_filter("span", |seconds: &Value| filters::span(seconds));
     // A context may bring its own `t`; English stands in where it does not.
     pages.add_global("t", Value::from(Serde(texts::text("en"))));

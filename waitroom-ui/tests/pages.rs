@@ -314,6 +314,21 @@ fn every_page() -> Vec<(&'static str, String)> {
                 &json!({"test": true, "show": show, "room": room("selling", false)}),
             ),
         ),
+        ("cinema", page("cinema", &cinema())),
+        (
+            "cinema",
+            page(
+                "cinema",
+                &json!({"asked": {"keyword": "<one>"}, "party": 2, "total": 0, "cities": [], "showings": []}),
+            ),
+        ),
+        (
+            "cinema",
+            page(
+                "cinema",
+                &json!({"asked": {}, "problem": {"code": "invalid_field", "title": "A field is not valid", "detail": "from: \"<one>\" is no day."}}),
+            ),
+        ),
         (
             "checkout",
             page(
@@ -372,6 +387,60 @@ fn every_page() -> Vec<(&'static str, String)> {
             )
         })
         .collect()
+}
+
+fn cinema() -> Value {
+    let category = |key: &str, status: &str| json!({"key": key, "label": "Stalls <one>", "price": {"amount": 1250, "currency": "EUR"}, "status": status});
+    let showing = |show: &str, fate: Value| {
+        json!({
+            "show": show, "href": format!("/s/{show}?seats=3"), "title": "The <one> Keeper", "description": "A year among <one> trees.",
+            "genre": "Drama <one>", "language": null, "duration_s": 6000, "country": "Ireland", "fate": fate, "full": false,
+            "start": "2027-01-11T20:00:00+01:00", "end": "2027-01-11T21:40:00+01:00", "hall": {"name": "Saal <one>"},
+            "cinema": {"name": "Kino <one>", "city_name": "Berlin <one>"},
+            "categories": [category("a", "available"), category("b", "almost_full"), category("c", "full")],
+        })
+    };
+    json!({
+        "test": true, "party": 3, "party_max": 10, "searched": true, "total": 43, "page": 2, "pages": 3, "near_only": true,
+        "asked": {"keyword": "\"><one>", "city": "berlin", "film": "orchard", "from": "2027-01-11", "to": "", "sort": "price", "cinema": "mitte"},
+        "cities": [{"city": "berlin", "name": "Berlin <one>"}, {"city": "york", "name": "York"}],
+        "films": [{"film": "orchard", "title": "The <one> Keeper"}],
+        "previous": "/cinema?page=1", "next": "/cinema?page=3",
+        "showings": [showing("mitte-1", Value::Null), showing("mitte-2", json!("cancelled")), showing("mitte-3", json!("postponed"))],
+    })
+}
+
+#[test]
+fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
+    // Slashes are escaped, too.
+    let shown = page("cinema", &cinema()).expect("it renders");
+    let shown = shown.replace("&#x2f;", "/");
+    for words in [
+        "Available",
+        "Almost full",
+        "Full",
+        "Cancelled",
+        "Postponed",
+        "€12.50",
+        "Mon 11 January 2027",
+        "43 showings",
+        "Page 2 of 3",
+    ] {
+        assert!(shown.contains(words), "{words}");
+    }
+    assert!(
+        shown.contains("href=\"/s/mitte-1?seats=3\"")
+            && shown.contains("href=\"/s/mitte-3?seats=3\"")
+    );
+    assert!(
+        !shown.contains("href=\"/s/mitte-2"),
+        "what is cancelled is not chosen"
+    );
+    assert!(
+        shown.contains("<option value=\"berlin\" selected>")
+            && shown.contains("<option value=\"price\" selected>")
+    );
+    assert!(!shown.contains("<script"), "the search needs no scripts");
 }
 
 #[test]

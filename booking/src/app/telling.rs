@@ -38,6 +38,9 @@ pub struct ShowInShort {
     pub currency: String,
     /// How many seats it has.
     pub seats: u32,
+    /// Whether it is on a cinema's programme, which has a search of its own.
+    #[serde(default)]
+    pub showing: bool,
 }
 
 /// How this booking is.
@@ -105,7 +108,9 @@ impl Booking {
                 .filter(|pattern| show.run.is_none() || *pattern != "*")
                 .any(|pattern| matches(pattern, show.id.as_str()))
         };
+        let programme = self.cinemas.index();
         let in_short = |show: &Arc<Show>| ShowInShort {
+            showing: programme.has(&show.id),
             id: show.id.clone(),
             title: show.document.title.clone(),
             starts_at: show.document.starts_at,

@@ -13,6 +13,7 @@ use super::read::Fault;
 use super::search::{Hit, On};
 use super::{Changed, Charts, Cinemas, PutRefused};
 use crate::catalogue::Catalogue;
+use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
@@ -120,6 +121,8 @@ pub struct ShowingView {
     /// Kilometres from `lat` and `lon`, where they were given.
     distance_km: Option<f64>,
     categories: Vec<CategoryStatus>,
+    /// `cancelled` or `postponed`; null where it simply takes place.
+    fate: Option<&'static str>,
 }
 
 /// A cinema.
@@ -297,6 +300,7 @@ impl ShowingView {
             // Ten metres are nearer than anybody walks by.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
             categories: statuses(show, left),
+            fate: show.fate.map(Fate::word),
         }
     }
 }

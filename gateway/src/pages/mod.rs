@@ -1,6 +1,9 @@
 //! The pages: each asks the same code as the calls do, and hands what it got to the templates.
 
+mod address;
+mod asking;
 mod assets;
+mod cinema;
 mod forms;
 pub mod policy;
 mod render;
@@ -8,25 +11,26 @@ mod render;
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use booking::http::Problem;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 pub use render::problem_page;
-use render::{render, render_problem};
+use render::{render, render_problem, render_refused};
 
 use crate::admission::state::describe;
 use crate::lobby::{Lobby, recognise, shown};
 use crate::room::{EVERYDAY, Phase, Room, RoomView};
 use crate::upstream::ShowCard;
 
-/// Bytes of a document that booking answers to a page.
-const DOCUMENT_BYTES_MAX: usize = 4 << 20;
+/// Shows that a page lists: nobody reads more, and who looks for one searches.
+const LISTED_MAX: usize = 100;
+
+/// Seats that a visitor may ask for in an address, at most.
+const SEATS_MAX: u32 = 100;
 
 /// The pages' handle.
 #[derive(Clone)]
@@ -49,6 +53,7 @@ pub fn router(pages: Pages) -> Router {
         .route("/r/{room}/join", post(forms::join))
         .route("/r/{room}/pass", post(forms::pass))
         .route("/r/{room}/leave", post(forms::leave))
+        .route("/cinema", get(cinema::cinema))
         .route("/s/{show}", get(seats))
         .route("/checkout/{hold}", get(checkout))
         .route("/o/{order}", get(order))
@@ -69,7 +74,9 @@ async fn home(
     };
     let (q, from, to) = (field("q"), field("from"), field("to"));
     let rooms = &pages.lobby.rooms;
-    let cards = match rooms.core().shows(&["*".to_owned()]).await {
+    let everything = ["*".to_owned()];
+    let (cards, programme) = tokio::join!(rooms.core().shows(&everything), pages.has_programme());
+    let cards = match cards {
         Ok(cards) => cards,
         Err(problem) => return render_problem(&pages, &problem),
     };
@@ -95,9 +102,14 @@ async fn home(
         }
     }
     let coverage = rooms.coverage();
-    let shows: Vec<Value> = cards
+    let wanted: Vec<&ShowCard> = cards
         .iter()
-        .filter(|card| wanted(card))
+        .filter(|card| !card.showing && wanted(card))
+        .collect();
+    let more = wanted.len().saturating_sub(LISTED_MAX);
+    let shows: Vec<Value> = wanted
+        .into_iter()
+        .take(LISTED_MAX)
         .map(|card| {
             let mut shown = json!(card);
             let room = coverage
@@ -107,7 +119,10 @@ async fn home(
             shown
         })
         .collect();
-    let context = json!({"test": pages.test, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows});
+    let context = json!({
+        "test": pages.test, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows, "more": more,
+        "cinema": programme.then(|| address::of("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)])),
+    });
     render(&pages, "home", &context)
 }
 
@@ -151,7 +166,7 @@ async fn lobby_page(
         "test": pages.test,
         "room": RoomView::fresh(rooms, room).await,
         "place": place.map(|place| describe(room, &place, now)),
-        "shows": rooms.shows_of(room).await.unwrap_or_default(),
+        "shows": listed(rooms.shows_of(room).await.unwrap_or_default()),
         "problem": problem.map(Problem::document),
     });
     let mut response = render(pages, "lobby", &context);
@@ -161,11 +176,26 @@ async fn lobby_page(
     response
 }
 
-async fn seats(State(pages): State<Pages>, Path(show): Path<String>) -> Response {
-    let document = match pages.ask(&format!("/v1/shows/{show}")).await {
+/// What a lobby leads to: showings are searched on their own page.
+fn listed(mut shows: Vec<ShowCard>) -> Vec<ShowCard> {
+    shows.retain(|card| !card.showing);
+    shows.truncate(LISTED_MAX);
+    shows
+}
+
+async fn seats(
+    State(pages): State<Pages>,
+    Path(show): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let document = match pages.ask(&address::path(&["v1", "shows", &show])).await {
         Ok(document) => document,
-        Err(problem) => return render_problem(&pages, &problem),
+        Err(refused) => return render_refused(&pages, &refused),
     };
+    let most = document["limits"]["seats_per_visitor"].as_u64();
+    let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
+    let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
+    let quantity = quantity.filter(|seats| (1..=most).contains(seats));
     let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
     let rooms = &pages.lobby.rooms;
     let view = match rooms.get(&room) {
@@ -175,7 +205,7 @@ async fn seats(State(pages): State<Pages>, Path(show): Path<String>) -> Response
     render(
         &pages,
         "seats",
-        &json!({"test": pages.test, "show": document, "room": view}),
+        &json!({"test": pages.test, "show": document, "room": view, "quantity": quantity}),
     )
 }
 
@@ -204,28 +234,4 @@ async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Respo
         "ticket",
         &json!({"test": pages.test, "ticket": ticket}),
     )
-}
-
-impl Pages {
-    /// A public document of booking's.
-    async fn ask(&self, path: &str) -> Result<Value, Problem> {
-        let missing = || Problem::not_found("page", path);
-        let request = Request::get(path)
-            .body(Body::empty())
-            .map_err(|_| missing())?;
-        let response = match self.booking.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        };
-        let status = response.status();
-        let bytes = axum::body::to_bytes(response.into_body(), DOCUMENT_BYTES_MAX)
-            .await
-            .map_err(|_| missing())?;
-        let document: Value = serde_json::from_slice(&bytes).map_err(|_| missing())?;
-        if status.is_success() {
-            Ok(document)
-        } else {
-            Err(missing())
-        }
-    }
 }

@@ -6,6 +6,7 @@ use booking::http::Problem;
 use serde_json::{Value, json};
 
 use super::Pages;
+use super::asking::Refused;
 
 /// Renders a page.
 pub(super) fn render(pages: &Pages, name: &str, context: &Value) -> Response {
@@ -38,22 +39,30 @@ pub(super) fn render_problem(pages: &Pages, problem: &Problem) -> Response {
     problem_page(pages.test, problem)
 }
 
+/// Renders what booking refused.
+pub(super) fn render_refused(pages: &Pages, refused: &Refused) -> Response {
+    document_page(pages.test, refused.status, &refused.document)
+        .unwrap_or_else(|| refused.status.into_response())
+}
+
 /// A problem as a page; as problem+json where even that page cannot be rendered.
 #[must_use]
 pub fn problem_page(test: bool, problem: &Problem) -> Response {
+    document_page(test, problem.status, &problem.document())
+        .unwrap_or_else(|| problem.clone().into_response())
+}
+
+fn document_page(test: bool, status: StatusCode, document: &Value) -> Option<Response> {
     let context = json!({
         "test": test,
-        "status": problem.status.as_u16(),
-        "code": problem.code,
-        "title": problem.title,
-        "detail": problem.detail,
+        "status": status.as_u16(),
+        "code": document["code"],
+        "title": document["title"],
+        "detail": document["detail"],
         "action_href": "/",
         "action_label": "See all on-sales",
     });
-    let Some(mut response) = page("problem", &context) else {
-        return problem.clone().into_response();
-    };
-    *response.status_mut() =
-        StatusCode::from_u16(problem.status.as_u16()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response
+    let mut response = page("problem", &context)?;
+    *response.status_mut() = status;
+    Some(response)
 }

@@ -38,6 +38,8 @@ pub struct ShowCard {
     pub currency: String,
     /// How many seats the plan has.
     pub seats: u32,
+    /// Whether it is on a cinema's programme, which is searched on a page of its own.
+    pub showing: bool,
 }
 
 /// Shared measurements of a set of shows.
@@ -131,6 +133,7 @@ impl From<ShowInShort> for ShowCard {
             venue: show.venue,
             currency: show.currency,
             seats: show.seats,
+            showing: show.showing,
         }
     }
 }

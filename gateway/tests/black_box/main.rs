@@ -7,6 +7,7 @@ mod bad_place;
 mod bad_socket;
 mod browser;
 mod card_form;
+mod cinema;
 mod command_line;
 mod crash;
 mod crash_freeze;

@@ -96,6 +96,7 @@ impl Core for Bare {
             venue: "arena".into(),
             currency: "EUR".into(),
             seats: CELLS,
+            showing: false,
         });
         Ok(cards.collect())
     }

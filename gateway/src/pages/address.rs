@@ -1,0 +1,57 @@
+//! Addresses with what visitors typed in them: everything but plain letters is written as percent and two digits, so that
+//! nothing typed can mean anything but itself.
+
+use std::fmt::Write;
+
+/// A path of these parts.
+pub(super) fn path(parts: &[&str]) -> String {
+    let mut path = String::new();
+    for part in parts {
+        path.push('/');
+        write_escaped(&mut path, part);
+    }
+    path
+}
+
+/// A path with a query; what is empty is left out.
+pub(super) fn of(path: &str, query: &[(&str, &str)]) -> String {
+    let mut address = path.to_owned();
+    let given = query.iter().filter(|(_, value)| !value.is_empty());
+    for (at, (name, value)) in given.enumerate() {
+        address.push(if at == 0 { '?' } else { '&' });
+        write_escaped(&mut address, name);
+        address.push('=');
+        write_escaped(&mut address, value);
+    }
+    address
+}
+
+fn write_escaped(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_stays_one_value() {
+        let typed = "a b&to=/\"<é>";
+        assert_eq!(
+            of(
+                "/cinema",
+                &[("keyword", typed), ("city", ""), ("page", "2")]
+            ),
+            "/cinema?keyword=a%20b%26to%3D%2F%22%3C%C3%A9%3E&page=2"
+        );
+        assert_eq!(of("/cinema", &[("city", "")]), "/cinema");
+        assert_eq!(path(&["s", "../x?y#z"]), "/s/..%2Fx%3Fy%23z");
+    }
+}

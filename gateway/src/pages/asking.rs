@@ -1,0 +1,73 @@
+//! What pages ask of booking: its public documents, by its own routes, in process.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use booking::http::Problem;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::{Pages, address};
+
+/// Bytes of a document that booking answers to a page.
+const DOCUMENT_BYTES_MAX: usize = 4 << 20;
+
+/// What booking did not give, and why, in its own words.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    /// The answer's status.
+    pub status: StatusCode,
+    /// The problem document.
+    pub document: Value,
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self {
+            status: problem.status,
+            document: problem.document(),
+        }
+    }
+}
+
+impl Pages {
+    /// A public document of booking's.
+    pub(super) async fn ask(&self, path: &str) -> Result<Value, Refused> {
+        let missing = || Refused::from(Problem::not_found("page", path));
+        let request = Request::get(path)
+            .body(Body::empty())
+            .map_err(|_| missing())?;
+        let response = match self.booking.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), DOCUMENT_BYTES_MAX)
+            .await
+            .map_err(|_| missing())?;
+        let document: Value = serde_json::from_slice(&bytes).map_err(|_| missing())?;
+        if status.is_success() {
+            Ok(document)
+        } else {
+            Err(Refused { status, document })
+        }
+    }
+
+    /// Whether there is a cinema programme to search.
+    pub(super) async fn has_programme(&self) -> bool {
+        let cities = self.ask("/v1/cinema/cities").await;
+        cities.is_ok_and(|cities| {
+            cities["cities"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        })
+    }
+
+    /// A public document with a query.
+    pub(super) async fn ask_with(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Value, Refused> {
+        self.ask(&address::of(path, query)).await
+    }
+}

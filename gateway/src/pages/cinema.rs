@@ -1,0 +1,195 @@
+//! The search for showings: a form that needs no scripts, and what it found.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::asking::Refused;
+use super::render::render;
+use super::{Pages, address};
+
+/// What a form may ask the search for, by the names that the search has for it.
+const ASKED: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
+
+/// Seats that a party may look for: no showing sells more to one visitor.
+const PARTY_MAX: u32 = 10;
+/// How many somebody looks for who does not say.
+const PARTY: u32 = 2;
+
+/// What was asked for.
+struct Asked<'a> {
+    query: &'a BTreeMap<String, String>,
+    page: u32,
+    party: u32,
+}
+
+impl<'a> Asked<'a> {
+    fn read(query: &'a BTreeMap<String, String>) -> Self {
+        let number = |name: &str| query.get(name).and_then(|text| text.trim().parse().ok());
+        Self {
+            query,
+            page: number("page").unwrap_or(1).max(1),
+            party: number("seats").unwrap_or(PARTY).clamp(1, PARTY_MAX),
+        }
+    }
+
+    fn field(&self, name: &str) -> &'a str {
+        self.query.get(name).map_or("", |text| text.trim())
+    }
+
+    /// What the search is asked, by its own names.
+    fn given(&self) -> Vec<(&'static str, &'a str)> {
+        ASKED.iter().map(|name| (*name, self.field(name))).collect()
+    }
+
+    /// This page's address for another page of the same search.
+    fn at(&self, page: u32) -> String {
+        let (page, party) = (page.to_string(), self.party.to_string());
+        let mut query = self.given();
+        query.extend([("seats", party.as_str()), ("page", page.as_str())]);
+        address::of("/cinema", &query)
+    }
+}
+
+pub(super) async fn cinema(
+    State(pages): State<Pages>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let asked = Asked::read(&query);
+    let page = asked.page.to_string();
+    let mut search = asked.given();
+    search.push(("page", &page));
+    let (found, cities, films) = tokio::join!(
+        pages.ask_with("/v1/cinema/showings", &search),
+        pages.ask("/v1/cinema/cities"),
+        films(&pages, asked.field("city")),
+    );
+    let mut context = json!({
+        "test": pages.test,
+        "asked": asked.given().into_iter().collect::<BTreeMap<_, _>>(),
+        "party": asked.party,
+        "party_max": PARTY_MAX,
+        "searched": ASKED.iter().any(|name| !asked.field(name).is_empty()),
+        "cities": cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
+        "films": films,
+    });
+    let status = match found {
+        Ok(found) => {
+            tell(&mut context, found, &asked);
+            None
+        }
+        Err(Refused { status, document }) => {
+            context["problem"] = document;
+            Some(status)
+        }
+    };
+    let mut response = render(&pages, "cinema", &context);
+    if let Some(status) = status {
+        *response.status_mut() = status;
+    }
+    response
+}
+
+/// The films of a city, where one was chosen.
+async fn films(pages: &Pages, city: &str) -> Value {
+    if city.is_empty() {
+        return Value::Null;
+    }
+    let path = address::path(&["v1", "cinema", "cities", city, "films"]);
+    pages
+        .ask(&path)
+        .await
+        .map_or(Value::Null, |mut answer| answer["films"].take())
+}
+
+fn tell(context: &mut Value, mut found: Value, asked: &Asked<'_>) {
+    let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
+    let (total, per_page) = (whole("total"), whole("per_page").max(1));
+    let pages = total.div_ceil(per_page).max(1);
+    context["total"] = total.into();
+    context["page"] = asked.page.into();
+    context["pages"] = pages.into();
+    context["near_only"] = found["near_only"].take();
+    context["previous"] = (asked.page > 1)
+        .then(|| asked.at((asked.page - 1).min(pages)))
+        .into();
+    context["next"] = (asked.page < pages)
+        .then(|| asked.at(asked.page + 1))
+        .into();
+    let showings = found["showings"].as_array_mut().map(std::mem::take);
+    context["showings"] = showings
+        .unwrap_or_default()
+        .into_iter()
+        .map(|showing| shown(showing, asked.party))
+        .collect();
+}
+
+/// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are chosen.
+fn shown(mut showing: Value, party: u32) -> Value {
+    let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
+    let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));
+    let show = showing["show"].as_str().unwrap_or_default();
+    let path = address::path(&["s", show]);
+    let href = address::of(&path, &[("seats", &party.to_string())]);
+    let categories = showing["categories"].as_array();
+    let is_full = categories.is_some_and(|all| all.iter().all(|one| one["status"] == "full"));
+    showing["start"] = start;
+    showing["end"] = end;
+    showing["href"] = href.into();
+    showing["full"] = is_full.into();
+    showing
+}
+
+/// A moment by the clocks of a zone; as it stands where the zone is not known here.
+fn there(moment: &Value, zone: &str) -> Value {
+    let text = moment.as_str().unwrap_or_default();
+    let there = text
+        .parse::<Timestamp>()
+        .and_then(|moment| moment.in_tz(zone));
+    there.map_or_else(
+        |_| moment.clone(),
+        |there| there.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string().into(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_showing_is_told_by_the_clocks_of_its_cinema_and_leads_to_its_seats() {
+        let showing = json!({
+            "show": "mitte-1-20270111t1900", "start": "2027-01-11T23:30:00Z", "end": "2027-01-12T01:10:00Z",
+            "cinema": {"time_zone": "Europe/Berlin"}, "categories": [{"status": "full"}, {"status": "available"}],
+        });
+        let told = shown(showing, 3);
+        assert_eq!(told["start"], "2027-01-12T00:30:00+01:00");
+        assert_eq!(told["href"], "/s/mitte-1-20270111t1900?seats=3");
+        assert_eq!(told["full"], false);
+        assert_eq!(there(&json!("soon"), "UTC"), "soon");
+        assert_eq!(
+            there(&json!("2027-01-11T23:30:00Z"), "Mars/Base"),
+            "2027-01-11T23:30:00Z"
+        );
+    }
+
+    #[test]
+    fn another_page_is_the_same_search() {
+        let query = [
+            ("keyword", "a&b"),
+            ("seats", "4"),
+            ("page", "2"),
+            ("x", "y"),
+        ];
+        let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let query = BTreeMap::from(query);
+        let asked = Asked::read(&query);
+        assert_eq!(asked.at(3), "/cinema?keyword=a%26b&seats=4&page=3");
+        let nonsense = BTreeMap::from([("seats".to_owned(), "99".to_owned())]);
+        assert_eq!(Asked::read(&nonsense).party, 10);
+        assert_eq!((asked.page, Asked::read(&nonsense).page), (2, 1));
+    }
+}

@@ -83,6 +83,8 @@ pub enum Record {
         amount: i64,
         /// What is kept.
         fee: i64,
+        /// Why: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+        reason: String,
         /// When the tickets were given back.
         at_ms: i64,
         /// When the money had gone back; null while it is owed.
@@ -328,6 +330,7 @@ impl Record {
             paid: refund.items.iter().map(|item| item.held.amount).sum(),
             amount: refund.amount,
             fee: refund.fee,
+            reason: refund.reason.word().to_owned(),
             at_ms: refund.made_at_ms,
             done_ms: refund.done_at_ms,
         }

@@ -224,13 +224,16 @@ impl Trial {
         } else {
             "FAILED"
         };
+        let judged = self.judged.as_ref();
+        let refunds = judged.and_then(|judged| judged.document["judged"]["refunds"].as_u64());
         let mut line = format!(
-            "{verdict:6} seed {} on {}: {}; {:.0} joined, {:.0} bought, final {:.1} s after healing, {:.1} s in all",
+            "{verdict:6} seed {} on {}: {}; {:.0} joined, {:.0} bought, {} refunds, final {:.1} s after healing, {:.1} s in all",
             self.seed,
             self.spec,
             strikes.join(", "),
             figure("joined").unwrap_or_default(),
             figure("purchases").unwrap_or_default(),
+            refunds.unwrap_or_default(),
             figure("settled_s").unwrap_or_default(),
             self.took_s,
         );

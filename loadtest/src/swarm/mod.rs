@@ -9,6 +9,7 @@ mod observer;
 mod outcome;
 mod plan;
 mod progress;
+mod promoter;
 mod run;
 mod scenario;
 mod settle;

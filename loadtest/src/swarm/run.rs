@@ -17,7 +17,7 @@ use super::history::History;
 use super::http::{Call, Http};
 use super::scenario::{Scenario, Step};
 use super::stage::{Show, Stage, round};
-use super::{faults, observer, plan, progress, settle, visitor};
+use super::{faults, observer, plan, progress, promoter, settle, visitor};
 use crate::faults::{Strike, inflict};
 use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
@@ -85,6 +85,10 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     // Seed after seed nobody reads along.
     let shown = matches!(ground.trouble, Trouble::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
+    let cancelling = scenario.cancel.clone().map(|cancel| {
+        let stage = Arc::clone(&stage);
+        tokio::spawn(promoter::cancel(stage, ground.key.to_owned(), cancel))
+    });
     match (&ground.rig, &ground.trouble) {
         (Some(rig), Trouble::Strikes(strikes)) => {
             let strikes = inflict(Arc::clone(&stage), Arc::clone(rig), strikes.clone());
@@ -102,6 +106,9 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
         }
         (None, _) => crowd(&stage, ground.seed).await,
     }
+    if let Some(cancelling) = cancelling {
+        cancelling.await??;
+    }
     let end_ms = stage.clock.now_ms();
     if let Some(rig) = &ground.rig {
         rig.wake();
@@ -116,7 +123,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
             );
         }
     }
-    let settled_ms = settle::settle(&stage, ground.rig.as_deref()).await;
+    let settled_ms = settle::settle(&stage, ground).await;
     if let Some(shown) = shown {
         shown.abort();
         progress::end_line();
@@ -234,6 +241,7 @@ fn write_beginning(
             "started_ms": round(clock.start_ms()), "planned": scenario.crowd.visitors,
             "room": scenario.onsale.room(), "shows": scenario.onsale.shows(),
             "room_doc": room_doc, "show_docs": show_docs,
+            "cancels": scenario.cancel.as_ref().map(|cancel| &cancel.show),
             "rig": ground.rig.as_ref().map(|rig| rig.spec().to_string()),
         }),
     );

@@ -71,6 +71,8 @@ pub struct Stage {
     lapses_ms: Mutex<f64>,
     /// Orders that were paid, and whose buyers have not seen how that ended.
     paid: Mutex<Vec<Paid>>,
+    /// Shows that the promoter cancelled, or is about to.
+    cancelled: Mutex<Vec<String>>,
     /// Set when the run is over.
     over: AtomicBool,
     bell: Notify,
@@ -96,6 +98,7 @@ impl Stage {
             shows,
             lapses_ms: Mutex::new(0.0),
             paid: Mutex::default(),
+            cancelled: Mutex::default(),
             over: AtomicBool::new(false),
             bell: Notify::new(),
         })
@@ -131,6 +134,24 @@ impl Stage {
     pub fn not_seen_through(&self) -> Vec<Paid> {
         let all = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
+    }
+
+    /// Notes that a show is being cancelled.
+    pub fn cancel(&self, show: &str) {
+        let mut all = self
+            .cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.push(show.to_owned());
+    }
+
+    /// Whether one of the room's shows was cancelled, or may have been.
+    pub fn is_cancelled(&self, show: usize) -> bool {
+        let all = self
+            .cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.contains(&self.shows[show].id)
     }
 
     /// When the last thing left behind has ended by itself.

@@ -27,6 +27,16 @@ struct Intent {
     currency: String,
     captured: i64,
     refunded: i64,
+    /// Each refund that went back or is on its way; absent where the books do not tell.
+    refunds: Option<Vec<Booked>>,
+}
+
+/// A refund, as the provider knows it.
+#[derive(Deserialize)]
+struct Booked {
+    /// The ledger's id of it; empty where all of the money went back without one.
+    refund: String,
+    amount: i64,
 }
 
 impl Books {
@@ -76,10 +86,56 @@ impl Books {
                 });
             }
         }
+        self.refunds(dump, findings);
         let none = Vec::new();
         for payment in &dump.payments {
             let intents = by_payment.get(payment.payment.as_str()).unwrap_or(&none);
             agree(payment, intents, dump, findings);
+        }
+    }
+}
+
+impl Books {
+    /// Each refund that the ledger has as done is in the books once, with its amount, and no other is.
+    fn refunds(&self, dump: &Dump, findings: &mut Findings) {
+        let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
+        let done = dump
+            .refunds
+            .iter()
+            .filter(|refund| refund.done_ms.is_some());
+        for refund in done {
+            owed.insert(&refund.refund, (&refund.order, refund.amount));
+        }
+        for intent in &self.intents {
+            let booked = intent.refunds.iter().flatten();
+            for back in booked.filter(|back| !back.refund.is_empty()) {
+                let known = owed.remove(&*back.refund);
+                if known != Some((&*intent.order, back.amount)) {
+                    wrong(findings, || {
+                        format!(
+                            "{} gave {} back as {}, which the ledger has as {known:?}",
+                            intent.intent, back.amount, back.refund
+                        )
+                    });
+                }
+            }
+        }
+        if self.intents.iter().any(|intent| intent.refunds.is_none()) {
+            return;
+        }
+        // Money that was never taken went back by being let go.
+        let taken = |order: &str| {
+            let mut intents = self.intents.iter().filter(|intent| intent.order == order);
+            intents.any(|intent| intent.captured != 0)
+        };
+        for (refund, (order, amount)) in owed {
+            if amount != 0 && taken(order) {
+                wrong(findings, || {
+                    format!(
+                        "{refund} of {order} is done, and the provider gave nothing back for it"
+                    )
+                });
+            }
         }
     }
 }

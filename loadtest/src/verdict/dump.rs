@@ -290,9 +290,11 @@ pub struct Refund {
     pub order: String,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
+    /// What they had cost.
     pub paid: i64,
     pub amount: i64,
     pub fee: i64,
+    pub reason: String,
     pub at_ms: f64,
     pub done_ms: Option<f64>,
 }

@@ -14,6 +14,7 @@ mod lines;
 mod money;
 pub mod oracle;
 mod orders;
+mod refunds;
 mod report;
 mod seats;
 mod selftest;
@@ -155,6 +156,7 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
     if let Some(books) = books {
         books.judge(dump, &mut findings);
     }
+    refunds::judge(&story, &mut findings);
     draw::judge(&story, published.as_ref(), &mut findings);
     let passes = line::judge(&story, &mut findings);
     limits::judge(&story, &mut findings);
@@ -174,6 +176,9 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
     ];
     if let Some(books) = books {
         figures.push(("intents in the provider's books", books.count()));
+    }
+    if !dump.refunds.is_empty() {
+        figures.push(("refunds", dump.refunds.len() as u64));
     }
     Report { findings, figures }
 }

@@ -72,6 +72,19 @@ fn fair_refunds<'a>(
             });
         }
     }
+    for order in &story.dump.orders {
+        let back = refunds.get(&*order.order).into_iter().flatten();
+        let cost: i64 = back.map(|refund| refund.paid).sum();
+        let whole = order.state == "refunded";
+        if cost > order.amount || whole && cost != order.amount {
+            findings.add(Invariant::Money, || {
+                format!(
+                    "{} ({}): it cost {}, and what was given back of it {cost}",
+                    order.order, order.state, order.amount
+                )
+            });
+        }
+    }
     refunds
 }
 

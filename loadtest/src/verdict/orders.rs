@@ -3,12 +3,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::dump::Order;
-use super::history::{Op, OrderRead};
+use super::history::{Call, Op, OrderRead};
 use super::report::{Findings, Invariant};
 use super::story::{OrderStory, Story};
 
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
+
+/// What is dated in the ledger can be read so much later, milliseconds.
+const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
 /// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second of rounding.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
@@ -25,7 +28,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
         match story.dump.order(id) {
             Some(order) => {
                 kept(story, &tickets, told, order, findings);
-                reads_agree(told, order, findings);
+                reads_agree(story, told, order, findings);
                 paid_has_tickets(story, told, order, findings);
             }
             None if !told.made.is_empty() || !told.reads.is_empty() => {
@@ -106,12 +109,11 @@ fn kept(
                 format!("ticket {lost} was shown and is not in the ledger"),
             );
         }
-        let labels: BTreeSet<&str> = order.labels.iter().map(String::as_str).collect();
-        let made: BTreeSet<&str> = order.made_labels().iter().map(String::as_str).collect();
-        if let Some(seats) = seats_of(read).filter(|seats| *seats != labels && *seats != made) {
+        let had = seats_while(story, order, call);
+        if let Some(seats) = seats_of(read).filter(|seats| !had.contains(seats)) {
             wrong(
                 call.line,
-                format!("was shown with {seats:?}, the ledger says {labels:?}"),
+                format!("was shown with {seats:?}, the ledger says {had:?}"),
             );
         }
         if read.total.is_some_and(|total| total != order.amount) {
@@ -138,6 +140,8 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
             "refunded",
         ],
         "ticketed" => &["ticketed", "partly_refunded", "refunded"],
+        "partly_refunded" => &["partly_refunded", "refunded"],
+        "refunded" => &["refunded"],
         _ => {
             return if !stood {
                 wrong(
@@ -153,6 +157,29 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
             format!("was told as {state}, the ledger says {}", order.state),
         );
     }
+}
+
+/// The seats that an order may have been read with by a call: those of its refunds are gone a moment after they were given
+/// back, and the seats that it was made for are shown until late money buys it others.
+fn seats_while<'a>(story: &Story<'_>, order: &'a Order, call: &Call) -> Vec<BTreeSet<&'a str>> {
+    let set =
+        |labels: &'a [String]| -> BTreeSet<&'a str> { labels.iter().map(String::as_str).collect() };
+    let made = order.made_for.as_ref().map(|made| set(&made.labels));
+    let mut had: Vec<BTreeSet<&str>> = made.into_iter().collect();
+    let mut seats = set(&order.labels);
+    for back in &order.given_back {
+        let surely = back.at_ms + WRITTEN_WITHIN_MS < call.sent_ms
+            && !story.history.halted_within(back.at_ms, call.sent_ms);
+        if !surely {
+            had.push(seats.clone());
+        }
+        if back.at_ms > call.done_ms + ROUNDING_MS {
+            return had;
+        }
+        seats.retain(|seat| back.labels.iter().all(|gone| gone != seat));
+    }
+    had.push(seats);
+    had
 }
 
 fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
@@ -234,7 +261,7 @@ fn one_outcome(story: &Story<'_>, findings: &mut Findings) {
 }
 
 /// A read that was sent after another was answered never shows an earlier state, nor other seats.
-fn reads_agree(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
+fn reads_agree(story: &Story<'_>, told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
     let steps = &order.history;
     let first = |state: &str| steps.iter().position(|step| step.state == state);
     let last = |state: &str| steps.iter().rposition(|step| step.state == state);
@@ -257,9 +284,11 @@ fn reads_agree(told: &OrderStory<'_>, order: &Order, findings: &mut Findings) {
         }
     }
     if let (Some((call, read)), Some(step)) = (reads.last(), steps.last())
-        && call.sent_ms > step.at_ms + 1_000.0
+        && call.sent_ms > step.at_ms + WRITTEN_WITHIN_MS
         && *read.state != order.state
         && last(&read.state).is_some()
+        // What stood still in the middle of a transaction dates it before its end.
+        && !story.history.halted_within(step.at_ms, call.sent_ms)
     {
         findings.add(Invariant::OneOutcome, || {
             format!(

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::dump::{Dump, Order};
-use super::history::{Call, ChangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall};
+use super::history::{
+    Call, ChangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall,
+};
 
 /// The history and the ledger side by side.
 pub struct Story<'a> {
@@ -65,6 +67,8 @@ pub struct OrderStory<'a> {
     pub reads: Vec<(&'a Call, &'a OrderRead)>,
     /// Cancellations that were asked for.
     pub cancels: Vec<&'a Call>,
+    /// Tickets that were to go back.
+    pub refunds: Vec<(&'a Call, &'a RefundCall)>,
 }
 
 impl<'a> Story<'a> {
@@ -162,6 +166,10 @@ impl<'a> Story<'a> {
                 }
             }
             Op::Cancel { order } => self.order(order, call.visitor).cancels.push(call),
+            Op::Refund(refund) => {
+                let order = self.order(&refund.order, call.visitor);
+                order.refunds.push((call, refund));
+            }
             _ => {}
         }
     }
@@ -173,6 +181,7 @@ impl<'a> Story<'a> {
             pays: Vec::new(),
             reads: Vec::new(),
             cancels: Vec::new(),
+            refunds: Vec::new(),
         })
     }
 

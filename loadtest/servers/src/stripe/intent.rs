@@ -111,10 +111,16 @@ impl Intent {
 
     /// A line of the books.
     pub(super) fn booked(&self, id: &str) -> Value {
+        let all = self.refunds.iter().zip(&self.parts);
+        let gone = all.filter(|(state, _)| **state != "failed");
+        let refunds: Vec<Value> = gone
+            .map(|(_, (amount, noted))| json!({ "refund": noted, "amount": amount }))
+            .collect();
         json!({
             "kind": "intent", "intent": id, "payment": self.named("payment"), "order": self.named("order"),
             "status": self.status, "amount": self.amount, "currency": self.currency.to_ascii_uppercase(),
-            "captured": self.captured(), "refunded": self.refunded, "captures": self.captures,
+            "captured": self.captured(), "refunded": self.refunded, "refunds": refunds,
+            "captures": self.captures,
         })
     }
 

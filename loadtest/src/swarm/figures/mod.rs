@@ -32,6 +32,7 @@ pub const OPS: &[&str] = &[
     "cancel",
     "consent",
     "ticket",
+    "refund",
     "room",
 ];
 /// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
@@ -45,6 +46,7 @@ pub const BOOKING: &[&str] = &[
     "cancel",
     "consent",
     "ticket",
+    "refund",
 ];
 /// What there is of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[

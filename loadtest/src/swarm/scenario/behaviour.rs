@@ -36,6 +36,10 @@ pub struct Behaviour {
     pub give_up: f64,
     /// The share that cancels an order in place of paying.
     pub cancel: f64,
+    /// The share of those with tickets that think better of it, and give some or all of them back.
+    pub give_back: f64,
+    /// From the tickets to the second thought, and between two of them, seconds.
+    pub give_back_s: Range,
     /// The share that leaves the line while waiting.
     pub leave: f64,
     /// The share whose socket drops while waiting, and comes back.
@@ -76,6 +80,8 @@ impl Default for Behaviour {
             decline: 0.0,
             give_up: 0.0,
             cancel: 0.0,
+            give_back: 0.0,
+            give_back_s: Range(0.5, 2.0),
             leave: 0.0,
             drop_socket: 0.0,
             drop_s: Range(1.0, 4.0),
@@ -121,6 +127,7 @@ impl Behaviour {
             ("decline", self.decline),
             ("give_up", self.give_up),
             ("cancel", self.cancel),
+            ("give_back", self.give_back),
             ("leave", self.leave),
             ("drop_socket", self.drop_socket),
             ("no_show", self.no_show),
@@ -132,6 +139,7 @@ impl Behaviour {
             ("choose_s", self.choose_s),
             ("order_s", self.order_s),
             ("pay_s", self.pay_s),
+            ("give_back_s", self.give_back_s),
             ("retry_s", self.retry_s),
         ];
         let mut faults: Vec<String> = shares

@@ -32,6 +32,8 @@ pub struct Scenario {
     pub onsale: Onsale,
     /// A disturbance of booking.
     pub slow: Option<Slow>,
+    /// A show that does not take place after all.
+    pub cancel: Option<Cancel>,
     /// Bounds on figures.
     pub thresholds: Vec<Threshold>,
     /// The same with other people, run first.
@@ -88,4 +90,20 @@ pub struct Slow {
     pub factor: f64,
     /// For how long, seconds.
     pub for_s: f64,
+}
+
+/// `[cancel]`: the promoter cancels a show while the crowd buys it, and all that was paid for it goes back.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    /// Which.
+    pub show: String,
+    /// When, seconds after the start of the run.
+    pub at_s: f64,
+}
+
+impl Scenario {
+    /// Whether anything that was sold may go back.
+    pub fn gives_back(&self) -> bool {
+        self.cancel.is_some() || self.behaviour.give_back > 0.0
+    }
 }

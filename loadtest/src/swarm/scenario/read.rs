@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Behaviour, Crowd, Onsale, Scenario, Slow, Threshold};
+use super::{Behaviour, Cancel, Crowd, Onsale, Scenario, Slow, Threshold};
 
 /// What the file may hold beside the on-sale.
 #[derive(Deserialize)]
@@ -18,6 +18,15 @@ struct File {
     behaviour: Behaviour,
     #[serde(default)]
     slow: Option<WrittenSlow>,
+    #[serde(default)]
+    cancel: Option<WrittenCancel>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCancel {
+    show: String,
+    at: At,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +43,20 @@ struct WrittenSlow {
 enum At {
     Seconds(f64),
     Share(String),
+}
+
+impl At {
+    /// Seconds after the start; none where it is no such time.
+    fn resolve(&self, planned_s: f64) -> Option<f64> {
+        let at_s = match self {
+            Self::Seconds(seconds) => Some(*seconds),
+            Self::Share(text) => text
+                .strip_suffix('%')
+                .and_then(|share| share.parse::<f64>().ok())
+                .map(|share| share / 100.0 * planned_s),
+        };
+        at_s.filter(|at_s| *at_s >= 0.0)
+    }
 }
 
 /// Reads the scenario at `path`.
@@ -135,6 +158,15 @@ fn whole(name: &str, table: &toml::Table, data: &Path) -> Result<Option<Scenario
                 None
             }
         });
+    let cancel = file
+        .cancel
+        .and_then(|cancel| match cancel.resolve(&onsale, file.planned_s) {
+            Ok(cancel) => Some(cancel),
+            Err(fault) => {
+                faults.push(fault);
+                None
+            }
+        });
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -147,6 +179,7 @@ fn whole(name: &str, table: &toml::Table, data: &Path) -> Result<Option<Scenario
         behaviour: file.behaviour,
         onsale,
         slow,
+        cancel,
         thresholds: Vec::new(),
         baseline: None,
     }))
@@ -172,21 +205,29 @@ fn crowd_faults(crowd: &Crowd) -> Vec<String> {
 
 impl WrittenSlow {
     fn resolve(&self, planned_s: f64) -> Result<Slow, String> {
-        let at_s = match &self.at {
-            At::Seconds(seconds) => Some(*seconds),
-            At::Share(text) => text
-                .strip_suffix('%')
-                .and_then(|share| share.parse::<f64>().ok())
-                .map(|share| share / 100.0 * planned_s),
-        };
-        match at_s {
-            Some(at_s) if at_s >= 0.0 && self.factor > 1.0 && self.for_s > 0.0 => Ok(Slow {
+        match self.at.resolve(planned_s) {
+            Some(at_s) if self.factor > 1.0 && self.for_s > 0.0 => Ok(Slow {
                 at_s,
                 factor: self.factor,
                 for_s: self.for_s,
             }),
             _ => Err(
                 "slow: at is seconds or a share such as \"40%\", factor is above 1, for_s above 0"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl WrittenCancel {
+    fn resolve(self, onsale: &Onsale, planned_s: f64) -> Result<Cancel, String> {
+        match self.at.resolve(planned_s) {
+            Some(at_s) if onsale.shows().contains(&self.show) => Ok(Cancel {
+                show: self.show,
+                at_s,
+            }),
+            _ => Err(
+                "cancel: show is one of the scenario's, and at is seconds or a share such as \"70%\""
                     .to_owned(),
             ),
         }
@@ -261,6 +302,22 @@ mod tests {
             ("hold.p99_ms", "hold.p97_ms"),
         ] {
             assert!(check(&TEXT.replace(known, unknown)).is_err(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_show_is_cancelled_at_a_share_of_the_run_if_there_is_such_a_show() {
+        let cancel = |show: &str, at: &str| {
+            let table = format!("[cancel]\nshow = \"{show}\"\nat = {at}\n[[venue]]");
+            check(&TEXT.replacen("[[venue]]", &table, 1))
+        };
+        let cancelled = cancel("night", "\"70%\"").expect("good").cancel;
+        let cancelled = cancelled.expect("there");
+        assert_eq!(cancelled.show, "night");
+        assert!((cancelled.at_s - 7.0).abs() < 1e-9);
+        for (show, at) in [("day", "7.0"), ("night", "\"soon\""), ("night", "-1.0")] {
+            let faults = cancel(show, at).expect_err("bad").join("\n");
+            assert!(faults.contains("cancel: show is one"), "{faults}");
         }
     }
 

@@ -116,6 +116,7 @@ impl Visitor {
             | (422, Some("would_orphan")) => Ok(Asked::Refused {
                 suggestion: said.get("suggestion").cloned(),
             }),
+            (409, Some("show_cancelled")) => Err(End::ShowCancelled),
             (401, Some("pass_expired")) | (429, Some("waiting_room")) => Ok(Asked::PassOver),
             _ => Err(Self::unforeseen("hold", &answer)),
         }
@@ -146,6 +147,10 @@ impl Visitor {
         match (answer.status, said["code"].as_str()) {
             (200, _) => Ok(Some(self::basket(&said, basket.show))),
             (410, _) => Ok(None),
+            (409, Some("show_cancelled")) => {
+                self.leave_basket(&basket);
+                Err(End::ShowCancelled)
+            }
             // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in it any more.
             (409 | 422, _) => Ok(Some(basket)),
             _ => Err(Self::unforeseen("change", &answer)),
@@ -186,10 +191,11 @@ fn basket(said: &Value, show: usize) -> Basket {
     }
 }
 
-/// The labels of a hold's or an order's seats.
+/// The labels of a hold's seats, or of those that an order still has.
 pub(super) fn labels(said: &Value) -> Vec<String> {
     let seats = said["seats"].as_array().into_iter().flatten();
     seats
+        .filter(|seat| seat["refunded"] != true)
         .filter_map(|seat| seat["label"].as_str().map(str::to_owned))
         .collect()
 }

@@ -5,6 +5,7 @@ mod basket;
 mod buy;
 mod line;
 mod pay;
+mod regret;
 
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub enum End {
     Declined,
     /// It paid, but the order had run out while part of the system stood still: the money goes back.
     TooLate,
+    /// Its show was cancelled before it had tickets; what it had paid goes back.
+    ShowCancelled,
     /// It found no seats.
     NoSeats,
     /// It went with a basket, or cancelled its order.
@@ -67,6 +70,7 @@ impl End {
             Self::Ticketed => "ticketed",
             Self::Declined => "declined",
             Self::TooLate => "too_late",
+            Self::ShowCancelled => "show_cancelled",
             Self::NoSeats => "no_seats",
             Self::GaveUp => "gave_up",
             Self::Left => "left",

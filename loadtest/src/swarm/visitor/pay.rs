@@ -28,9 +28,11 @@ pub(super) enum Bought {
 }
 
 /// An order as its buyer knows it.
-struct Order {
-    id: String,
-    key: String,
+pub(super) struct Order {
+    pub(super) id: String,
+    pub(super) key: String,
+    /// Which of the room's shows.
+    show: usize,
     payment: String,
     /// What the provider's card form needs; empty with the sandbox, which has a button.
     client_secret: String,
@@ -61,11 +63,12 @@ impl Visitor {
         if !paid? || declines {
             return Ok(Bought::Done(End::Declined));
         }
-        let end = self.tickets(&order).await;
-        if !matches!(end, Ok(End::Ticketed)) {
+        let tickets = self.tickets(&order).await;
+        if tickets.is_err() {
             self.stage.left_behind(lapses_ms);
         }
-        end.map(Bought::Done)
+        self.think_better(&order, &tickets?).await?;
+        Ok(Bought::Done(End::Ticketed))
     }
 
     /// Makes the order; none where the basket is gone, or the order can be paid no more.
@@ -98,6 +101,7 @@ impl Visitor {
             (201, _) => Ok(Some(Order {
                 id: text(&said["order"]),
                 key: text(&said["order_key"]),
+                show: basket.show,
                 payment: text(&said["payment"]["payment"]),
                 client_secret: text(&said["payment"]["client"]["client_secret"]),
                 pay_until_ms: said["pay_until"]
@@ -106,6 +110,10 @@ impl Visitor {
                     .unwrap_or(self.at_ms),
             })),
             (410, _) | (409, Some("seats_taken")) => Ok(None),
+            (409, Some("show_cancelled")) => {
+                self.leave_basket(basket);
+                Err(End::ShowCancelled)
+            }
             _ => Err(Self::unforeseen("order", &answer)),
         }
     }
@@ -166,8 +174,8 @@ impl Visitor {
         Ok(Call::to_provider(path, form))
     }
 
-    /// Looks at a paid order until its tickets are there, and fetches one.
-    async fn tickets(&mut self, order: &Order) -> Way<End> {
+    /// Looks at a paid order until its tickets are there, and fetches one; gives their ids.
+    async fn tickets(&mut self, order: &Order) -> Way<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
         loop {
@@ -180,6 +188,11 @@ impl Visitor {
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}
+                // The promoter was quicker.
+                Some("refunded") if self.stage.is_cancelled(order.show) => {
+                    self.stage.seen_through(&order.id);
+                    return Err(End::ShowCancelled);
+                }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
                     // What late money buys is found out first, and the buyer is asked.
                     if is_over(&said) && said["payment"]["state"] != "created" {
@@ -207,7 +220,7 @@ impl Visitor {
         disturbances.any(|one| one.halts && one.from_ms <= order.pay_until_ms + LATE_WITHIN_MS)
     }
 
-    async fn read(&mut self, order: &Order, think_s: f64) -> Way<Value> {
+    pub(super) async fn read(&mut self, order: &Order, think_s: f64) -> Way<Value> {
         let call = Call::get(format!("/v1/orders/{}", order.id)).bearer(&order.key);
         let id = order.id.clone();
         let answer = self
@@ -220,8 +233,11 @@ impl Visitor {
         }
     }
 
-    async fn fetch(&mut self, order: &Order, said: &Value) -> Way<End> {
-        let Some(ticket) = said["tickets"][0]["ticket"].as_str() else {
+    async fn fetch(&mut self, order: &Order, said: &Value) -> Way<Vec<String>> {
+        let tickets = said["tickets"].as_array().into_iter().flatten();
+        let ids = tickets.filter_map(|ticket| ticket["ticket"].as_str().map(str::to_owned));
+        let tickets: Vec<String> = ids.collect();
+        let Some(ticket) = tickets.first() else {
             return Err(End::Failed("a ticketed order has no ticket".to_owned()));
         };
         let call = Call::get(format!("/v1/tickets/{ticket}")).bearer(&order.key);
@@ -231,8 +247,9 @@ impl Visitor {
                 fields(json!({"order": id, "ticket": ticket}))
             })
             .await?;
-        if answer.is_ok() {
-            Ok(End::Ticketed)
+        // Its show may have been cancelled since, and then it is void.
+        if answer.is_ok() || answer.status == 409 && self.stage.is_cancelled(order.show) {
+            Ok(tickets)
         } else {
             Err(Self::unforeseen("ticket", &answer))
         }

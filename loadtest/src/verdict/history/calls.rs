@@ -64,6 +64,8 @@ pub enum Op {
     OrderRead(Box<OrderRead>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
+    /// `POST …/refund`.
+    Refund(Box<RefundCall>),
 }
 
 /// A hold that was asked for.
@@ -111,6 +113,13 @@ pub struct OrderRead {
     pub total: Option<i64>,
 }
 
+/// Tickets that were to go back.
+pub struct RefundCall {
+    pub order: Box<str>,
+    /// Which; all of them where none are named.
+    pub named: Option<Vec<Box<str>>>,
+}
+
 #[derive(Deserialize)]
 struct Raw {
     visitor: u64,
@@ -140,6 +149,7 @@ struct Raw {
     state: Option<Box<str>>,
     outcome: Option<Box<str>>,
     tickets: Option<Vec<Box<str>>>,
+    named: Option<Vec<Box<str>>>,
     total: Option<i64>,
     ticket: Option<Box<str>>,
 }
@@ -283,6 +293,10 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "cancel" => Op::Cancel {
             order: asked("order", raw.order)?,
         },
+        "refund" => Op::Refund(Box::new(RefundCall {
+            order: asked("order", raw.order)?,
+            named: raw.named,
+        })),
         "consent" => {
             asked("order", raw.order)?;
             Op::Read

@@ -11,7 +11,7 @@ use anyhow::{bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall};
+pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall};
 pub use frames::{Feed, Frame, Seen, Shown};
 
 use super::lines::{each_line, hex_bytes, kind_of};
@@ -43,6 +43,10 @@ pub struct History {
     pub faults: Vec<Fault>,
     /// How visitors ended: visitor and outcome.
     pub ends: Vec<(u64, String)>,
+    /// Shows that the promoter cancelled.
+    pub cancelled: Vec<Cancelled>,
+    /// What the promoter was told of refunds, in the order of the file.
+    pub progress: Vec<Progress>,
     /// Published draws.
     pub draws: Vec<Draw>,
     /// Seats after everything was settled, by show.
@@ -66,6 +70,59 @@ pub struct Run {
     /// The room's on-sale document.
     #[serde(default)]
     room_doc: Value,
+    /// The shows' documents, by slug.
+    #[serde(default)]
+    pub show_docs: Value,
+    /// The show that was to be cancelled.
+    #[serde(default)]
+    pub cancels: Option<String>,
+}
+
+/// A show that the promoter cancelled.
+#[derive(Debug, Deserialize)]
+pub struct Cancelled {
+    pub show: String,
+    /// From when on it may have been.
+    pub asked_ms: f64,
+    /// From when on it was.
+    pub at_ms: f64,
+}
+
+/// What the promoter was told of a show's refunds.
+#[derive(Debug, Deserialize)]
+pub struct Progress {
+    /// Where it stands.
+    #[serde(skip)]
+    pub line: u32,
+    pub show: String,
+    pub asked_ms: f64,
+    pub at_ms: f64,
+    pub told: Told,
+}
+
+/// The figures in it, as far as they are held to anything.
+#[derive(Debug, Deserialize)]
+pub struct Told {
+    pub fate: Option<String>,
+    pub orders_left: u64,
+    pub orders_refunded: u64,
+    pub on_its_way: Sum,
+    pub done: Sum,
+    pub failed: Sum,
+    pub fees: Amount,
+}
+
+/// How many refunds, and over how much.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Sum {
+    pub refunds: u64,
+    pub amount: Amount,
+}
+
+/// Money, in minor units.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Amount {
+    pub amount: i64,
 }
 
 impl Run {
@@ -155,9 +212,19 @@ struct At {
     at_ms: f64,
 }
 
-const OUTCOMES: [&str; 11] = [
-    "ticketed", "declined", "too_late", "no_seats", "gave_up", "left", "sold_out", "closed",
-    "waiting", "no_show", "failed",
+const OUTCOMES: [&str; 12] = [
+    "ticketed",
+    "declined",
+    "too_late",
+    "show_cancelled",
+    "no_seats",
+    "gave_up",
+    "left",
+    "sold_out",
+    "closed",
+    "waiting",
+    "no_show",
+    "failed",
 ];
 
 /// Reads a history. An empty one is read too: that it proves nothing is for the verdict to say.
@@ -240,6 +307,11 @@ impl History {
                 }
                 self.finals.insert(raw.show, seats);
             }
+            "cancelled" => self.cancelled.push(serde_json::from_str(line)?),
+            "refunds" => self.progress.push(Progress {
+                line: number,
+                ..serde_json::from_str(line)?
+            }),
             "settled" => self.settled_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
             "finished" => self.finished_ms = Some(serde_json::from_str::<At>(line)?.at_ms),
             // The labels that count are the ledger's.

@@ -1,6 +1,7 @@
 //! The judge judged: a clean run must be called clean, and of each run with one violation planted exactly the one
 //! invariant must be called broken. A judge that finds nothing, or too much, proves nothing.
 
+mod back;
 mod clean;
 mod plants;
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::back::{all_back, one_back, refund};
 use super::clean::{Run, at, holder};
 use crate::verdict::report::Invariant;
 
@@ -52,28 +53,6 @@ fn ticketed(run: &mut Run, cell: u32) {
         "kind": "effect", "order": "order_9", "what": "capture", "due_ms": at(120.1), "done_ms": at(123.2),
     }));
     run.dump.extend(end);
-}
-
-/// Visitor 0 gives one of two tickets back, in the very end.
-fn one_back(run: &mut Run) {
-    let order = run.row("order", "order", "order_0");
-    order["state"] = json!("partly_refunded");
-    let step =
-        json!({ "at_ms": at(88.0), "state": "partly_refunded", "reason": "refund_by_buyer" });
-    order["history"].as_array_mut().expect("steps").push(step);
-    let behind = run
-        .dump
-        .iter()
-        .position(|row| row["kind"] == "order" && row["order"] == "order_0");
-    let refund = json!({
-        "kind": "refund", "refund": "refund_0", "order": "order_0", "cells": [2], "labels": ["A-3"],
-        "paid": 1_000, "amount": 900, "fee": 100, "at_ms": at(88.0), "done_ms": at(88.1),
-    });
-    run.dump.insert(behind.expect("such an order") + 1, refund);
-    run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_0" && row["cell"] == 2);
-    run.row("ticket", "ticket", "ticket_0_2")["void_ms"] = json!(at(88.0));
-    run.row("payment", "order", "order_0")["refunded"] = json!(900);
-    run.ends_as(2, 0);
 }
 
 plants! {
@@ -179,12 +158,115 @@ plants! {
         run.row("refund", "order", "order_0")["amount"] = json!(800);
         run.row("payment", "order", "order_0")["refunded"] = json!(800);
     };
+    Money "less was given back than the seats had cost" |run| all_back(run, |run| {
+        let refund = run.row("refund", "order", "order_1");
+        (refund["paid"], refund["amount"]) = (json!(500), json!(500));
+        run.row("payment", "order", "order_1")["refunded"] = json!(500);
+    });
     Settled "a refund has not gone back" |run| {
         one_back(run);
         run.row("refund", "order", "order_0")["done_ms"] = json!(null);
         run.row("payment", "order", "order_0")["refunded"] = json!(0);
     };
     Nothing "odd, but right: one of two tickets was given back, less the fee" |run| one_back(run);
+    AckKept "a ticket was told as given back, and is good" |run| {
+        run.call(0, "refund", 87.9, 200, json!({ "order": "order_0", "named": ["ticket_0_2"], "state": "partly_refunded" }));
+    };
+    AckKept "an order was read with a seat that it had given back long before" |run| {
+        one_back(run);
+        run.call(0, "order_read", 90.0, 200, json!({
+            "order": "order_0", "state": "partly_refunded", "tickets": [], "seats": ["A-1", "A-3"], "total": 2_000,
+        }));
+    };
+    Nothing "odd, but right: an order is read with the seats that it still has" |run| {
+        one_back(run);
+        run.call(0, "order_read", 90.0, 200, json!({
+            "order": "order_0", "state": "partly_refunded", "tickets": [], "seats": ["A-1"], "total": 2_000,
+        }));
+    };
+    Refunds "a ticket went back that nobody had given back" |run| {
+        one_back(run);
+        run.history.retain(|call| call["op"] != "refund");
+    };
+    Refunds "another ticket went back than was named" |run| {
+        one_back(run);
+        run.call_of(0, "refund")["named"] = json!(["ticket_0_0"]);
+        run.call_of(0, "refund")["status"] = json!(503);
+    };
+    Refunds "one call made two refunds" |run| {
+        one_back(run);
+        run.call_of(0, "refund")["named"] = json!(null);
+        let first = refund(run, "order_0", "refund_0b", &[0], 88.5);
+        (first["amount"], first["fee"], first["reason"]) = (json!(900), json!(100), json!("refund_by_buyer"));
+        run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_0");
+        run.row("ticket", "ticket", "ticket_0_0")["void_ms"] = json!(at(88.5));
+        let order = run.row("order", "order", "order_0");
+        order["state"] = json!("refunded");
+        let step = json!({ "at_ms": at(88.5), "state": "refunded", "reason": "refund_by_buyer" });
+        order["history"].as_array_mut().expect("steps").push(step);
+        run.row("payment", "order", "order_0")["refunded"] = json!(1_800);
+        run.ends_as(0, 0);
+    };
+    Refunds "more was kept than the rule says" |run| {
+        one_back(run);
+        let refund = run.row("refund", "order", "order_0");
+        (refund["amount"], refund["fee"]) = (json!(800), json!(200));
+        run.row("payment", "order", "order_0")["refunded"] = json!(800);
+    };
+    Refunds "less was kept than the rule says" |run| {
+        one_back(run);
+        let refund = run.row("refund", "order", "order_0");
+        (refund["amount"], refund["fee"]) = (json!(950), json!(50));
+        run.row("payment", "order", "order_0")["refunded"] = json!(950);
+    };
+    Refunds "tickets of a show that takes place went back with one that does not" |run| {
+        one_back(run);
+        let refund = run.row("refund", "order", "order_0");
+        (refund["reason"], refund["amount"], refund["fee"]) = (json!("show_cancelled"), json!(1_000), json!(0));
+        run.row("payment", "order", "order_0")["refunded"] = json!(1_000);
+    };
+    Nothing "odd, but right: the show is cancelled, and all of it goes back" |run| all_back(run, |_| {});
+    Nothing "odd, but right: some of it had gone back before its show was cancelled" |run| {
+        one_back(run);
+        all_back(run, |_| {});
+    };
+    Refunds "an order of a cancelled show was left" |run| {
+        let kept = ["order", "claim", "payment", "ticket"].map(|kind| run.row(kind, "order", "order_7").clone());
+        all_back(run, |run| {
+            run.forget_rows(|row| row["kind"] == "refund" && row["order"] == "order_7");
+            for kept in kept {
+                run.forget_rows(|row| row["kind"] == kept["kind"] && row["order"] == "order_7");
+                let end = run.dump.pop();
+                run.dump.push(kept);
+                run.dump.extend(end);
+            }
+            run.ends_as(5, 2);
+        });
+    };
+    Refunds "a fee was kept of a cancelled show" |run| all_back(run, |run| {
+        let refund = run.row("refund", "order", "order_1");
+        (refund["amount"], refund["fee"]) = (json!(900), json!(100));
+        run.row("payment", "order", "order_1")["refunded"] = json!(900);
+    });
+    Refunds "an order was made after its show was cancelled" |run| all_back(run, |run| {
+        run.row("order", "order", "order_8")["created_ms"] = json!(at(93.5));
+    });
+    Refunds "a show's money went back before it was cancelled" |run| all_back(run, |run| {
+        run.record("cancelled", |_| true)["asked_ms"] = json!(at(95.0));
+    });
+    Refunds "a show was to be cancelled, and nobody did" |run| run.record("run", |_| true)["cancels"] = json!("night");
+    Refunds "a promoter is told that a refund is done which never was made" |run| {
+        all_back(run, |_| {});
+        run.record("refunds", |record| record["at_ms"] == at(99.1))["told"]["done"]["refunds"] = json!(6);
+    };
+    Refunds "a promoter is told that orders are left in the end" |run| {
+        all_back(run, |_| {});
+        run.record("refunds", |record| record["at_ms"] == at(99.1))["told"]["orders_left"] = json!(1);
+    };
+    Refunds "a promoter is told of less than before" |run| {
+        all_back(run, |_| {});
+        run.record("refunds", |record| record["at_ms"] == at(95.1))["told"]["done"]["refunds"] = json!(9);
+    };
     Money "less was captured than the order costs" |run| run.row("payment", "order", "order_0")["captured"] = json!(1_000);
     Money "a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);
     Money "a declined payment was captured" |run| {
@@ -220,6 +302,22 @@ plants! {
     Books "the provider gave back what the ledger keeps" |run| {
         let intent = run.intent("order_0");
         intent["refunded"] = intent["captured"].clone();
+    };
+    Nothing "the provider's books agree on every refund" |run| {
+        all_back(run, |_| {});
+        run.refunds_booked();
+    };
+    Books "the provider never gave a refund back that the ledger has as done" |run| {
+        all_back(run, |_| {});
+        run.refunds_booked();
+        run.intent("order_1")["refunds"] = json!([]);
+    };
+    Books "the provider gave one refund back twice" |run| {
+        all_back(run, |_| {});
+        run.refunds_booked();
+        let refunds = &mut run.intent("order_1")["refunds"];
+        let again = refunds[0].clone();
+        refunds.as_array_mut().expect("a list").push(again);
     };
     Books "the provider never heard of what was sold" |run| {
         run.intent("order_0");

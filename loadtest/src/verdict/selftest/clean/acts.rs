@@ -12,7 +12,8 @@ impl Run {
     pub(super) fn begin(&mut self) {
         self.history.push(json!({
             "kind": "run", "version": 1, "scenario": "self-test", "seed": 1, "started_ms": at(0.0), "planned": PLANNED,
-            "room": ROOM, "shows": [SHOW], "room_doc": { "method": "draw", "max_inside": 20 }, "show_docs": {}, "rig": null,
+            "room": ROOM, "shows": [SHOW], "room_doc": { "method": "draw", "max_inside": 20 }, "rig": null,
+            "show_docs": { SHOW: { "starts_at": "2027-06-01T20:00:00Z", "refunds": [{ "until_h": 48, "fee_pct": 10 }] } },
         }));
         let labels: Vec<_> = (0..SEATS).map(label).collect();
         self.history

@@ -1,0 +1,98 @@
+//! The promoter in the run: cancels a show while the crowd buys it, and follows what goes back of all shows to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::http::Call;
+use super::scenario::Cancel;
+use super::stage::{Stage, round};
+
+/// A cancellation that was not heard is said again after this long.
+const AGAIN: Duration = Duration::from_millis(200);
+/// That often at most: longer than anything that is struck stays down.
+const TRIES_MAX: usize = 300;
+
+/// Cancels a show at its time, again and again until that is acknowledged, and writes down when it was.
+///
+/// # Errors
+/// Where it never was.
+pub async fn cancel(stage: Arc<Stage>, key: String, cancel: Cancel) -> anyhow::Result<()> {
+    let at_ms = stage.clock.start_ms() + cancel.at_s * 1e3;
+    tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
+    let path = format!("/v1/promoter/shows/{}/cancel", cancel.show);
+    let call = Call::post(path, json!({})).bearer(&key);
+    let asked_ms = stage.clock.now_ms();
+    stage.cancel(&cancel.show);
+    for who in 0..TRIES_MAX {
+        // Whoever is put off asks the next gateway.
+        let answer = stage.http.send(&call, who).await;
+        if answer.is_ok_and(|answer| answer.is_ok()) {
+            let at_ms = stage.clock.now_ms();
+            stage.history.write(
+                "cancelled",
+                json!({"show": cancel.show, "asked_ms": round(asked_ms), "at_ms": round(at_ms)}),
+            );
+            return Ok(());
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    bail!("{} could not be cancelled", cancel.show)
+}
+
+/// Looks at how far the refunds of every show are, and writes that down; whether nothing is left to wait for.
+pub async fn all_went_back(stage: &Stage, key: &str) -> bool {
+    let mut all = true;
+    for show in &stage.shows {
+        let call = Call::get(format!("/v1/promoter/shows/{}/refunds", show.id)).bearer(key);
+        let asked_ms = stage.clock.now_ms();
+        match stage.http.send(&call, 0).await {
+            Ok(answer) if answer.is_ok() => {
+                let told = answer.json();
+                all &= is_done(&told);
+                stage.history.write(
+                    "refunds",
+                    json!({
+                        "show": show.id, "asked_ms": round(asked_ms), "at_ms": round(stage.clock.now_ms()),
+                        "told": told,
+                    }),
+                );
+            }
+            // Not now, perhaps a moment later.
+            _ => all = false,
+        }
+    }
+    all
+}
+
+/// Whether a show's refunds are where they are going. What is left of a show that takes place stays.
+fn is_done(told: &Value) -> bool {
+    let none = |what: &Value| what["refunds"] == 0;
+    let left = told["fate"] == "cancelled" && told["orders_left"] != 0;
+    !left && none(&told["on_its_way"]) && none(&told["failed"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_show_is_done_when_nothing_is_left_and_another_when_nothing_is_on_its_way() {
+        for (fate, left, on_its_way, failed, done) in [
+            (json!("cancelled"), 0, 0, 0, true),
+            (json!("cancelled"), 1, 0, 0, false),
+            (json!("cancelled"), 0, 1, 0, false),
+            (json!("cancelled"), 0, 0, 1, false),
+            (json!(null), 7, 0, 0, true),
+            (json!(null), 7, 2, 0, false),
+        ] {
+            let told = json!({
+                "fate": fate, "orders_left": left,
+                "on_its_way": {"refunds": on_its_way}, "failed": {"refunds": failed},
+            });
+            assert_eq!(is_done(&told), done, "{told}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What was given back: only what a buyer named, or all of a show that does not take place; each once, at the show's price of
+//! a second thought. And what promoters were told of it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::dump::{Order, Refund};
+use super::history::{Amount, Cancelled, Progress, Sum, Told};
+use super::report::{Findings, Invariant};
+use super::story::{OrderStory, Story};
+
+/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+const ROUNDING_MS: f64 = 5.0;
+
+const HOUR_MS: f64 = 3_600_000.0;
+
+/// Checks everything.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    let mut by_order: HashMap<&str, Vec<&Refund>> = HashMap::new();
+    for refund in &story.dump.refunds {
+        by_order.entry(&refund.order).or_default().push(refund);
+        if let Some(order) = story.dump.order(&refund.order) {
+            by_rule(story, order, refund, findings);
+        }
+    }
+    for (id, told) in &story.orders {
+        if let Some(order) = story.dump.order(id) {
+            answered(story, order, told, findings);
+        }
+    }
+    for order in story
+        .dump
+        .orders
+        .iter()
+        .filter(|order| story.of_this_run(order))
+    {
+        let back = by_order.get(&*order.order).map_or(&[][..], Vec::as_slice);
+        asked(story, order, back, findings);
+    }
+    for cancelled in &story.history.cancelled {
+        nothing_left(story, cancelled, findings);
+    }
+    progress(story, findings);
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Refunds, evidence);
+}
+
+fn cancelled<'a>(story: &Story<'a>, show: &str) -> Option<&'a Cancelled> {
+    let mut all = story.history.cancelled.iter();
+    all.find(|cancelled| cancelled.show == show)
+}
+
+/// What is kept is what the show's rule says: nothing where it was cancelled.
+fn by_rule(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
+    let id = &refund.refund;
+    let cancelled = cancelled(story, &order.show);
+    match refund.reason.as_str() {
+        "show_cancelled" => {
+            if cancelled.is_none_or(|show| refund.at_ms + ROUNDING_MS < show.asked_ms) {
+                wrong(findings, || {
+                    format!(
+                        "{id}: {} was not cancelled by {:.0}",
+                        order.show, refund.at_ms
+                    )
+                });
+            }
+            if refund.fee != 0 {
+                wrong(findings, || {
+                    format!(
+                        "{id}: {} were kept of a show that was cancelled",
+                        refund.fee
+                    )
+                });
+            }
+        }
+        "refund_by_buyer" => {
+            if cancelled.is_some_and(|show| refund.at_ms > show.at_ms + ROUNDING_MS) {
+                wrong(findings, || {
+                    format!(
+                        "{id}: {} had been cancelled, and that is not why",
+                        order.show
+                    )
+                });
+            }
+            if let Some(rules) = rules(story, &order.show) {
+                fee(refund, &rules, findings);
+            }
+        }
+        // A later date has rules of its own.
+        _ => {}
+    }
+}
+
+/// Until when which share is kept, of a show of the run.
+fn rules(story: &Story<'_>, show: &str) -> Option<Vec<(f64, i64)>> {
+    let document = story.history.run.as_ref()?.show_docs.get(show)?;
+    let starts: Timestamp = document["starts_at"].as_str()?.parse().ok()?;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "milliseconds since the epoch are far below 2^52"
+    )]
+    let starts_ms = starts.as_millisecond() as f64;
+    let rule = |rule: &Value| {
+        let until_ms = starts_ms - rule["until_h"].as_f64()? * HOUR_MS;
+        Some((until_ms, rule["fee_pct"].as_i64()?))
+    };
+    let rules = document["refunds"].as_array();
+    rules.map_or(Some(Vec::new()), |rules| rules.iter().map(rule).collect())
+}
+
+fn fee(refund: &Refund, rules: &[(f64, i64)], findings: &mut Findings) {
+    let in_force = rules
+        .iter()
+        .filter(|(until_ms, _)| refund.at_ms <= *until_ms);
+    let Some(pct) = in_force.map(|(_, pct)| *pct).min() else {
+        return wrong(findings, || {
+            format!(
+                "{}: no rule let tickets go back at {:.0}",
+                refund.refund, refund.at_ms
+            )
+        });
+    };
+    // A fraction of the smallest coin is the buyer's, with each ticket.
+    let tickets = i64::try_from(refund.labels.len()).unwrap_or(i64::MAX);
+    let most = refund.paid * pct;
+    if refund.fee * 100 > most || (refund.fee + tickets) * 100 <= most {
+        wrong(findings, || {
+            format!(
+                "{}: {} were kept of {}, the rule is {pct} %",
+                refund.refund, refund.fee, refund.paid
+            )
+        });
+    }
+}
+
+/// What goes back as its buyer's wish was named by it, and no call made more than one refund.
+fn asked(story: &Story<'_>, order: &Order, back: &[&Refund], findings: &mut Findings) {
+    let wishes: Vec<&Refund> = back
+        .iter()
+        .copied()
+        .filter(|refund| refund.reason == "refund_by_buyer")
+        .collect();
+    let told = story.orders.get(&*order.order);
+    let calls = told.map_or(&[][..], |told| &told.refunds);
+    let perhaps = calls.iter().filter(|(call, _)| call.perhaps());
+    let mut keys = BTreeSet::new();
+    let (mut whole, mut labels) = (false, BTreeSet::new());
+    for (call, refund) in perhaps {
+        keys.insert((call.key.as_deref(), call.key.is_none().then_some(call.line)));
+        match &refund.named {
+            None => whole = true,
+            Some(named) => labels.extend(labels_of(story, &order.order, named)),
+        }
+    }
+    for refund in &wishes {
+        let strange = refund
+            .labels
+            .iter()
+            .find(|label| !labels.contains(&***label));
+        if let Some(label) = strange.filter(|_| !whole) {
+            wrong(findings, || {
+                format!(
+                    "{}: nobody gave {label} of {} back",
+                    refund.refund, order.order
+                )
+            });
+        }
+    }
+    if wishes.len() > keys.len() {
+        wrong(findings, || {
+            format!(
+                "{}: {} refunds were made of {} wishes",
+                order.order,
+                wishes.len(),
+                keys.len()
+            )
+        });
+    }
+}
+
+/// The seats of some tickets.
+fn labels_of<'a>(story: &Story<'a>, order: &str, named: &[Box<str>]) -> BTreeSet<&'a str> {
+    let tickets = story.dump.tickets.iter();
+    let named = tickets.filter(|ticket| {
+        ticket.order == order && named.iter().any(|named| **named == *ticket.ticket)
+    });
+    named.map(|ticket| ticket.label.as_str()).collect()
+}
+
+/// What was acknowledged as given back is.
+fn answered(story: &Story<'_>, order: &Order, told: &OrderStory<'_>, findings: &mut Findings) {
+    let gone: BTreeSet<&str> = order
+        .given_back
+        .iter()
+        .flat_map(|back| back.labels.iter().map(String::as_str))
+        .collect();
+    for (call, refund) in told.refunds.iter().filter(|(call, _)| call.done()) {
+        let expected = match &refund.named {
+            None => order.labels.iter().map(String::as_str).collect(),
+            Some(named) => labels_of(story, &order.order, named),
+        };
+        if let Some(label) = expected.difference(&gone).next() {
+            findings.add(Invariant::AckKept, || {
+                format!(
+                    "line {}: {label} of {} was given back, and the ledger has it still",
+                    call.line, order.order
+                )
+            });
+        }
+    }
+}
+
+/// All that was sold of a cancelled show went back, and nothing more was sold.
+fn nothing_left(story: &Story<'_>, show: &Cancelled, findings: &mut Findings) {
+    let orders = story.dump.orders.iter();
+    for order in orders.filter(|order| order.show == show.show) {
+        if order.created_ms > show.at_ms + ROUNDING_MS {
+            wrong(findings, || {
+                format!("{} was made after {} was cancelled", order.order, show.show)
+            });
+        }
+        let over = matches!(
+            order.state.as_str(),
+            "refunded" | "expired" | "cancelled" | "capture_failed"
+        );
+        if !over {
+            wrong(findings, || {
+                format!(
+                    "{} is {}, and {} was cancelled",
+                    order.order, order.state, show.show
+                )
+            });
+        }
+    }
+}
+
+/// What promoters were told of refunds never goes back, and is the ledger's in the end.
+fn progress(story: &Story<'_>, findings: &mut Findings) {
+    let mut last: HashMap<&str, &Progress> = HashMap::new();
+    for next in &story.history.progress {
+        let before = last.insert(&next.show, next);
+        let fell = before.filter(|before| {
+            before.at_ms <= next.asked_ms
+                && (next.told.done.refunds < before.told.done.refunds
+                    || next.told.orders_refunded < before.told.orders_refunded)
+        });
+        if let Some(before) = fell {
+            wrong(findings, || {
+                format!(
+                    "line {}: of {} less went back than at line {}",
+                    next.line, next.show, before.line
+                )
+            });
+        }
+    }
+    let planned = story
+        .history
+        .run
+        .as_ref()
+        .and_then(|run| run.cancels.as_deref());
+    if let Some(show) =
+        planned.filter(|show| cancelled(story, show).is_none() || !last.contains_key(show))
+    {
+        wrong(findings, || {
+            format!("{show} was to be cancelled, and nobody saw it done")
+        });
+    }
+    for (show, progress) in last {
+        in_the_end(story, show, progress, findings);
+    }
+}
+
+fn in_the_end(story: &Story<'_>, show: &str, last: &Progress, findings: &mut Findings) {
+    let dump = story.dump;
+    let of_show = |order: &str| dump.order(order).is_some_and(|order| order.show == show);
+    let refunds = || dump.refunds.iter().filter(|refund| of_show(&refund.order));
+    let sum = |is_done: bool| {
+        let which = || refunds().filter(|refund| refund.done_ms.is_some() == is_done);
+        Sum {
+            refunds: which().count() as u64,
+            amount: Amount {
+                amount: which().map(|refund| refund.amount).sum(),
+            },
+        }
+    };
+    let given_back = |order: &&Order| {
+        order.show == show && matches!(order.state.as_str(), "refunded" | "partly_refunded")
+    };
+    let Told {
+        fate,
+        orders_left,
+        orders_refunded,
+        on_its_way,
+        done,
+        failed,
+        fees,
+    } = &last.told;
+    let is_cancelled = cancelled(story, show).is_some();
+    let right = (fate.as_deref() == Some("cancelled")) == is_cancelled
+        && !(is_cancelled && *orders_left != 0)
+        && *orders_refunded == dump.orders.iter().filter(given_back).count() as u64
+        && on_its_way.refunds + failed.refunds == sum(false).refunds
+        && *done == sum(true)
+        && fees.amount == refunds().map(|refund| refund.fee).sum::<i64>();
+    if !right {
+        wrong(findings, || {
+            format!(
+                "line {}: {show} was told as {:?}, the ledger says otherwise",
+                last.line, last.told
+            )
+        });
+    }
+}

@@ -201,7 +201,12 @@ impl ReadBack {
                 vec![event(K::Captured, self.amount, "captured")]
             }
         };
-        if self.refunded > 0 && payment.state.is_taken() {
+        if payment.state.is_taken() && self.refunded < payment.refunded {
+            // What arrived once may come back, and arrive again: each time is news.
+            let back = payment.amount.currency.of(self.refunded);
+            let word = format!("of_{}_refunded", payment.refunded);
+            events.push(event(K::Refunded, back, &word));
+        } else if self.refunded > 0 && payment.state.is_taken() {
             let back = payment.amount.currency.of(self.refunded);
             events.push(event(K::Refunded, back, "refunded"));
         }

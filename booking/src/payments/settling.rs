@@ -13,6 +13,8 @@ pub struct Settling {
     pub happening: Option<Happening>,
     /// How much went back so far, where the event tells.
     pub refunded: Option<i64>,
+    /// Whether less went back than is written: what was done for tickets that were given back is to be asked about anew.
+    pub came_back: bool,
     /// The event's outcome where the order does not change.
     pub outcome: &'static str,
 }
@@ -23,6 +25,7 @@ impl Settling {
             payment: None,
             happening: None,
             refunded: None,
+            came_back: false,
             outcome,
         }
     }
@@ -76,6 +79,7 @@ pub fn settle(
         payment: Some(next),
         happening,
         refunded: None,
+        came_back: false,
         outcome: "without_effect",
     }
 }
@@ -98,6 +102,7 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> Settling {
         payment: all.then_some(PaymentState::Refunded),
         happening: None,
         refunded: Some(says.amount.amount),
+        came_back: says.amount.amount < payment.refunded,
         outcome: "refund_noted",
     }
 }
@@ -188,6 +193,13 @@ mod tests {
         part.amount.amount = 2_000;
         let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
         assert_eq!(told.payment, Some(PaymentState::Refunded));
+        let mut known = payment(PaymentState::Refunded);
+        known.refunded = 2_000;
+        for (told, came_back) in [(1_999, true), (2_000, false)] {
+            part.amount.amount = told;
+            let told = settle(&known, OrderState::Refunded, "stripe", &part, false);
+            assert_eq!(told.came_back, came_back);
+        }
         part.amount.amount = 2_001;
         let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
         assert_eq!(told.outcome, "wrong_amount");

@@ -132,7 +132,7 @@ impl Inbox {
         } = stored;
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
         let told = self.read(&body);
-        let settled = match self.confirmed(told, &body).await {
+        let settled = match self.confirmed(told).await {
             Ok(said) => {
                 let settled = self
                     .ledger
@@ -166,12 +166,12 @@ impl Inbox {
     }
 
     /// What an event leaves open is read back: the card, and how much of a refund has arrived.
-    async fn confirmed(&self, said: Said, body: &[u8]) -> Result<Said, ProviderError> {
+    async fn confirmed(&self, said: Said) -> Result<Said, ProviderError> {
         let Said::Event(event) = &said else {
             return Ok(said);
         };
-        let was_read = serde_json::from_slice::<Found<serde::de::IgnoredAny>>(body).is_ok();
-        if event.kind != ProviderEventKind::Refunded || was_read {
+        // Also where it was read before: meanwhile more of it may have arrived, or come back.
+        if event.kind != ProviderEventKind::Refunded {
             return self.with_card(said).await;
         }
         let Some(read) = self.read_back(event).await? else {

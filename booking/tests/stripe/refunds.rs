@@ -116,3 +116,51 @@ async fn a_refund_that_fails_is_a_finding_and_is_asked_for_anew() {
     let backlog = shop.ledger.backlog().await.expect("readable");
     assert_eq!(backlog.1, 1, "it is still owed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_anew() {
+    let rules = json!({"refunds": [{"until_h": 1, "fee_pct": 10}]});
+    let shop = Shop::open(14, "4x10", rules).await;
+    let order = shop.order(1, 2).await;
+    shop.pay(&order, "visa", true);
+    shop.order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    shop.refund(&order, &json!({})).await;
+    let state = |state: &'static str| move |order: &Value| order["refunds"][0]["state"] == state;
+    shop.order_once(&order, state("done")).await;
+    let back = intent(&shop, &order).refunded;
+    let payment = text(&order["payment"], "payment");
+    // It comes back, and the next try fails as well.
+    shop.stripe.refunds_are("failed");
+    shop.stripe.refund_fails(&payment);
+    let failed = shop.order_once(&order, state("failed")).await;
+    assert_eq!(failed["state"], "refunded", "the tickets are gone for good");
+    assert_eq!(intent(&shop, &order).refunded, 0);
+    let found = until("the second try", async || {
+        let tried = intent(&shop, &order).refunds == ["failed", "failed"];
+        let found = shop.booking.reconciler().pass(0).await.expect("readable");
+        tried.then_some(found)
+    })
+    .await;
+    assert!(
+        found.iter().any(|line| line.kind == Kind::RefundFailed),
+        "{found:?}"
+    );
+
+    // Another one is quicker: it is asked for anew at once, and arrives.
+    let order = shop.order(2, 2).await;
+    shop.pay(&order, "visa", true);
+    shop.order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    shop.stripe.refunds_are("succeeded");
+    shop.refund(&order, &json!({})).await;
+    shop.order_once(&order, state("done")).await;
+    let payment = text(&order["payment"], "payment");
+    shop.stripe.refund_fails(&payment);
+    until("the money to go anew", async || {
+        let intent = intent(&shop, &order);
+        (intent.refunds == ["failed", "succeeded"] && intent.refunded == back).then_some(())
+    })
+    .await;
+    shop.order_once(&order, state("done")).await;
+}

@@ -27,6 +27,7 @@ pub(super) const CASES: &[Case] = cases![
     an_order_that_was_not_paid_is_not_refunded,
     a_refund_is_lent_to_one_and_comes_back,
     a_refund_that_failed_is_shown_until_it_has_gone,
+    what_came_back_after_it_had_gone_is_owed_again,
     a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it,
     a_show_opens_without_what_was_given_back,
     a_cancelled_show_sells_nothing_and_gives_everything_back,
@@ -493,6 +494,54 @@ async fn a_refund_that_failed_is_shown_until_it_has_gone(ledger: Books) {
         .await
         .expect("written");
     assert!(facts().await.is_empty());
+}
+
+async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
+    kind(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    refunded(&ledger, &order, named(&order, &[0])).await;
+    refunded(&ledger, &order, Which::All).await;
+    let done = async |now_ms| {
+        let due = owed(&ledger, now_ms).await;
+        for refund in &due {
+            let done = ledger.refund_done(&refund.id, now_ms).await;
+            done.expect("written");
+        }
+        due
+    };
+    assert_eq!(done(NOW_MS + 4).await.len(), 2);
+    let told = async |back: i64, n: i64| {
+        let event = ProviderEvent {
+            event: format!("evt_{n}"),
+            amount: order.currency.of(back),
+            ..says(&order, ProviderEventKind::Refunded)
+        };
+        settled(&ledger, event, NOW_MS + n).await
+    };
+    let payment = async || {
+        let payment = ledger.payment(&order.payment).await.expect("readable");
+        let payment = payment.expect("known");
+        (payment.state, payment.refunded)
+    };
+    assert_eq!(told(2_000, 5).await, "refund_noted");
+    assert_eq!(payment().await, (PaymentState::Refunded, 2_000));
+    assert_eq!(told(1_000, 6).await, "refund_came_back");
+    assert_eq!(payment().await, (PaymentState::Captured, 0));
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
+    // Each was asked for before, and is asked about first.
+    let again = done(NOW_MS + 6).await;
+    assert!(again.iter().all(|refund| refund.attempts == 1), "{again:?}");
+    assert_eq!(again.len(), 2);
+    assert_eq!(payment().await, (PaymentState::Refunded, 2_000));
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert!(shown.is_empty(), "{shown:?}");
+    let record = record(&ledger, &order).await;
+    assert_eq!(
+        record.order.state, Refunded,
+        "the tickets are gone for good"
+    );
+    assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
 }
 
 async fn a_seat_given_back_is_somebody_elses_and_the_next_refund_leaves_it(ledger: Books) {

@@ -35,6 +35,7 @@ pub(super) async fn outcome_of(
         payment: state,
         happening,
         refunded,
+        came_back,
         outcome,
     } = settling::settle(&payment, order.state, provider, says, over);
     let id = order.id.as_str();
@@ -49,6 +50,9 @@ pub(super) async fn outcome_of(
     if let Some(refunded) = refunded {
         let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
         tx.execute(sql, &[&id, &refunded]).await?;
+    }
+    if came_back && owe_again(tx, &order.id, now_ms).await? {
+        return Ok("refund_came_back");
     }
     let changed = match happening {
         Some(Happening::Captured) => {
@@ -67,6 +71,22 @@ pub(super) async fn outcome_of(
         None => false,
     };
     Ok(if changed { "applied" } else { outcome })
+}
+
+/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
+/// False where nothing was done that could be asked about by itself.
+async fn owe_again(tx: &Tx, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
+         WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
+         AND EXISTS (SELECT 1 FROM refunds WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0)";
+    if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
+        return Ok(false);
+    }
+    // Whoever was asked before is asked what became of it first.
+    let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
+         note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(true)
 }
 
 /// The captured order gets its tickets, once.

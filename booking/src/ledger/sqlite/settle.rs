@@ -30,6 +30,7 @@ pub(super) fn outcome_of(
         payment: state,
         happening,
         refunded,
+        came_back,
         outcome,
     } = settling::settle(&payment, order.state, provider, says, over);
     if let Some(state) = state {
@@ -42,6 +43,9 @@ pub(super) fn outcome_of(
     if let Some(refunded) = refunded {
         tx.prepare_cached("UPDATE payments SET refunded = MAX(refunded, ?2) WHERE order_id = ?1")?
             .execute((order.id.as_str(), refunded))?;
+    }
+    if came_back && owe_again(tx, &order.id, now_ms)? {
+        return Ok("refund_came_back");
     }
     let changed = match happening {
         Some(Happening::Captured) => {
@@ -62,6 +66,27 @@ pub(super) fn outcome_of(
         None => false,
     };
     Ok(if changed { "applied" } else { outcome })
+}
+
+/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
+/// False where nothing was done that could be asked about by itself.
+fn owe_again(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let moved = tx.execute(
+        "UPDATE payments SET refunded = 0, state = 'captured', updated_at = ?2 \
+         WHERE order_id = ?1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
+         AND EXISTS (SELECT 1 FROM refunds WHERE order_id = ?1 AND done_at IS NOT NULL AND amount > 0)",
+        (order.as_str(), now_ms),
+    )?;
+    if moved == 0 {
+        return Ok(false);
+    }
+    // Whoever was asked before is asked what became of it first.
+    tx.execute(
+        "UPDATE refunds SET done_at = NULL, failed_at = ?2, due_at = ?2, attempts = MAX(attempts, 1), \
+         note = 'it did not arrive' WHERE order_id = ?1 AND done_at IS NOT NULL AND amount > 0",
+        (order.as_str(), now_ms),
+    )?;
+    Ok(true)
 }
 
 /// The captured order gets its tickets, once.

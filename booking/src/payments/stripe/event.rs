@@ -90,6 +90,8 @@ pub fn read(body: &[u8]) -> Said {
         "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
+        // It may have been told as arrived before. How much of the payment has gone back in all is read back.
+        "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return Said::Ignored,
     };
     let Some(payment) = object["metadata"]["payment"].as_str() else {
@@ -212,6 +214,10 @@ mod tests {
             "id": "ch_1", "payment_intent": "pi_1", "metadata": { "payment": payment() }, "currency": "eur",
             "amount_refunded": 4, "payment_method_details": { "card": { "fingerprint": "f" } },
         });
+        let refund = json!({
+            "id": "re_1", "payment_intent": "pi_1", "metadata": { "payment": payment() }, "currency": "eur",
+            "amount": 5, "status": "failed",
+        });
         use ProviderEventKind as K;
         for (name, object, kind, amount, card) in [
             (
@@ -231,6 +237,7 @@ mod tests {
             ),
             ("payment_intent.succeeded", &intent, K::Captured, 3, None),
             ("charge.refunded", &charge, K::Refunded, 4, Some("f")),
+            ("refund.failed", &refund, K::Refunded, 5, None),
         ] {
             let Said::Event(event) = said(name, object) else {
                 panic!("{name} says nothing");

@@ -77,6 +77,7 @@ impl Stripe {
             ("payment_intent", reference_of(payment)?),
             ("amount", amount.as_str()),
             ("metadata[refund]", refund.id.as_str()),
+            ("metadata[payment]", payment.id.as_str()),
         ];
         let key = format!(
             "{}:{}:{}",

@@ -277,7 +277,7 @@ fn of_payment(payment: &Payment, changed_ms: i64, read: &ReadBack) -> Option<Fin
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
             && payment.state.may_become(PaymentState::Captured))
-        || (payment.state == PaymentState::Captured && read.refunded > payment.refunded);
+        || (payment.state == PaymentState::Captured && read.refunded != payment.refunded);
     news.then(|| Finding {
         kind: Kind::NewsMissed,
         since_ms: changed_ms,

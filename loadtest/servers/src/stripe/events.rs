@@ -24,10 +24,10 @@ impl Stripe {
             let Some(intent) = inner.intents.get(id) else {
                 return;
             };
-            let object = if kind == "charge.refunded" {
-                intent.charge(id)
-            } else {
-                intent.shown(id, false)
+            let object = match kind {
+                "charge.refunded" => intent.charge(id),
+                "refund.failed" => intent.last_refund(id),
+                _ => intent.shown(id, false),
             };
             let chaos = inner.chaos;
             let (sent, again) = (!inner.falls(chaos.drop_pct), inner.falls(chaos.twice_pct));

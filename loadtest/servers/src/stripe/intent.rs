@@ -133,6 +133,16 @@ impl Intent {
         })
     }
 
+    /// Its last refund, as events show it.
+    pub(super) fn last_refund(&self, id: &str) -> Value {
+        let (amount, noted) = self.parts.last().cloned().unwrap_or_default();
+        json!({
+            "id": format!("re_{id}"), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
+            "amount": amount, "currency": self.currency,
+            "metadata": { "refund": noted, "payment": self.named("payment") },
+        })
+    }
+
     /// As calls and events show it, with its charge written out or only named.
     pub(super) fn shown(&self, id: &str, expanded: bool) -> Value {
         let capturable = if self.status == "requires_capture" {

@@ -133,6 +133,19 @@ impl Stripe {
         }
     }
 
+    /// The last refund of a payment, which had arrived, comes back, and an event tells of it.
+    pub fn refund_fails(&self, payment: &str) {
+        self.end_refund(payment, "failed");
+        let inner = self.inner();
+        let of_payment = |(_, intent): &(&String, &Intent)| intent.named("payment") == payment;
+        let id = inner.intents.iter().find(of_payment);
+        let id = id.map(|(id, _)| id.clone());
+        drop(inner);
+        if let Some(id) = id {
+            self.tell("refund.failed", &id);
+        }
+    }
+
     /// Takes the money at the counter, without having been asked by the account's owner.
     pub fn take(&self, client_secret: &str) {
         let id = id_in(client_secret);

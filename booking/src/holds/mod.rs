@@ -2,7 +2,6 @@
 
 pub mod ask;
 pub mod http;
-pub mod instead;
 pub mod lapse;
 mod natural;
 mod stretch;

@@ -37,12 +37,6 @@ pub enum Happening {
     RefundedPart(RefundReason),
     /// All that is left of it is given back.
     RefundedAll(RefundReason),
-    /// It is a successor, and what it is exchanged for pays all of it.
-    NothingToPay,
-    /// Its seats are given for others.
-    Exchanged,
-    /// It is a successor, and the order that it was made for cannot be given for it any more.
-    ExchangeOver,
 }
 
 /// Why late money goes back.
@@ -60,20 +54,17 @@ pub enum LateReason {
     ShowBegun,
     /// The provider has the money no more.
     Withdrawn,
-    /// It was the difference of an exchange, and the old seats are kept.
-    ExchangeOver,
 }
 
 impl LateReason {
     /// All, for the ledger's tests.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::SeatsGone,
         Self::Limit,
         Self::CardLimit,
         Self::PlanChanged,
         Self::ShowBegun,
         Self::Withdrawn,
-        Self::ExchangeOver,
     ];
 
     /// The code in the order's history.
@@ -86,7 +77,6 @@ impl LateReason {
             Self::PlanChanged => "late_plan_changed",
             Self::ShowBegun => "late_show_begun",
             Self::Withdrawn => "late_money_withdrawn",
-            Self::ExchangeOver => "late_exchange_over",
         }
     }
 }
@@ -193,13 +183,6 @@ impl Decision {
         }
     }
 
-    fn sells_for_nothing(self) -> Self {
-        Self {
-            seats: Some(SeatRowKind::Sell),
-            ..self
-        }
-    }
-
     fn frees(self) -> Self {
         Self {
             claims: Claims::Drop,
@@ -244,12 +227,6 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
         (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
-        (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells_for_nothing(),
-        (S::Confirmed, H::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
-        (S::Ticketed | S::PartlyRefunded, H::Exchanged) => to(S::Exchanged, "exchanged").frees(),
-        (S::Pending | S::Confirmed, H::ExchangeOver) => {
-            to(S::Cancelled, "exchange_over").frees().money_back()
-        }
         // What goes back has a row of its own that says how much, and is owed by that.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.word()).frees_named()
@@ -308,9 +285,6 @@ mod tests {
             Happening::LateOther,
             Happening::Consented,
             Happening::ConsentDeclined,
-            Happening::NothingToPay,
-            Happening::Exchanged,
-            Happening::ExchangeOver,
         ];
         let back = LateReason::ALL.map(Happening::LateBack);
         let part = RefundReason::ALL.map(Happening::RefundedPart);
@@ -343,11 +317,10 @@ mod tests {
                 assert_eq!(decision.state, OrderState::Confirmed);
             }
             if decision.state == OrderState::Ticketed {
-                assert_eq!(state, OrderState::Confirmed);
-                assert!(matches!(
-                    happening,
-                    Happening::Captured | Happening::NothingToPay
-                ));
+                assert_eq!(
+                    (state, happening),
+                    (OrderState::Confirmed, Happening::Captured)
+                );
             }
         }
     }
@@ -433,7 +406,6 @@ mod tests {
                         | OrderState::AwaitingConsent
                         | OrderState::PartlyRefunded
                         | OrderState::Refunded
-                        | OrderState::Exchanged
                 );
                 assert_eq!(decision.is_none(), has_money, "{state:?} {money:?}");
                 if let Some(decision) = decision {
@@ -465,10 +437,7 @@ mod tests {
                 assert_eq!((decision.claims, decision.seats), (Claims::Stay, None));
             }
             if state == OrderState::PartlyRefunded {
-                assert!(
-                    refunds || happening == Happening::Exchanged,
-                    "{happening:?}"
-                );
+                assert!(refunds, "{happening:?}");
             }
         }
     }

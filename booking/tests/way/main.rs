@@ -5,7 +5,6 @@ mod choosing;
 mod cinema;
 mod dumping;
 mod ends;
-mod exchanging;
 mod harness;
 mod late;
 mod nodes;

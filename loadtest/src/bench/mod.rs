@@ -13,6 +13,7 @@ mod people;
 mod rail;
 mod report;
 mod seats;
+mod waitlist;
 
 /// The benches.
 #[derive(clap::Subcommand)]
@@ -27,6 +28,8 @@ pub enum Bench {
     OneSeat(one_seat::Options),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
     Seats(seats::Options),
+    /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice, nobody forgotten.
+    Waitlist(waitlist::Options),
 }
 
 /// How a run ended.
@@ -50,6 +53,7 @@ impl Bench {
             Self::Rail(options) => rail::run(&options),
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),
+            Self::Waitlist(options) => waitlist::run(&options),
         }
     }
 }

@@ -116,13 +116,12 @@ fn kept(
                 format!("was shown with {seats:?}, the ledger says {had:?}"),
             );
         }
-        if read.total.is_some_and(|total| total != order.cost()) {
+        if read.total.is_some_and(|total| total != order.amount) {
             wrong(
                 call.line,
                 format!(
                     "was shown to cost {:?}, the ledger says {}",
-                    read.total,
-                    order.cost()
+                    read.total, order.amount
                 ),
             );
         }
@@ -139,12 +138,10 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
             "capture_failed",
             "partly_refunded",
             "refunded",
-            "exchanged",
         ],
-        "ticketed" => &["ticketed", "partly_refunded", "refunded", "exchanged"],
-        "partly_refunded" => &["partly_refunded", "refunded", "exchanged"],
+        "ticketed" => &["ticketed", "partly_refunded", "refunded"],
+        "partly_refunded" => &["partly_refunded", "refunded"],
         "refunded" => &["refunded"],
-        "exchanged" => &["exchanged"],
         _ => {
             return if !stood {
                 wrong(
@@ -322,7 +319,7 @@ fn paid_has_tickets(
         .halted_within(call.sent_ms, order.claim_until_ms);
     let has = matches!(
         order.state.as_str(),
-        "ticketed" | "partly_refunded" | "refunded" | "exchanged"
+        "ticketed" | "partly_refunded" | "refunded"
     );
     if !has && !given_up && !late {
         findings.add(Invariant::PaidHas, || {

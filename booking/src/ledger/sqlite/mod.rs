@@ -4,7 +4,6 @@ mod audit;
 mod catalogue;
 mod claims;
 pub mod dump;
-mod exchanges;
 mod late;
 mod orders;
 mod outbox;
@@ -36,7 +35,6 @@ const MIGRATIONS: &[&str] = &[
     include_str!("rail.sql"),
     include_str!("refunding.sql"),
     include_str!("cinema.sql"),
-    include_str!("exchanging.sql"),
 ];
 
 /// Booking's tables in a ledger file.

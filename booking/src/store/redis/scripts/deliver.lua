@@ -21,8 +21,7 @@ for row = 4, #ARGV, 5 do
       end
       count('bought', visitor, #items / 16)
     else
-      -- Seats that an exchange leaves where they are come without cells, to be counted once.
-      local freed, was_sold = {}, #cells == 0
+      local freed, was_sold = {}, false
       for _, cell in ipairs(cells) do
         local owner = call('GET', P .. 'lock:' .. cell)
         if owner == id then

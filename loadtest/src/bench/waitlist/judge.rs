@@ -1,0 +1,310 @@
+//! Whether a line was served as it should be, from what its parties saw: in the order of coming among those who were here and
+//! whom the seats fit, no seat offered to two, nobody forgotten. Pure. All times are milliseconds of the machine's clock.
+
+use std::collections::HashMap;
+
+/// A party counts as here for so long after it was seen.
+const HERE_MS: i64 = 15_000;
+/// The line knows within this that a party was seen.
+const TOLD_WITHIN_MS: i64 = 4_000;
+
+/// From when to when.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub from: i64,
+    pub to: i64,
+}
+
+/// A party, in the order of joining.
+#[derive(Debug, Clone)]
+pub struct Party {
+    /// How many seats it wants; any will do.
+    pub size: u32,
+    /// When it had joined.
+    pub joined: i64,
+    /// When it looked how it stands.
+    pub looks: Vec<Span>,
+    pub offers: Vec<Offer>,
+    /// When it left by itself.
+    pub left: Option<i64>,
+    /// How its waiting ended, in the server's word.
+    pub end: Option<String>,
+}
+
+/// Seats that were held for a party.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    pub seats: Vec<String>,
+    /// When it was made, by the server's own word.
+    pub made: i64,
+    /// When the party knew.
+    pub seen: i64,
+    /// Until when the seats surely were the party's: it gave them back then, or they ran out.
+    pub until: i64,
+    pub fate: Fate,
+}
+
+/// What became of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The party ordered the seats.
+    Ordered,
+    /// It let them pass: it stands behind all others from then on.
+    Passed,
+    /// They went with the process that held them.
+    Lost,
+}
+
+/// What the parties lived through.
+#[derive(Debug)]
+pub struct Run {
+    pub parties: Vec<Party>,
+    /// The process that was killed was gone in this time.
+    pub kill: Span,
+}
+
+/// What is wrong, and how much could have been.
+#[derive(Debug, Default)]
+pub struct Judged {
+    pub findings: Vec<String>,
+    /// Offers at whose making somebody behind would have fitted, too.
+    pub choices: usize,
+}
+
+/// Judges a run.
+pub fn judge(run: &Run) -> Judged {
+    let mut judged = Judged::default();
+    run.offered_twice(&mut judged);
+    run.passed_over(&mut judged);
+    run.forgotten(&mut judged);
+    judged
+}
+
+impl Run {
+    /// No two parties surely had one seat at one time.
+    fn offered_twice(&self, judged: &mut Judged) {
+        let mut by_seat: HashMap<&str, Vec<(i64, i64, usize)>> = HashMap::new();
+        for (at, party) in self.parties.iter().enumerate() {
+            for offer in &party.offers {
+                let until = match offer.fate {
+                    Fate::Lost => offer.until.min(self.kill.from),
+                    Fate::Ordered | Fate::Passed => offer.until,
+                };
+                for seat in &offer.seats {
+                    let had = by_seat.entry(seat).or_default();
+                    had.push((offer.seen, until, at));
+                }
+                if offer.seats.len() != party.size as usize {
+                    let (got, size) = (offer.seats.len(), party.size);
+                    let told = format!("party {at} of {size} was offered {got} seats");
+                    judged.findings.push(told);
+                }
+            }
+        }
+        for (seat, mut had) in by_seat {
+            had.sort_unstable();
+            for pair in had.windows(2) {
+                if pair[1].0 < pair[0].1 {
+                    let (one, other) = (pair[0].2, pair[1].2);
+                    let told = format!("{seat} was party {one}'s and party {other}'s at one time");
+                    judged.findings.push(told);
+                }
+            }
+        }
+    }
+
+    /// Nobody who was here, whom the seats would have fitted, and who came before was passed over.
+    fn passed_over(&self, judged: &mut Judged) {
+        for (at, party) in self.parties.iter().enumerate() {
+            for offer in &party.offers {
+                let made = offer.made;
+                let moved = party.moved_before(made);
+                let waits = |other: &usize| {
+                    let of = &self.parties[*other];
+                    *other != at && of.size <= party.size && self.surely_waits(of, offer)
+                };
+                let before = |other: &usize| match moved {
+                    // It stands behind everybody who had joined by then.
+                    Some(moved) => self.parties[*other].joined < moved,
+                    None => *other < at,
+                };
+                let waiting: Vec<usize> = (0..self.parties.len()).filter(waits).collect();
+                if let Some(first) = waiting.iter().find(|other| before(other)) {
+                    let told = format!("party {first} was passed over for party {at}");
+                    judged.findings.push(told);
+                }
+                judged.choices += usize::from(waiting.iter().any(|other| !before(other)));
+            }
+        }
+    }
+
+    /// Whether a party that never let an offer pass waits without an offer when another's was made, and is known to be here.
+    fn surely_waits(&self, party: &Party, others: &Offer) -> bool {
+        let at = others.made;
+        let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
+        let lost = |offer: &Offer| offer.fate == Fate::Lost && self.kill.from <= at;
+        let has_had = party
+            .offers
+            .iter()
+            .any(|offer| offer.made <= at && !lost(offer));
+        let seen = |look: &Span| {
+            let told = look.to + TOLD_WITHIN_MS;
+            // What a process was not yet able to write down went with it.
+            let forgotten = (look.from..=told).contains(&self.kill.from);
+            told < at && look.from + HERE_MS > at && !forgotten
+        };
+        // Unless it looked again before the kill, it may have had an offer that nobody saw: those of one round are made one after
+        // the other.
+        let looked = |look: &Span| look.from > others.seen && look.to < self.kill.from;
+        let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
+        in_line && !has_had && is_sure && party.looks.iter().any(seen)
+    }
+
+    /// Everybody was served, or left.
+    fn forgotten(&self, judged: &mut Judged) {
+        for (at, party) in self.parties.iter().enumerate() {
+            let expected = if party.left.is_some() {
+                "left"
+            } else {
+                "taken"
+            };
+            if party.end.as_deref() != Some(expected) {
+                let end = party.end.as_deref().unwrap_or("never");
+                let told =
+                    format!("the waiting of party {at} ended as \"{end}\", not \"{expected}\"");
+                judged.findings.push(told);
+            }
+        }
+    }
+}
+
+impl Party {
+    /// When it last let an offer pass before a moment.
+    fn moved_before(&self, at: i64) -> Option<i64> {
+        let passed = self
+            .offers
+            .iter()
+            .filter(|offer| offer.fate == Fate::Passed && offer.until < at);
+        passed.map(|offer| offer.until).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Joined at that time, looks every two seconds for a minute.
+    fn party(size: u32, joined: i64) -> Party {
+        let look = |n: i64| Span {
+            from: joined + n * 2_000,
+            to: joined + n * 2_000 + 5,
+        };
+        Party {
+            size,
+            joined,
+            looks: (0..30).map(look).collect(),
+            offers: Vec::new(),
+            left: None,
+            end: Some("taken".to_owned()),
+        }
+    }
+
+    fn offer(seats: &[&str], made: i64, until: i64, fate: Fate) -> Offer {
+        Offer {
+            seats: seats.iter().map(|seat| (*seat).to_owned()).collect(),
+            made,
+            seen: made + 500,
+            until,
+            fate,
+        }
+    }
+
+    /// Three parties, served in order from one seat after the other.
+    fn clean() -> Run {
+        let mut parties = vec![party(1, 0), party(2, 100), party(1, 200)];
+        parties[0].offers = vec![offer(&["A-1"], 20_000, 22_000, Fate::Ordered)];
+        parties[1].offers = vec![offer(&["A-1", "A-2"], 22_500, 24_000, Fate::Ordered)];
+        parties[2].offers = vec![offer(&["A-2"], 24_500, 26_000, Fate::Ordered)];
+        // Nobody had anything then.
+        let kill = Span { from: 100, to: 200 };
+        Run { parties, kill }
+    }
+
+    fn check(run: &Run, expected: &[&str]) {
+        let judged = judge(run);
+        assert_eq!(judged.findings, expected);
+    }
+
+    #[test]
+    fn a_line_served_in_order_has_no_findings_and_counts_where_it_could_have_gone_wrong() {
+        let judged = judge(&clean());
+        assert_eq!((judged.findings.len(), judged.choices), (0, 2));
+    }
+
+    #[test]
+    fn a_seat_that_two_had_is_found() {
+        let mut run = clean();
+        run.parties[1].offers[0].seen = 21_000;
+        check(&run, &["A-1 was party 0's and party 1's at one time"]);
+    }
+
+    #[test]
+    fn who_was_passed_over_is_found_unless_it_was_away_or_too_many() {
+        let passed = |change: fn(&mut Run)| {
+            let mut run = clean();
+            run.parties[1].offers.clear();
+            run.parties[1].offers = vec![offer(&["A-1", "A-2"], 30_000, 31_000, Fate::Ordered)];
+            run.parties[2].size = 2;
+            run.parties[2].offers[0].seats.push("A-3".to_owned());
+            change(&mut run);
+            judge(&run).findings
+        };
+        assert_eq!(passed(|_| {}), ["party 1 was passed over for party 2"]);
+        let away = passed(|run| run.parties[1].looks.retain(|look| look.from < 8_000));
+        assert!(away.is_empty(), "{away:?}");
+        let larger = passed(|run| {
+            run.parties[1].size = 3;
+            run.parties[1].offers[0].seats.push("A-4".to_owned());
+        });
+        assert!(larger.is_empty(), "{larger:?}");
+    }
+
+    #[test]
+    fn who_let_an_offer_pass_stands_behind_all_others() {
+        let mut run = clean();
+        let first = offer(&["A-1"], 20_000, 22_000, Fate::Passed);
+        let again = offer(&["A-1"], 24_200, 24_300, Fate::Ordered);
+        run.parties[0].offers = vec![first, again];
+        check(&run, &["party 2 was passed over for party 0"]);
+        run.parties[0].offers[1] = offer(&["A-1"], 26_500, 27_000, Fate::Ordered);
+        check(&run, &[]);
+    }
+
+    #[test]
+    fn an_offer_that_a_kill_lost_is_over_and_its_party_first_again() {
+        let mut run = clean();
+        run.kill = Span {
+            from: 30_000,
+            to: 31_000,
+        };
+        run.parties[0].offers = vec![
+            offer(&["A-1"], 20_000, 80_000, Fate::Lost),
+            offer(&["A-1"], 40_000, 41_000, Fate::Ordered),
+        ];
+        run.parties[1].offers = vec![offer(&["A-1", "A-2"], 32_000, 33_000, Fate::Ordered)];
+        run.parties[2].offers = vec![offer(&["A-9"], 20_000, 21_000, Fate::Ordered)];
+        check(&run, &["party 0 was passed over for party 1"]);
+    }
+
+    #[test]
+    fn who_is_forgotten_is_found() {
+        let mut run = clean();
+        run.parties[1].end = None;
+        run.parties[2].left = Some(10_000);
+        let told = [
+            "the waiting of party 1 ended as \"never\", not \"taken\"",
+            "the waiting of party 2 ended as \"taken\", not \"left\"",
+        ];
+        check(&run, &told);
+    }
+}

@@ -1,0 +1,310 @@
+//! A thousand parties wait for a full house, its baskets lapse, and a process is killed: is everybody served in turn, no seat
+//! offered to two at a time, nobody forgotten?
+
+mod judge;
+mod visit;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use hyper::Method;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde::Serialize;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{Verdict, people, report};
+use crate::rig::{Part, Rig, Spec, Target};
+use crate::swarm::{Call, Http, Snapshot};
+use judge::{Fate, Party, Run, Span, judge};
+use visit::{Visit, Way, now_ms};
+
+/// The show.
+const SHOW: &str = "night";
+/// Seats of a row of the house, and of a basket.
+const ACROSS: u32 = 20;
+const BASKET: u32 = 4;
+/// Baskets lapse after this, where they are not given back before.
+const HOLD_S: u64 = 15;
+/// The process is killed when so many of a hundred have been served.
+const KILLED_AT_PCT: usize = 40;
+/// All of them are served within this.
+const SERVED_WITHIN: Duration = Duration::from_secs(175);
+/// All seats are free within this after that.
+const FREE_WITHIN: Duration = Duration::from_secs(120);
+/// Findings that are told.
+const TOLD_MAX: usize = 10;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute more.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=5_000))]
+    parties: u32,
+    /// The processes; a booking is killed, or a gateway where booking is inside.
+    #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
+    rig: Spec,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The figures.
+#[derive(Serialize)]
+struct Figures {
+    bench: &'static str,
+    rig: String,
+    parties: usize,
+    seats: u32,
+    served: usize,
+    left: usize,
+    offers: usize,
+    /// Offers let pass, and offers that went with the killed process.
+    passed: usize,
+    lost: usize,
+    /// Offers at which somebody behind would have fitted, too.
+    choices: usize,
+    killed_after: usize,
+    took_s: f64,
+    findings: Vec<String>,
+    held: bool,
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// What made the run invalid.
+pub fn run(options: &Options) -> anyhow::Result<Verdict> {
+    report::measured(options.json, measure(options))
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Figures> {
+    let parties = options.parties as usize;
+    let rig = Rig::start(options.rig).await?;
+    let http = Http::new(&rig.urls());
+    // Three seats for ten parties.
+    let rows = (options.parties * 3 / 10).div_ceil(ACROSS);
+    let seats = rows * ACROSS;
+    open(&rig, &http, rows, parties + (seats / BASKET) as usize).await?;
+    let crowd = (seats / BASKET) as usize;
+    let passes = people::passes(&http, parties + crowd).await?;
+    let (of_parties, of_crowd) = passes.split_at(parties);
+    let baskets = fill(&http, of_crowd, parties).await?;
+    let begun = Instant::now();
+    let lapsing = tokio::spawn(give_some_back(http.clone(), baskets));
+    let served = Arc::new(AtomicUsize::new(0));
+    let visits = line_up(&http, of_parties, &served).await?;
+    let killed = async {
+        let (kill, after) = kill(&rig, &served, parties).await?;
+        let waited = tokio::time::timeout(SERVED_WITHIN, all(visits)).await;
+        anyhow::Ok((
+            kill,
+            after,
+            waited.context("not everybody was served in time")??,
+        ))
+    };
+    let (kill, killed_after, parties) = killed.await.inspect_err(|_| rig.tell_log())?;
+    let took = begun.elapsed();
+    lapsing.await??;
+    let run = Run { parties, kill };
+    let judged = judge(&run);
+    let mut findings = judged.findings;
+    findings.extend(still_held(&http, seats).await?);
+    for finding in findings.iter().take(TOLD_MAX) {
+        eprintln!("{finding}");
+    }
+    rig.stop().await?;
+    let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
+    let of = |fate: Fate| offers.iter().filter(|offer| offer.fate == fate).count();
+    let ended = |word: &str| {
+        let ends = run.parties.iter().filter_map(|party| party.end.as_deref());
+        ends.filter(|end| *end == word).count()
+    };
+    Ok(Figures {
+        bench: "waitlist",
+        rig: options.rig.to_string(),
+        parties: run.parties.len(),
+        seats,
+        served: ended("taken"),
+        left: ended("left"),
+        offers: offers.len(),
+        passed: of(Fate::Passed),
+        lost: of(Fate::Lost),
+        choices: judged.choices,
+        killed_after,
+        took_s: took.as_secs_f64(),
+        held: findings.is_empty(),
+        findings,
+    })
+}
+
+const fn killed_one(rig: Spec) -> Target {
+    if rig.bookings == 0 {
+        Target::Gateway
+    } else {
+        Target::Booking
+    }
+}
+
+async fn open(rig: &Rig, http: &Http, rows: u32, visitors: usize) -> anyhow::Result<()> {
+    let key = rig.promoter_key();
+    let plan = json!({"plan": format!("grid:{rows}x{ACROSS}")});
+    people::put(http, key, "venues/hall", plan).await?;
+    let show = json!({
+        "venue": "hall", "title": "A night", "starts_at": "2027-06-01T20:00:00Z", "orphans": "allow",
+        "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": BASKET, "hold_s": HOLD_S, "pay_s": 5, "claim_grace_s": 5,
+    });
+    people::put(http, key, &format!("shows/{SHOW}"), show).await?;
+    people::open_room(http, key, &[SHOW], visitors).await
+}
+
+/// A basket of the crowd.
+struct Basket {
+    hold: String,
+    pass: String,
+    who: usize,
+}
+
+/// The house is full of baskets.
+async fn fill(http: &Http, passes: &[String], first: usize) -> anyhow::Result<Vec<Basket>> {
+    let mut baskets = Vec::new();
+    for (who, pass) in (first..).zip(passes) {
+        let best = json!({"best": {"quantity": BASKET}});
+        let call = Call::post(format!("/v1/shows/{SHOW}/holds"), best);
+        let call = call.bearer(pass).key(&format!("crowd-{who}"));
+        let hold = people::text(&people::granted(http, who, &call).await?, "hold")?;
+        let pass = pass.clone();
+        baskets.push(Basket { hold, pass, who });
+    }
+    Ok(baskets)
+}
+
+/// Half of the baskets are given back, at any time; the others lapse.
+async fn give_some_back(http: Http, baskets: Vec<Basket>) -> anyhow::Result<()> {
+    let mut dice = StdRng::seed_from_u64(baskets.len() as u64);
+    for basket in baskets.into_iter().step_by(2) {
+        let after = dice.random_range(0..HOLD_S * 10);
+        tokio::time::sleep(Duration::from_millis(after)).await;
+        let path = format!("/v1/holds/{}", basket.hold);
+        let back = Call::new(Method::DELETE, path).bearer(&basket.pass);
+        // It may have lapsed before, or gone with the process.
+        drop(http.send(&back, basket.who).await);
+    }
+    Ok(())
+}
+
+type Visits = JoinSet<(usize, anyhow::Result<Party>)>;
+
+/// Everybody joins, one after the other, and waits.
+async fn line_up(
+    http: &Http,
+    passes: &[String],
+    served: &Arc<AtomicUsize>,
+) -> anyhow::Result<Visits> {
+    let mut visits = Visits::new();
+    for (who, pass) in passes.iter().enumerate() {
+        let visit = Visit {
+            http: http.clone(),
+            who,
+            pass: pass.clone(),
+            show: SHOW,
+            way: Way::of(who, passes.len()),
+            served: Arc::clone(served),
+        };
+        let size = 1 + (who * 7 % BASKET as usize) as u32;
+        let mut party = visit.join(size).await?;
+        visits.spawn(async move {
+            let waited = visit.wait(&mut party).await;
+            (who, waited.map(|()| party))
+        });
+    }
+    Ok(visits)
+}
+
+/// What they saw, in the order of joining.
+async fn all(mut visits: Visits) -> anyhow::Result<Vec<Party>> {
+    let mut parties = Vec::new();
+    while let Some(ended) = visits.join_next().await {
+        let (who, party) = ended?;
+        parties.push((who, party.with_context(|| format!("party {who}"))?));
+    }
+    parties.sort_by_key(|(who, _)| *who);
+    Ok(parties.into_iter().map(|(_, party)| party).collect())
+}
+
+/// Kills the process that serves when enough have been served, and starts it again: when that was, and how many had been.
+async fn kill(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow::Result<(Span, usize)> {
+    let begun = Instant::now();
+    while served.load(Ordering::SeqCst) * 100 < parties * KILLED_AT_PCT {
+        ensure!(
+            begun.elapsed() < SERVED_WITHIN,
+            "the line does not move: {} served",
+            served.load(Ordering::SeqCst)
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let part = match killed_one(rig.spec()) {
+        Target::Booking => Part::Booking(0),
+        _ => Part::Gateway(0),
+    };
+    let after = served.load(Ordering::SeqCst);
+    let from = now_ms();
+    rig.kill(part).await?;
+    rig.revive(part).await?;
+    let to = now_ms();
+    eprintln!(
+        "{part} was killed after {after} were served, and back {} ms later",
+        to - from
+    );
+    Ok((Span { from, to }, after))
+}
+
+/// Seats that nobody has and that are not free.
+async fn still_held(http: &Http, seats: u32) -> anyhow::Result<Option<String>> {
+    let read = Call::get(format!("/v1/shows/{SHOW}/seats"));
+    let begun = Instant::now();
+    loop {
+        let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
+        let shown = Snapshot::read(&answer.body).context("the seats could not be read")?;
+        let free = shown.counts()[0];
+        if free == seats as usize {
+            return Ok(None);
+        }
+        if begun.elapsed() > FREE_WITHIN {
+            let told = format!("{free} of {seats} seats are free, and nobody has any");
+            return Ok(Some(told));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+impl report::Figures for Figures {
+    fn held(&self) -> bool {
+        self.held
+    }
+
+    fn lines(&self) -> Vec<String> {
+        vec![
+            format!(
+                "{} parties wait for {} seats, on {}; killed after {} were served",
+                self.parties, self.seats, self.rig, self.killed_after
+            ),
+            format!(
+                "  served or left           {} of {}, {:.0} s",
+                self.served + self.left,
+                self.parties,
+                self.took_s
+            ),
+            format!(
+                "  offers                   {}; {} let pass, {} lost with the process",
+                self.offers, self.passed, self.lost
+            ),
+            format!(
+                "  passed over, twice, forgotten, left locked  {} of {} choices",
+                self.findings.len(),
+                self.choices
+            ),
+        ]
+    }
+}

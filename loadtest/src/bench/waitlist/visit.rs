@@ -1,0 +1,249 @@
+//! One party: it looks how it stands, is away for a while, and takes, declines or sleeps through what it is offered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use hyper::Method;
+use jiff::Timestamp;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+use super::judge::{Fate, Offer, Party, Span};
+use crate::bench::people::text;
+use crate::swarm::{Answer, Call, Http};
+
+/// A hold of an offer is shown for so long from when it was made.
+const OFFER_MS: i64 = 60_000;
+/// Between two looks, milliseconds.
+const LOOK_MS: std::ops::Range<u64> = 1_500..3_000;
+/// Who goes away is gone for so long, milliseconds: longer than it counts as here.
+const AWAY_MS: std::ops::Range<u64> = 18_000..30_000;
+/// Between knowing of an offer and ordering, and between ordering and giving up, milliseconds.
+const THINKS_MS: std::ops::Range<u64> = 0..1_500;
+/// What is put off, or has no answer, is asked again after this.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What a party does besides waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Orders, and gives the order up.
+    Takes,
+    /// Orders, and never pays: the order lapses.
+    Lapses,
+    /// Declines its first offer.
+    Declines,
+    /// Lets its first offer run out.
+    Sleeps,
+    /// Is away for a while before it is served.
+    Goes,
+    /// Leaves the line.
+    Leaves,
+}
+
+impl Way {
+    /// One party's way: of a hundred, some of each kind. Those who sleep take a minute, which a short run does not have.
+    pub fn of(number: usize, parties: usize) -> Self {
+        match number * 37 % 100 {
+            0..3 => Self::Leaves,
+            3..8 => Self::Declines,
+            8..9 if parties >= 500 => Self::Sleeps,
+            9..11 if parties >= 500 => Self::Lapses,
+            11..40 => Self::Goes,
+            _ => Self::Takes,
+        }
+    }
+}
+
+/// Everything that a party needs.
+pub struct Visit {
+    pub http: Http,
+    pub who: usize,
+    pub pass: String,
+    pub show: &'static str,
+    pub way: Way,
+    /// How many have been served.
+    pub served: Arc<AtomicUsize>,
+}
+
+/// How an ask for an order ended.
+enum Ordered {
+    /// The order.
+    Made(String),
+    /// The hold is gone.
+    Gone,
+}
+
+impl Visit {
+    fn list(&self) -> String {
+        format!("/v1/shows/{}/waitlist", self.show)
+    }
+
+    /// Joins the line.
+    ///
+    /// # Errors
+    /// Where it is refused.
+    pub async fn join(&self, size: u32) -> anyhow::Result<Party> {
+        let call = Call::post(self.list(), json!({ "quantity": size }));
+        let key = format!("join-{}", self.who);
+        self.ask(call.key(&key), &[200, 201]).await?;
+        Ok(Party {
+            size,
+            joined: now_ms(),
+            looks: Vec::new(),
+            offers: Vec::new(),
+            left: None,
+            end: None,
+        })
+    }
+
+    /// Waits until it is over.
+    ///
+    /// # Errors
+    /// Where an answer is none that there may be.
+    pub async fn wait(&self, party: &mut Party) -> anyhow::Result<()> {
+        let mut dice = StdRng::seed_from_u64(self.who as u64);
+        let mut goes = (self.way == Way::Goes).then(|| dice.random_range(1..4));
+        loop {
+            let from = now_ms();
+            let stands = self.ask(Call::get(self.list()), &[200]).await?.json();
+            let look = Span { from, to: now_ms() };
+            party.looks.push(look);
+            noted(party, &stands);
+            match stands["state"].as_str() {
+                Some("ended") => {
+                    party.end = Some(text(&stands, "reason")?);
+                    return Ok(());
+                }
+                Some("offered") => {
+                    let known = party.offers.last().map(|offer| offer.made);
+                    let offer = offer(&stands["offer"], look.to)?;
+                    // What it sleeps through it sees again and again.
+                    if known.is_none_or(|known| known < offer.made) {
+                        let hold = text(&stands["offer"], "hold")?;
+                        self.answer(party, offer, &hold, &mut dice).await?;
+                    }
+                }
+                _ if self.way == Way::Leaves && party.looks.len() > 3 => {
+                    party.left = Some(now_ms());
+                    let leave = Call::new(Method::DELETE, self.list());
+                    self.ask(leave, &[204]).await?;
+                }
+                _ => {}
+            }
+            match &mut goes {
+                Some(0) => {
+                    goes = None;
+                    pause(&mut dice, AWAY_MS).await;
+                }
+                Some(left) => *left -= 1,
+                None => {}
+            }
+            pause(&mut dice, LOOK_MS).await;
+        }
+    }
+
+    async fn answer(
+        &self,
+        party: &mut Party,
+        mut offer: Offer,
+        hold: &str,
+        dice: &mut StdRng,
+    ) -> anyhow::Result<()> {
+        let is_first = party.offers.is_empty();
+        match self.way {
+            Way::Sleeps if is_first => {}
+            Way::Declines if is_first => {
+                pause(dice, THINKS_MS).await;
+                offer.until = now_ms();
+                let decline = Call::new(Method::DELETE, format!("/v1/holds/{hold}"));
+                self.ask(decline, &[204, 404, 410]).await?;
+            }
+            way => {
+                pause(dice, THINKS_MS).await;
+                let asked = now_ms();
+                match self.order(hold).await? {
+                    Ordered::Gone => offer.until = asked,
+                    Ordered::Made(order) => {
+                        self.served.fetch_add(1, Ordering::SeqCst);
+                        offer.fate = Fate::Ordered;
+                        if way != Way::Lapses {
+                            pause(dice, THINKS_MS).await;
+                            offer.until = now_ms();
+                            let cancel =
+                                Call::post(format!("/v1/orders/{order}/cancel"), json!({}));
+                            self.ask(cancel, &[200, 409]).await?;
+                        }
+                    }
+                }
+            }
+        }
+        party.offers.push(offer);
+        Ok(())
+    }
+
+    async fn order(&self, hold: &str) -> anyhow::Result<Ordered> {
+        let buyer = json!({"buyer": {"name": "A Party", "email": "party@example.org"}});
+        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer).key(hold);
+        let answer = self.ask(call, &[200, 201, 404, 410]).await?;
+        if answer.is_ok() {
+            return Ok(Ordered::Made(text(&answer.json(), "order")?));
+        }
+        Ok(Ordered::Gone)
+    }
+
+    /// Asks until the answer is final.
+    async fn ask(&self, call: Call, expected: &[u16]) -> anyhow::Result<Answer> {
+        let call = call.bearer(&self.pass);
+        loop {
+            if let Ok(answer) = self.http.send(&call, self.who).await {
+                if expected.contains(&answer.status) {
+                    return Ok(answer);
+                }
+                if !matches!(answer.status, 429 | 500..) {
+                    bail!("{} ({}): {}", call.path, answer.status, answer.json());
+                }
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+}
+
+/// What the line has noted as let pass: a party that slept, or declined in the last moment before a kill, does not know whether
+/// that was noted or lost with the process. Where it was lost, it stands where it stood.
+fn noted(party: &mut Party, stands: &Value) {
+    let Some((last, before)) = party.offers.split_last_mut() else {
+        return;
+    };
+    let before = before.iter().filter(|offer| offer.fate == Fate::Passed);
+    if last.fate != Fate::Ordered {
+        let passed = stands["missed"].as_u64() > Some(before.count() as u64);
+        last.fate = if passed { Fate::Passed } else { Fate::Lost };
+    }
+}
+
+/// An offer as it is told; until something else becomes of it, it runs out.
+fn offer(told: &Value, seen: i64) -> anyhow::Result<Offer> {
+    let seats = told["seats"].as_array().context("an offer has seats")?;
+    let seats = seats.iter().filter_map(|seat| seat.as_str());
+    let expires: Timestamp = text(told, "expires_at")?.parse()?;
+    let expires = expires.as_millisecond();
+    Ok(Offer {
+        seats: seats.map(str::to_owned).collect(),
+        made: expires - OFFER_MS,
+        seen,
+        until: expires,
+        fate: Fate::Lost,
+    })
+}
+
+async fn pause(dice: &mut StdRng, ms: std::ops::Range<u64>) {
+    let ms = dice.random_range(ms);
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+/// By the machine's clock, which the processes beside use, too.
+pub fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
+}

@@ -148,6 +148,13 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
+    /// The hold of the seats that an order's are exchanged for, by a keyed call: a retry finds the same id on any node.
+    #[must_use]
+    pub fn of_exchange(show: &ShowId, order: &OrderId, key: &str) -> Self {
+        let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
+        Self::derived(show, &parts)
+    }
+
     /// The hold that keeps seats for an order whose money came late. It follows from the order and from what is kept,
     /// so that a worker that was interrupted finds its own locks.
     #[must_use]

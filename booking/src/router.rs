@@ -9,6 +9,7 @@ use crate::catalogue::http::{self as catalogue, CatalogueRoutes};
 use crate::catalogue::promoter::{self, PromoterRoutes};
 use crate::cinema::http::{self as cinema, CinemaRoutes};
 use crate::holds::http::{self as holds, HoldRoutes};
+use crate::orders::exchange::http as exchanges;
 use crate::orders::http::{self as orders, OrderRoutes};
 use crate::orders::refund::http as refunds;
 use crate::orders::refund::promoter::{self as fates, FateRoutes};
@@ -121,7 +122,7 @@ fn orders() -> OpenApiRouter<OrderRoutes> {
         .routes(routes!(orders::read))
         .routes(routes!(orders::cancel))
         .routes(routes!(refunds::refund))
-        .routes(routes!(orders::exchange))
+        .routes(routes!(exchanges::exchange))
         .routes(routes!(orders::consent))
         .routes(routes!(orders::lookup))
 }

@@ -13,6 +13,7 @@ use crate::holds::{Held, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::LedgerError;
+use crate::orders::exchange::{parts, price};
 use crate::orders::refund::Refund;
 use crate::orders::{Order, OrderItem};
 use crate::payments::{Payment, PaymentState};
@@ -79,7 +80,7 @@ pub enum Record {
         labels: Vec<String>,
         /// What the seats had cost.
         paid: i64,
-        /// What goes back.
+        /// What goes back of this order's payment.
         amount: i64,
         /// What is kept.
         fee: i64,
@@ -88,6 +89,25 @@ pub enum Record {
         /// When the tickets were given back.
         at_ms: i64,
         /// When the money had gone back; null while it is owed.
+        done_ms: Option<i64>,
+        /// The later order's refund that this is a part of: its seats came from this order by exchange.
+        part_of: Option<String>,
+    },
+    /// An order's seats for another's.
+    Exchange {
+        /// The order that was made for the new seats.
+        successor: String,
+        /// The order whose seats are given.
+        order: String,
+        /// Those that were given.
+        given: SeatsRecord,
+        /// What the given seats had cost.
+        credit: i64,
+        /// What the new seats cost.
+        price: i64,
+        /// The new seats' cells that the old order did not have.
+        gained: SeatsRecord,
+        /// When they were swapped; null where they were not, or not yet.
         done_ms: Option<i64>,
     },
     /// What is or was owed to the provider.
@@ -333,7 +353,32 @@ impl Record {
             reason: refund.reason.word().to_owned(),
             at_ms: refund.made_at_ms,
             done_ms: refund.done_at_ms,
+            part_of: refund.part_of.as_ref().map(ToString::to_string),
         }
+    }
+
+    /// An exchange, as it is stored: successor, order, new seats, given seats, and when it was done.
+    ///
+    /// # Errors
+    /// Where its seats cannot be read, or one of the shows is not known.
+    pub fn of_exchange(
+        (successor, order): (&OrderId, &OrderId),
+        (items, given): (&[OrderItem], &[OrderItem]),
+        done_ms: Option<i64>,
+        grids: &Grids,
+    ) -> Result<Self, LedgerError> {
+        let same = successor.show() == order.show();
+        let own = if same { given } else { &[] };
+        let gained = parts(own, items).gained;
+        Ok(Self::Exchange {
+            given: seats_of(given, grids.of(&order.show())?),
+            gained: seats_of(&gained, grids.of(&successor.show())?),
+            credit: price(given),
+            price: price(items),
+            successor: successor.to_string(),
+            order: order.to_string(),
+            done_ms,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod http;
+pub mod instead;
 pub mod lapse;
 mod natural;
 mod stretch;

@@ -25,7 +25,7 @@ use crate::store::{Refused, View};
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
 /// somebody else was quicker.
-const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
+pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
 /// The desk where holds are taken, changed and given back.
 #[derive(Clone)]
@@ -39,10 +39,10 @@ pub struct HoldDesk {
 }
 
 /// What a choice became: seat indices over some legs, and whether they lie side by side.
-struct Chosen {
-    seats: Vec<u32>,
-    legs: Range<u16>,
-    side_by_side: bool,
+pub(super) struct Chosen {
+    pub(super) seats: Vec<u32>,
+    pub(super) legs: Range<u16>,
+    pub(super) side_by_side: bool,
 }
 
 impl HoldDesk {
@@ -76,7 +76,7 @@ impl HoldDesk {
         }
         let mut lost = (Refused::NotReady, Vec::new());
         for spread in SPREADS {
-            let chosen = self.choose(show, &asked, spread).await?;
+            let chosen = Self::choose(show, &asked, &self.view(show).await?, spread)?;
             let hold = fresh(show, pass, id.clone(), &chosen, now_ms)?;
             match self
                 .seats
@@ -165,10 +165,14 @@ impl HoldDesk {
         self.seats.store.view(&show.id).await.ok_or_else(not_ready)
     }
 
-    async fn choose(&self, show: &Show, asked: &Asked, spread: usize) -> Result<Chosen, Problem> {
-        let view = self.view(show).await?;
+    pub(super) fn choose(
+        show: &Show,
+        asked: &Asked,
+        view: &View,
+        spread: usize,
+    ) -> Result<Chosen, Problem> {
         let map = &show.plan.map;
-        let train = train(show, &view);
+        let train = train(show, view);
         let free = |seat: u32| train.is_free(seat, &asked.legs);
         let mut rng = rand::rng();
         let chosen = |seats: Vec<u32>, side_by_side| Chosen {
@@ -188,7 +192,7 @@ impl HoldDesk {
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             Wanted::Named { seats, areas } => {
-                refuse_orphans(show, &view, seats)?;
+                refuse_orphans(show, view, seats)?;
                 let mut named = seats.clone();
                 for (index, quantity) in areas {
                     let Some(area) = map.areas.get(*index) else {
@@ -330,7 +334,7 @@ pub fn items(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>,
     seats.iter().map(item).collect()
 }
 
-fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
+pub(super) fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {
     match wanted {
         Wanted::Best(_) | Wanted::Class(_) => true,
         Wanted::Named { .. } => {
@@ -483,7 +487,7 @@ fn unreachable() -> Problem {
     .retry_after(2)
 }
 
-fn not_ready() -> Problem {
+pub(super) fn not_ready() -> Problem {
     Problem::new(
         503,
         "seats_not_ready",

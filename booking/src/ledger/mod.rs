@@ -19,6 +19,7 @@ pub use records::*;
 
 use crate::catalogue::fate::Fate;
 use crate::ids::{HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId};
+use crate::orders::exchange::{Exchange, ExchangeRefused};
 use crate::orders::refund::{OwedRefund, RefundRefused, Which};
 use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderRecord, Ticket};
@@ -319,6 +320,23 @@ pub trait RefundLedger: Send + Sync {
     async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures, LedgerError>;
 }
 
+/// Seats of a paid order given for others.
+#[async_trait]
+pub trait ExchangeLedger: Send + Sync {
+    /// Begins an exchange: the successor is claimed as in transaction 1, over the cells it gains; where there is nothing to
+    /// pay, the swap is in the same transaction. Else it comes with the capture: the new seats are the successor's, the old
+    /// order's claims and tickets are given up, and what its money is too much goes back. Where the old order was scanned or
+    /// changed meanwhile, the successor's money goes back and the old order stays as it is. The same successor again is
+    /// the same success; `None` if there is no such order.
+    async fn exchange(
+        &self,
+        of: &OrderId,
+        exchange: Exchange,
+        terms: Terms,
+        now_ms: i64,
+    ) -> Result<Option<Order>, ExchangeRefused>;
+}
+
 /// What the reconciler looks at, and its repairs.
 #[async_trait]
 pub trait AuditLedger: Send + Sync {
@@ -431,6 +449,7 @@ pub trait Ledger:
     + PaymentLedger
     + LateLedger
     + RefundLedger
+    + ExchangeLedger
     + AuditLedger
     + TicketLedger
     + WaitlistLedger
@@ -447,6 +466,8 @@ impl<T> Ledger for T where
         + PaymentLedger
         + LateLedger
         + RefundLedger
+        + ExchangeLedger
+        + ExchangeLedger
         + AuditLedger
         + TicketLedger
         + WaitlistLedger

@@ -169,7 +169,8 @@ pub(super) fn met(is_first: bool, scanned_at: Option<i64>, voided_at: Option<i64
     }
 }
 
-/// One row of refunds: id, items, amount, fee, reason, and when it was made, done and failed.
+/// One row of refunds: id, items, amount, fee, reason, when it was made, done and failed, and which one it is a part of;
+/// then of its own parts what they give, how many are not done, and how many failed so far.
 pub(super) type RefundRow = (
     String,
     String,
@@ -179,23 +180,51 @@ pub(super) type RefundRow = (
     i64,
     Option<i64>,
     Option<i64>,
+    Option<String>,
+    i64,
+    i64,
+    i64,
 );
+
+/// The columns of [`RefundRow`], of a row `r`.
+pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at, r.part_of, \
+     (SELECT CAST(COALESCE(SUM(x.amount), 0) AS BIGINT) FROM refunds x WHERE x.part_of = r.refund), \
+     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL), \
+     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL)";
 
 /// A refund as it is stored.
 pub(super) fn refund(row: RefundRow) -> Result<Refund> {
-    let (id, of, amount, fee, reason, made_at_ms, done_at_ms, failed_at) = row;
+    let (
+        id,
+        of,
+        amount,
+        fee,
+        reason,
+        made_at_ms,
+        done_at_ms,
+        failed_at,
+        part_of,
+        elsewhere,
+        open,
+        failed,
+    ) = row;
+    let own_open = done_at_ms.is_none();
     Ok(Refund {
         id: parsed(&id)?,
         items: items(&of)?,
         amount,
+        elsewhere,
+        part_of: part_of.as_deref().map(parsed).transpose()?,
         fee,
         reason: RefundReason::of_word(&reason).ok_or_else(|| corrupt(&reason))?,
         made_at_ms,
         done_at_ms,
-        state: match (done_at_ms, failed_at) {
-            (Some(_), _) => RefundState::Done,
-            (None, Some(_)) => RefundState::Failed,
-            (None, None) => RefundState::OnItsWay,
+        state: if failed > 0 || (own_open && failed_at.is_some()) {
+            RefundState::Failed
+        } else if open > 0 || own_open {
+            RefundState::OnItsWay
+        } else {
+            RefundState::Done
         },
     })
 }

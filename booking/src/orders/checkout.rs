@@ -117,7 +117,7 @@ impl OrderDesk {
     }
 
     /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money.
-    async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), Problem> {
+    pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), Problem> {
         let Some(provider) = &self.provider else {
             return Ok(());
         };
@@ -159,8 +159,18 @@ impl OrderDesk {
         Ok(order)
     }
 
+    /// The hold is a basket again, with its own deadline.
+    pub(super) async fn give_back(&self, show: &Show, hold: &Hold, now_ms: i64) {
+        let grace_ms = i64::from(show.document.grace_s) * 1_000;
+        let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
+        let store = &self.holds.seats.store;
+        store
+            .unsecure(&hold.id, hold.lock_until_ms, basket_until_ms)
+            .await;
+    }
+
     /// The ledger refused the claim: the hold is a basket again, or, where others have the seats, given back.
-    async fn refused(
+    pub(super) async fn refused(
         &self,
         show: &Show,
         hold: &Hold,
@@ -168,16 +178,13 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Problem {
         let store = &self.holds.seats.store;
-        let grace_ms = i64::from(show.document.grace_s) * 1_000;
-        let basket_until_ms = hold.expires_at_ms.max(now_ms) + grace_ms;
-        let give_back = async || {
-            store
-                .unsecure(&hold.id, hold.lock_until_ms, basket_until_ms)
-                .await;
-        };
+        // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
+        // own order, and where there is none the reconciler gives the basket its deadline back.
+        if !matches!(refused, ClaimRefused::Ledger(_)) {
+            self.give_back(show, hold, now_ms).await;
+        }
         match refused {
             ClaimRefused::Taken(cells) => {
-                give_back().await;
                 if let Err(error) = store.release(&hold.id, hold.visitor).await {
                     tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
                 }
@@ -189,23 +196,11 @@ impl OrderDesk {
                     .await
             }
             ClaimRefused::Limit { have, limit } => {
-                give_back().await;
                 limit_exceeded(have, hold.items.len() as u64, limit)
             }
-            ClaimRefused::Cancelled => {
-                give_back().await;
-                cancelled()
-            }
-            ClaimRefused::PlanChanged => {
-                give_back().await;
-                self.holds.explain(show, Refused::PlanChanged, &[]).await
-            }
-            ClaimRefused::Superseded => {
-                give_back().await;
-                self.holds.explain(show, Refused::NotReady, &[]).await
-            }
-            // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
-            // own order, and where there is none the reconciler gives the basket its deadline back.
+            ClaimRefused::Cancelled => cancelled(),
+            ClaimRefused::PlanChanged => self.holds.explain(show, Refused::PlanChanged, &[]).await,
+            ClaimRefused::Superseded => self.holds.explain(show, Refused::NotReady, &[]).await,
             ClaimRefused::Ledger(error) => error.into(),
         }
     }
@@ -301,7 +296,7 @@ fn provider_unreachable(order: &Order) -> Problem {
     .retry_after(2)
 }
 
-fn not_configured() -> Problem {
+pub(super) fn not_configured() -> Problem {
     Problem::new(
         503,
         "payments_not_configured",

@@ -6,6 +6,8 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::checkout::OrderDesk;
+use super::exchange::http::SuccessorView;
+use super::exchange::{Part, price};
 use super::refund::http::{RefundOffer, RefundView, offered, view as refund_view};
 use super::transition::Happening;
 use super::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
@@ -100,6 +102,11 @@ pub struct OrderView {
     refund_offer: Option<RefundOffer>,
     /// What was given back, and where its money is.
     refunds: Vec<RefundView>,
+    /// The order that this one's seats were, or are to be, exchanged for; null where there is none.
+    exchange: Option<SuccessorView>,
+    /// The order whose seats were, or are to be, given for these; null where there is none.
+    #[schema(value_type = Option<String>)]
+    exchange_of: Option<OrderId>,
     history: Vec<Step>,
 }
 
@@ -250,16 +257,6 @@ pub async fn cancel(
         .await)
 }
 
-/// Exchange: the contract names it, this version does not have it yet.
-#[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)), responses((status = 422)))]
-pub async fn exchange(
-    State(routes): State<OrderRoutes>,
-    Path(order): Path<String>,
-    headers: HeaderMap,
-) -> Result<Answer, Problem> {
-    routes.unavailable(&order, &headers, "exchange").await
-}
-
 /// Takes the other seats that late money was offered, or does not.
 #[utoipa::path(post, path = "/v1/orders/{order}/consent", tag = "booking", params(("order" = String, Path)),
     request_body = ConsentAsk, responses((status = 200, body = OrderView), (status = 409)))]
@@ -336,20 +333,6 @@ impl OrderRoutes {
         Ok(record)
     }
 
-    async fn unavailable(
-        &self,
-        order: &str,
-        headers: &HeaderMap,
-        what: &'static str,
-    ) -> Result<Answer, Problem> {
-        let record = self.open(order, headers).await?;
-        let detail = format!(
-            "This version cannot {what} an order yet. The order is {}, as before.",
-            record.order.state.word()
-        );
-        Err(Problem::not_available(what, detail))
-    }
-
     async fn payment_view(
         &self,
         order: &Order,
@@ -379,7 +362,32 @@ impl OrderRoutes {
             payment,
             offer,
             refunds,
+            exchanges,
         } = record;
+        let (mut exchange, mut exchange_of) = (None, None);
+        let (mut items, mut total) = (order.items.clone(), order.total);
+        for part in exchanges {
+            match part {
+                Part::Exchanged { into, state } => {
+                    exchange = Some(SuccessorView {
+                        order_key: self.door.order_keys.of(&into),
+                        order: into,
+                        state,
+                    });
+                }
+                Part::Successor {
+                    of,
+                    items: new,
+                    done,
+                } => {
+                    exchange_of = Some(of);
+                    total = price(&new);
+                    if !done {
+                        items = new;
+                    }
+                }
+            }
+        }
         let show = self.desk.holds.catalogue.show(&order.show);
         // The state that was read with the history: a later one would not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
@@ -392,7 +400,7 @@ impl OrderRoutes {
             refunded,
         };
         let run = show.as_ref().and_then(|show| show.run.clone());
-        let legs = order.items.first().map(|item| &item.held.legs);
+        let legs = items.first().map(|item| &item.held.legs);
         let journey = run.as_ref().zip(legs);
         let link = |ticket: super::Ticket| {
             let run = run.as_ref();
@@ -429,9 +437,11 @@ impl OrderRoutes {
                 seats: offer.items.iter().map(seat).collect(),
                 consent_until: rfc3339(offer.until_ms),
             }),
-            seats: order.items.iter().map(seat).chain(given_back).collect(),
+            seats: items.iter().map(seat).chain(given_back).collect(),
+            exchange,
+            exchange_of,
             refund_offer,
-            total: MoneyView(currency.of(order.total)),
+            total: MoneyView(currency.of(total)),
             created_at: rfc3339(order.created_at_ms),
             pay_until: rfc3339(order.pay_until_ms),
             server_time: rfc3339(now_ms),
@@ -443,6 +453,7 @@ impl OrderRoutes {
                 .collect(),
             refunds: refunds
                 .into_iter()
+                .filter(|refund| refund.part_of.is_none())
                 .map(|refund| refund_view(refund, currency))
                 .collect(),
             history,

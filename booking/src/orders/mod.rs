@@ -1,6 +1,7 @@
 //! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it out.
 
 pub mod checkout;
+pub mod exchange;
 pub mod expire;
 pub mod http;
 pub mod key;
@@ -38,11 +39,13 @@ pub enum OrderState {
     PartlyRefunded,
     /// All its tickets that could be were given back; the seats are free, and the money is back or on its way.
     Refunded,
+    /// Its seats were given for others, which another order has; its money pays for those.
+    Exchanged,
 }
 
 impl OrderState {
     /// All states, for reading them back.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Pending,
         Self::Confirmed,
         Self::Ticketed,
@@ -52,6 +55,7 @@ impl OrderState {
         Self::AwaitingConsent,
         Self::PartlyRefunded,
         Self::Refunded,
+        Self::Exchanged,
     ];
 
     /// The word of the contract.
@@ -67,6 +71,7 @@ impl OrderState {
             Self::AwaitingConsent => "awaiting_consent",
             Self::PartlyRefunded => "partly_refunded",
             Self::Refunded => "refunded",
+            Self::Exchanged => "exchanged",
         }
     }
 
@@ -224,4 +229,6 @@ pub struct OrderRecord {
     pub offer: Option<Offer>,
     /// What went back or goes back of its money, in order.
     pub refunds: Vec<refund::Refund>,
+    /// The exchanges it is part of: at most one as a successor, and one as what is exchanged.
+    pub exchanges: Vec<exchange::Part>,
 }

@@ -37,6 +37,12 @@ pub enum Happening {
     RefundedPart(RefundReason),
     /// All that is left of it is given back.
     RefundedAll(RefundReason),
+    /// It is a successor, and what it is exchanged for pays all of it.
+    NothingToPay,
+    /// Its seats are given for others.
+    Exchanged,
+    /// It is a successor, and the order that it was made for cannot be given for it any more.
+    ExchangeOver,
 }
 
 /// Why late money goes back.
@@ -54,17 +60,20 @@ pub enum LateReason {
     ShowBegun,
     /// The provider has the money no more.
     Withdrawn,
+    /// It was the difference of an exchange, and the old seats are kept.
+    ExchangeOver,
 }
 
 impl LateReason {
     /// All, for the ledger's tests.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SeatsGone,
         Self::Limit,
         Self::CardLimit,
         Self::PlanChanged,
         Self::ShowBegun,
         Self::Withdrawn,
+        Self::ExchangeOver,
     ];
 
     /// The code in the order's history.
@@ -77,6 +86,7 @@ impl LateReason {
             Self::PlanChanged => "late_plan_changed",
             Self::ShowBegun => "late_show_begun",
             Self::Withdrawn => "late_money_withdrawn",
+            Self::ExchangeOver => "late_exchange_over",
         }
     }
 }
@@ -183,6 +193,13 @@ impl Decision {
         }
     }
 
+    fn sells_for_nothing(self) -> Self {
+        Self {
+            seats: Some(SeatRowKind::Sell),
+            ..self
+        }
+    }
+
     fn frees(self) -> Self {
         Self {
             claims: Claims::Drop,
@@ -227,6 +244,12 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
         (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
+        (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells_for_nothing(),
+        (S::Confirmed, H::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
+        (S::Ticketed | S::PartlyRefunded, H::Exchanged) => to(S::Exchanged, "exchanged").frees(),
+        (S::Pending | S::Confirmed, H::ExchangeOver) => {
+            to(S::Cancelled, "exchange_over").frees().money_back()
+        }
         // What goes back has a row of its own that says how much, and is owed by that.
         (S::Ticketed | S::PartlyRefunded, H::RefundedPart(why)) => {
             to(S::PartlyRefunded, why.word()).frees_named()
@@ -285,6 +308,9 @@ mod tests {
             Happening::LateOther,
             Happening::Consented,
             Happening::ConsentDeclined,
+            Happening::NothingToPay,
+            Happening::Exchanged,
+            Happening::ExchangeOver,
         ];
         let back = LateReason::ALL.map(Happening::LateBack);
         let part = RefundReason::ALL.map(Happening::RefundedPart);
@@ -317,10 +343,11 @@ mod tests {
                 assert_eq!(decision.state, OrderState::Confirmed);
             }
             if decision.state == OrderState::Ticketed {
-                assert_eq!(
-                    (state, happening),
-                    (OrderState::Confirmed, Happening::Captured)
-                );
+                assert_eq!(state, OrderState::Confirmed);
+                assert!(matches!(
+                    happening,
+                    Happening::Captured | Happening::NothingToPay
+                ));
             }
         }
     }
@@ -406,6 +433,7 @@ mod tests {
                         | OrderState::AwaitingConsent
                         | OrderState::PartlyRefunded
                         | OrderState::Refunded
+                        | OrderState::Exchanged
                 );
                 assert_eq!(decision.is_none(), has_money, "{state:?} {money:?}");
                 if let Some(decision) = decision {
@@ -437,7 +465,10 @@ mod tests {
                 assert_eq!((decision.claims, decision.seats), (Claims::Stay, None));
             }
             if state == OrderState::PartlyRefunded {
-                assert!(refunds, "{happening:?}");
+                assert!(
+                    refunds || happening == Happening::Exchanged,
+                    "{happening:?}"
+                );
             }
         }
     }

@@ -5,6 +5,7 @@ mod choosing;
 mod cinema;
 mod dumping;
 mod ends;
+mod exchanging;
 mod harness;
 mod late;
 mod nodes;

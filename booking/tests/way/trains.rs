@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::harness::*;
 use crate::train::{CLASS, Daily, carriages};
 
-const SHOW: &str = "t1-2027-02-01";
+pub const SHOW: &str = "t1-2027-02-01";
 const HOLDS: &str = "/v1/shows/t1-2027-02-01/holds";
 
 /// An app that sells a train of ten seats that calls at S00 to S04 from 08:00 on, and two visitors.
-async fn opened() -> (App, Visitor, Visitor) {
+pub async fn opened() -> (App, Visitor, Visitor) {
     let app = App::new().await;
     let (ana, ben) = on_sale(&app).await;
     (app, ana, ben)
@@ -37,11 +37,11 @@ async fn on_sale(app: &App) -> (Visitor, Visitor) {
     (app.visitor_of(EVERYDAY, 1), app.visitor_of(EVERYDAY, 2))
 }
 
-fn seats(labels: &[&str], from: &str, to: &str) -> Value {
+pub fn seats(labels: &[&str], from: &str, to: &str) -> Value {
     json!({ "seats": labels, "from": from, "to": to })
 }
 
-fn best(quantity: u32, from: &str, to: &str) -> Value {
+pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
@@ -56,12 +56,12 @@ fn names(names: &[&str]) -> Value {
     order
 }
 
-async fn hold(app: &App, who: &Visitor, ask: &Value) -> Value {
+pub async fn hold(app: &App, who: &Visitor, ask: &Value) -> Value {
     app.ask(post(HOLDS, ask).by(who)).await.is(201)
 }
 
 /// Makes an order of a hold and pays it.
-async fn bought(app: &App, who: &Visitor, hold: &Value, travellers: &[&str]) -> Value {
+pub async fn bought(app: &App, who: &Visitor, hold: &Value, travellers: &[&str]) -> Value {
     let path = format!("/v1/holds/{}/order", text(hold, "hold"));
     let order = app
         .ask(post(&path, &names(travellers)).by(who))

@@ -176,7 +176,7 @@ fn agree(payment: &Payment, intents: &[&Intent], dump: &Dump, findings: &mut Fin
     let exact = sold.is_none_or(|order| order.state != "partly_refunded");
     let refunded_by_rule = dump
         .order(&payment.order)
-        .is_some_and(|order| order.state == "refunded");
+        .is_some_and(|order| matches!(order.state.as_str(), "refunded" | "exchanged"));
     let owed = sold.map_or(0, |order| order.amount);
     if exact && !refunded_by_rule && captured - refunded != owed {
         wrong(findings, || {

@@ -90,6 +90,9 @@ pub struct Order {
     /// The seats of it that were given back, by its refunds.
     #[serde(skip)]
     pub given_back: Vec<GivenBack>,
+    /// The exchange that it was made in.
+    #[serde(skip)]
+    pub made_in: Option<Exchange>,
 }
 
 /// Seats that were given back.
@@ -142,6 +145,20 @@ impl Order {
             self.state.as_str(),
             "confirmed" | "ticketed" | "partly_refunded"
         )
+    }
+
+    /// What its seats cost: of those that others were given for, it paid the difference only.
+    pub fn cost(&self) -> i64 {
+        self.amount
+            + self
+                .made_in
+                .as_ref()
+                .map_or(0, |exchange| exchange.price - self.amount)
+    }
+
+    /// Whether others' seats paid all of it.
+    pub fn paid_before(&self) -> bool {
+        self.amount == 0 && self.made_in.is_some()
     }
 
     /// When it first came into a state.
@@ -198,7 +215,7 @@ impl Order {
         for step in &self.history {
             let owns = !matches!(
                 step.state.as_str(),
-                "expired" | "cancelled" | "capture_failed" | "refunded"
+                "expired" | "cancelled" | "capture_failed" | "refunded" | "exchanged"
             );
             match (owns, stays.last_mut()) {
                 (false, Some(stay)) if stay.until_ms.is_infinite() => stay.until_ms = step.at_ms,
@@ -225,8 +242,27 @@ impl Order {
                 (false, _) => {}
             }
         }
+        self.begin_with_what_is_gained(&mut stays);
         self.end_early(&mut stays);
         stays
+    }
+
+    /// Until the swap it has only what the order before it did not have.
+    fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<Stay<'a>>) {
+        let Some(exchange) = &self.made_in else {
+            return;
+        };
+        let (Some(done_ms), Some(first)) = (exchange.done_ms, stays.first_mut()) else {
+            return;
+        };
+        let before = Stay {
+            from_ms: first.from_ms,
+            until_ms: done_ms,
+            cells: exchange.gained.cells.clone(),
+            labels: exchange.gained.labels.iter().map(String::as_str).collect(),
+        };
+        first.from_ms = done_ms;
+        stays.insert(0, before);
     }
 
     /// What was given back of the last stay ended when it was.
@@ -287,6 +323,9 @@ pub struct Ticket {
 #[derive(Debug, Deserialize)]
 pub struct Refund {
     pub refund: String,
+    /// The later order's refund that it is a part of.
+    #[serde(default)]
+    pub part_of: Option<String>,
     pub order: String,
     pub cells: Vec<u32>,
     pub labels: Vec<String>,
@@ -296,6 +335,23 @@ pub struct Refund {
     pub fee: i64,
     pub reason: String,
     pub at_ms: f64,
+    pub done_ms: Option<f64>,
+}
+
+/// An order's seats for another's.
+#[derive(Debug, Deserialize)]
+pub struct Exchange {
+    /// The order that was made for the new seats.
+    successor: String,
+    /// The order whose seats are given.
+    pub order: String,
+    /// What the given seats had cost.
+    pub credit: i64,
+    /// What the new seats cost.
+    pub price: i64,
+    /// The new seats' cells that the old order did not have.
+    pub gained: Seats,
+    /// When they were swapped.
     pub done_ms: Option<f64>,
 }
 
@@ -367,6 +423,18 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
             "claim" => dump.claims.push(serde_json::from_str(line)?),
             "payment" => dump.payments.push(serde_json::from_str(line)?),
             "ticket" => dump.tickets.push(serde_json::from_str(line)?),
+            "exchange" => {
+                let exchange: Exchange = serde_json::from_str(line)?;
+                let at = dump.by_id.get(&exchange.successor).copied();
+                let successor = at.and_then(|at| dump.orders.get_mut(at));
+                let successor = successor.with_context(|| {
+                    format!(
+                        "{} was exchanged for {}, which did not come before",
+                        exchange.order, exchange.successor
+                    )
+                })?;
+                successor.made_in = Some(exchange);
+            }
             "effect" => dump.effects.push(serde_json::from_str(line)?),
             "refund" => {
                 let refund: Refund = serde_json::from_str(line)?;

@@ -6,6 +6,9 @@ use super::dump::{Effect, Order, Payment, Refund, Ticket};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
+/// Why the difference of an exchange goes back.
+const DIFFERENCE: &str = "exchange_difference";
+
 /// Checks both.
 pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     let mut payments: HashMap<&str, Vec<&Payment>> = HashMap::new();
@@ -61,31 +64,93 @@ fn fair_refunds<'a>(
     findings: &mut Findings,
 ) -> HashMap<&'a str, Vec<&'a Refund>> {
     let mut refunds: HashMap<&str, Vec<&Refund>> = HashMap::new();
+    let mut parts: HashMap<&str, i64> = HashMap::new();
     for refund in &story.dump.refunds {
         refunds.entry(&refund.order).or_default().push(refund);
-        if refund.amount + refund.fee != refund.paid || refund.amount < 0 || refund.fee < 0 {
+        if let Some(whole) = &refund.part_of {
+            *parts.entry(whole).or_default() += refund.amount;
+        }
+    }
+    for refund in &story.dump.refunds {
+        // A part is held to what it is a part of, and a difference to its exchange.
+        let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
+        let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
+        let wrong = alone && amount + refund.fee != refund.paid;
+        if wrong || refund.amount < 0 || refund.fee < 0 {
             findings.add(Invariant::Money, || {
                 format!(
-                    "{} of {}: {} go back and {} are kept of {}",
-                    refund.refund, refund.order, refund.amount, refund.fee, refund.paid
+                    "{} of {}: {amount} go back and {} are kept of {}",
+                    refund.refund, refund.order, refund.fee, refund.paid
                 )
             });
         }
     }
+    differences(story, &refunds, &parts, findings);
     for order in &story.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let cost: i64 = back.map(|refund| refund.paid).sum();
         let whole = order.state == "refunded";
-        if cost > order.amount || whole && cost != order.amount {
+        if cost > order.cost() || whole && cost != order.cost() {
             findings.add(Invariant::Money, || {
                 format!(
                     "{} ({}): it cost {}, and what was given back of it {cost}",
-                    order.order, order.state, order.amount
+                    order.order,
+                    order.state,
+                    order.cost()
                 )
             });
         }
     }
     refunds
+}
+
+/// The difference of every exchange was paid, or went back: what the old seats had cost is no more and no less than what
+/// the new ones did.
+fn differences(
+    story: &Story<'_>,
+    refunds: &HashMap<&str, Vec<&Refund>>,
+    parts: &HashMap<&str, i64>,
+    findings: &mut Findings,
+) {
+    for order in &story.dump.orders {
+        let Some(exchange) = &order.made_in else {
+            continue;
+        };
+        let dearer = (exchange.price - exchange.credit).max(0);
+        let back = refunds.get(exchange.order.as_str()).into_iter().flatten();
+        let own = back.filter(|refund| refund.reason == DIFFERENCE && refund.part_of.is_none());
+        let back: i64 = own
+            .map(|refund| refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0))
+            .sum();
+        let cheaper = (exchange.credit - exchange.price).max(0);
+        let expected = if exchange.done_ms.is_some() {
+            cheaper
+        } else {
+            0
+        };
+        let still_exchanges = story
+            .dump
+            .order(&exchange.order)
+            .is_some_and(|old| old.state == "exchanged");
+        // Another exchange of the same order may have been done instead of this one.
+        let counts = exchange.done_ms.is_some() || !still_exchanges;
+        if order.amount != dearer || (counts && back != expected) {
+            findings.add(Invariant::Money, || {
+                format!(
+                    "{} for {}: seats of {} for seats of {}, {} were to be paid and {back} went back",
+                    exchange.order, order.order, exchange.credit, exchange.price, order.amount
+                )
+            });
+        }
+        if exchange.done_ms.is_some() != still_exchanges && counts {
+            findings.add(Invariant::AllOrNone, || {
+                format!(
+                    "{} was exchanged for {}, and both or neither have their seats",
+                    exchange.order, order.order
+                )
+            });
+        }
+    }
 }
 
 fn captured(owed: &[&Effect]) -> Option<f64> {
@@ -112,7 +177,7 @@ fn taken_and_owed(
         // Let go before it was taken.
         "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
         // What has not arrived yet is another invariant's concern.
-        "refunded" | "partly_refunded" => {
+        "refunded" | "partly_refunded" | "exchanged" => {
             let done = back.iter().filter(|refund| refund.done_ms.is_some());
             order.amount - done.map(|refund| refund.amount).sum::<i64>()
         }
@@ -226,7 +291,7 @@ fn right_order(
     }
     for ticket in tickets {
         match capture {
-            None if !money_moved => wrong(format!(
+            None if !money_moved && !order.paid_before() => wrong(format!(
                 "{} was issued, and nothing was captured",
                 ticket.ticket
             )),
@@ -245,6 +310,7 @@ fn right_order(
             .filter(|(call, pay)| pay.approve && call.perhaps());
         let first = asked.map(|(call, _)| call.sent_ms).min_by(f64::total_cmp);
         match (confirmed, first) {
+            (Some(_), None) if order.paid_before() => {}
             (Some(_), None) => wrong("confirmed, though nobody approved the payment".to_owned()),
             (Some(confirmed), Some(first)) if confirmed + 5.0 < first => {
                 wrong(format!(

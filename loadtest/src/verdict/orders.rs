@@ -116,12 +116,13 @@ fn kept(
                 format!("was shown with {seats:?}, the ledger says {had:?}"),
             );
         }
-        if read.total.is_some_and(|total| total != order.amount) {
+        if read.total.is_some_and(|total| total != order.cost()) {
             wrong(
                 call.line,
                 format!(
                     "was shown to cost {:?}, the ledger says {}",
-                    read.total, order.amount
+                    read.total,
+                    order.cost()
                 ),
             );
         }
@@ -138,10 +139,12 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
             "capture_failed",
             "partly_refunded",
             "refunded",
+            "exchanged",
         ],
-        "ticketed" => &["ticketed", "partly_refunded", "refunded"],
-        "partly_refunded" => &["partly_refunded", "refunded"],
+        "ticketed" => &["ticketed", "partly_refunded", "refunded", "exchanged"],
+        "partly_refunded" => &["partly_refunded", "refunded", "exchanged"],
         "refunded" => &["refunded"],
+        "exchanged" => &["exchanged"],
         _ => {
             return if !stood {
                 wrong(
@@ -319,7 +322,7 @@ fn paid_has_tickets(
         .halted_within(call.sent_ms, order.claim_until_ms);
     let has = matches!(
         order.state.as_str(),
-        "ticketed" | "partly_refunded" | "refunded"
+        "ticketed" | "partly_refunded" | "refunded" | "exchanged"
     );
     if !has && !given_up && !late {
         findings.add(Invariant::PaidHas, || {

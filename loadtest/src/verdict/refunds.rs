@@ -21,7 +21,9 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&Refund>> = HashMap::new();
     for refund in &story.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
-        if let Some(order) = story.dump.order(&refund.order) {
+        // A part goes back by the rule of what it is a part of.
+        let order = story.dump.order(&refund.order);
+        if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
             by_rule(story, order, refund, findings);
         }
     }
@@ -142,7 +144,7 @@ fn asked(story: &Story<'_>, order: &Order, back: &[&Refund], findings: &mut Find
     let wishes: Vec<&Refund> = back
         .iter()
         .copied()
-        .filter(|refund| refund.reason == "refund_by_buyer")
+        .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
         .collect();
     let told = story.orders.get(&*order.order);
     let calls = told.map_or(&[][..], |told| &told.refunds);
@@ -225,7 +227,7 @@ fn nothing_left(story: &Story<'_>, show: &Cancelled, findings: &mut Findings) {
         }
         let over = matches!(
             order.state.as_str(),
-            "refunded" | "expired" | "cancelled" | "capture_failed"
+            "refunded" | "exchanged" | "expired" | "cancelled" | "capture_failed"
         );
         if !over {
             wrong(findings, || {

@@ -311,7 +311,7 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         let issued = tickets.remove(id).unwrap_or_default();
         let whole = match order.state.as_str() {
             "ticketed" => issued == labels,
-            "partly_refunded" => issued == labels,
+            "partly_refunded" | "exchanged" => issued == labels,
             // Given back before its tickets were made, or after.
             "refunded" => issued.is_empty() || issued == labels,
             _ => issued.is_empty(),

@@ -35,7 +35,7 @@ pub(super) const CASES: &[Case] = cases![
     the_sandbox_gives_no_more_back_than_it_took,
 ];
 
-async fn with_rules(ledger: &Books, rules: serde_json::Value) {
+pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     stocked(ledger).await;
     let mut show = stored(1);
     show.document.refunds = serde_json::from_value(rules).expect("rules");
@@ -43,30 +43,30 @@ async fn with_rules(ledger: &Books, rules: serde_json::Value) {
 }
 
 /// A show that takes everything back for nothing.
-async fn kind(ledger: &Books) {
+pub(super) async fn kind(ledger: &Books) {
     with_rules(ledger, serde_json::json!([{"until_h": 0, "fee_pct": 0}])).await;
 }
 
-async fn confirmed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
+pub(super) async fn confirmed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = claimed(ledger, key, visitor, seats).await;
     authorised(ledger, &order).await;
     order
 }
 
-async fn capture_of(ledger: &Books, order: &Order) -> i64 {
+pub(super) async fn capture_of(ledger: &Books, order: &Order) -> i64 {
     let due = ledger.due_effects(NOW_MS + 1, 100).await.expect("readable");
     let own = due.iter().find(|due| due.payment.order == order.id);
     own.expect("its capture is owed").id
 }
 
-async fn ticketed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
+pub(super) async fn ticketed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let order = confirmed(ledger, key, visitor, seats).await;
     let capture = capture_of(ledger, &order).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
     order
 }
 
-fn named(order: &Order, seats: &[u32]) -> Which {
+pub(super) fn named(order: &Order, seats: &[u32]) -> Which {
     let id = |seat: &u32| TicketId::of_seat(&order.id, *seat);
     Which::Named(seats.iter().map(id).collect())
 }
@@ -78,11 +78,11 @@ async fn refunded(ledger: &Books, order: &Order, which: Which) -> Order {
     applied.order
 }
 
-async fn owed(ledger: &Books, now_ms: i64) -> Vec<OwedRefund> {
+pub(super) async fn owed(ledger: &Books, now_ms: i64) -> Vec<OwedRefund> {
     ledger.due_refunds(now_ms, 100).await.expect("readable")
 }
 
-async fn seats_claimed(ledger: &Books) -> Vec<u32> {
+pub(super) async fn seats_claimed(ledger: &Books) -> Vec<u32> {
     let mut claimed = ledger.claimed(&show()).await.expect("readable");
     claimed.sort_unstable();
     claimed.dedup_by_key(|(seat, ..)| *seat);

@@ -7,8 +7,8 @@ use futures_util::TryStreamExt;
 
 use super::MIGRATIONS;
 use super::rows::{
-    self, ORDER_COLUMNS, PAYMENT_COLUMNS, RefundRow, Result, corrupt, count, json, parsed, refund,
-    small, text,
+    self, ORDER_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result, corrupt, count, items,
+    json, parsed, refund, small, text,
 };
 use crate::dump::{
     Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
@@ -30,6 +30,7 @@ pub async fn read(tx: &Tx, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
     })?;
     let grids = shows(tx, sink).await?;
     orders(tx, &grids, sink).await?;
+    exchanges(tx, &grids, sink).await?;
     claims(tx, &grids, sink).await?;
     payments(tx, sink).await?;
     tickets(tx, sink).await?;
@@ -75,7 +76,7 @@ async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS}, (SELECT json_agg(json_build_object('at_ms', h.at, 'state', h.state, 'reason', h.reason) \
          ORDER BY h.step)::text FROM order_history h WHERE h.order_id = o.order_id), l.made_for, l.items, \
-         (SELECT json_agg(json_build_array(r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at) \
+         (SELECT json_agg(json_build_array({REFUND_COLUMNS}) \
          ORDER BY r.nth)::text FROM refunds r WHERE r.order_id = o.order_id) FROM orders o \
          LEFT JOIN late_money l ON l.order_id = o.order_id ORDER BY o.created_at, o.order_id COLLATE \"C\""
     );
@@ -97,6 +98,16 @@ async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
             sink(&Record::of_refund(&order.id, refund, grid))?;
         }
         Ok(())
+    })
+    .await
+}
+
+async fn exchanges(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT successor, order_id, items, given, done_at FROM exchanges ORDER BY made_at, successor COLLATE \"C\"";
+    each(tx, sql, |row| {
+        let ids = (&parsed(text(row, 0)?)?, &parsed(text(row, 1)?)?);
+        let seats = (&items(text(row, 2)?)?[..], &items(text(row, 3)?)?[..]);
+        sink(&Record::of_exchange(ids, seats, row.try_get(4)?, grids)?)
     })
     .await
 }

@@ -8,6 +8,7 @@ mod audit;
 mod catalogue;
 mod claims;
 pub mod dump;
+mod exchanges;
 mod late;
 mod orders;
 mod outbox;
@@ -40,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("rail.sql"),
     include_str!("refunding.sql"),
     include_str!("cinema.sql"),
+    include_str!("exchanging.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -297,6 +297,7 @@ async fn record(tx: &Tx, id: &OrderId) -> Result<Option<OrderRecord>> {
     };
     Ok(Some(OrderRecord {
         refunds: super::refunds::of_order(tx, id).await?,
+        exchanges: super::exchanges::of_order(tx, id).await?,
         offer,
         order,
         history,

@@ -7,10 +7,11 @@ use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::catalogue::{changed, one_at_a_time};
+use super::exchanges::{being_paid, paid_by};
 use super::orders::owe;
 use super::rows::{
-    self, PAYMENT_COLUMNS, Result, corrupt, count, fate, items_text, json, lock_order, parsed,
-    refund as read_refund, seat_word, small, text,
+    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, count, fate, items_text, json,
+    lock_order, parsed, refund as read_refund, seat_word, small, text,
 };
 use super::settle::move_payment;
 use super::tickets::of_order as tickets_of;
@@ -20,8 +21,9 @@ use crate::catalogue::show::ShowDocument;
 use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, Sum};
 use crate::orders::Order;
+use crate::orders::exchange::draw;
 use crate::orders::refund::{
-    OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
+    Back, OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
 };
 use crate::orders::transition::{Claims, Owed};
 use crate::payments::PaymentState;
@@ -133,7 +135,10 @@ impl RefundLedger for PostgresLedger {
             .read(async move |tx: Tx| {
                 let sql = format!(
                     "SELECT o.order_id FROM show_fates f JOIN orders o ON o.show = f.show \
-                     WHERE f.fate = 'cancelled' AND {HAS_LEFT} ORDER BY o.created_at LIMIT $1"
+                     WHERE f.fate = 'cancelled' AND {HAS_LEFT} \
+                     AND NOT EXISTS (SELECT 1 FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+                         WHERE e.order_id = o.order_id AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')) \
+                     ORDER BY o.created_at LIMIT $1"
                 );
                 let left = tx.query(&sql, &[&i64::from(batch_max)]).await?;
                 left.iter().map(|row| parsed(text(row, 0)?)).collect()
@@ -151,8 +156,9 @@ impl RefundLedger for PostgresLedger {
 
 /// The refunds of an order, in order.
 pub(super) async fn of_order(tx: &Tx, order: &OrderId) -> Result<Vec<Refund>> {
-    let sql = "SELECT refund, items, amount, fee, reason, made_at, done_at, failed_at FROM refunds WHERE order_id = $1 ORDER BY nth";
-    let found = tx.query(sql, &[&order.as_str()]).await?;
+    let sql =
+        format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = $1 ORDER BY r.nth");
+    let found = tx.query(&sql, &[&order.as_str()]).await?;
     let read = |row: &fairgate_writer::tokio_postgres::Row| {
         read_refund((
             row.try_get(0)?,
@@ -163,6 +169,10 @@ pub(super) async fn of_order(tx: &Tx, order: &OrderId) -> Result<Vec<Refund>> {
             row.try_get(5)?,
             row.try_get(6)?,
             row.try_get(7)?,
+            row.try_get(8)?,
+            row.try_get(9)?,
+            row.try_get(10)?,
+            row.try_get(11)?,
         ))
     };
     found.iter().map(read).collect()
@@ -177,6 +187,9 @@ async fn take_back(
     let Some(mut order) = lock_order(tx, id.as_str()).await? else {
         return Ok(None);
     };
+    if let Some(successor) = being_paid(tx, id).await? {
+        return Err(RefundRefused::Exchanging(successor));
+    }
     let (document, fate) = show_of(tx, &order).await?;
     // A door that scans one of them at this moment comes before or after.
     let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";
@@ -231,9 +244,6 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
     let from = number(|held| held.legs.start.into());
     let to = number(|held| held.legs.end.into());
     let tickets: Vec<String> = plan.tickets.iter().map(ToString::to_string).collect();
-    let before = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
-    let before = tx.one(before, &[&id]).await?;
-    let (nth, refund) = next_id(&order.id, small(&before, 0)?);
     let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, items = $4 WHERE order_id = $1), \
          noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
              SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($5, MAX(at)), $2, $3 FROM order_history WHERE order_id = $1), \
@@ -243,7 +253,6 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
          told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) \
              SELECT $10::text, $11::text, $1, $12::text, $13::bytea, $14::text WHERE $11::text IS NOT NULL) \
          UPDATE tickets SET voided_at = $5 WHERE ticket = ANY ($15)";
-    let going = items_text(&plan.going)?;
     let with: [&(dyn ToSql + Sync); 15] = [
         &id,
         &decision.state.word(),
@@ -258,30 +267,77 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
         &decision.seats.map(seat_word),
         &hold.as_str(),
         &order.visitor.0.as_slice(),
-        &going,
+        &items_text(&plan.going)?,
         &tickets,
     ];
     tx.execute(sql, &with).await?;
-    // Nothing is asked of the provider where nothing was paid.
-    let done_at = (plan.amount == 0).then_some(now_ms);
-    let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, due_at, done_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)";
-    let with: [&(dyn ToSql + Sync); 9] = [
-        &refund.as_str(),
-        &id,
-        &i64::from(nth),
-        &going,
-        &plan.amount,
-        &plan.fee,
-        &plan.reason.word(),
-        &now_ms,
-        &done_at,
-    ];
-    tx.execute(sql, &with).await?;
+    let row = Back {
+        items: &plan.going,
+        amount: plan.amount,
+        fee: plan.fee,
+        reason: plan.reason,
+    };
+    insert(tx, order, &row, now_ms).await?;
     if plan.lets_go(order) {
         owe(tx, &order.id, Owed::MoneyBack, now_ms).await?;
     }
     Ok(())
+}
+
+/// Owes a refund: of the order's own payment, and where that has not enough, of the payments of the orders that its seats
+/// came from by exchange. The caller has locked the order's row.
+pub(super) async fn insert(tx: &Tx, order: &Order, row: &Back<'_>, now_ms: i64) -> Result<()> {
+    let mut chain = vec![(order.id.clone(), left(tx, &order.id).await?)];
+    let mut newest = order.id.clone();
+    while let Some(older) = paid_by(tx, &newest).await? {
+        lock_order(tx, older.as_str()).await?;
+        chain.push((older.clone(), left(tx, &older).await?));
+        newest = older;
+    }
+    let lefts: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
+    let amounts = draw(row.amount, &lefts);
+    if amounts.iter().sum::<i64>() != row.amount {
+        return Err(corrupt("a refund that no payment has the money for"));
+    }
+    let mut whole: Option<RefundId> = None;
+    for ((of, _), amount) in chain.iter().zip(amounts) {
+        if whole.is_some() && amount == 0 {
+            continue;
+        }
+        let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
+        let before = tx.one(sql, &[&of.as_str()]).await?;
+        let (nth, refund) = next_id(of, small(&before, 0)?);
+        let (items, fee) = match whole {
+            None => (row.items, row.fee),
+            Some(_) => (&[][..], 0),
+        };
+        // Nothing is asked of the provider where nothing was paid.
+        let done_at = (amount == 0).then_some(now_ms);
+        let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, due_at, done_at, part_of) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
+        let with: [&(dyn ToSql + Sync); 10] = [
+            &refund.as_str(),
+            &of.as_str(),
+            &i64::from(nth),
+            &items_text(items)?,
+            &amount,
+            &fee,
+            &row.reason.word(),
+            &now_ms,
+            &done_at,
+            &whole.as_ref().map(RefundId::as_str),
+        ];
+        tx.execute(sql, &with).await?;
+        whole = whole.or(Some(refund));
+    }
+    Ok(())
+}
+
+/// What is left of an order's payment, in minor units.
+async fn left(tx: &Tx, order: &OrderId) -> Result<i64> {
+    let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r WHERE r.order_id = o.order_id) \
+         FROM orders o WHERE o.order_id = $1";
+    Ok(tx.one(sql, &[&order.as_str()]).await?.try_get(0)?)
 }
 
 /// Lends refunds that are due and that no other worker is just being lent.

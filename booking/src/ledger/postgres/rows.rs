@@ -4,9 +4,9 @@ use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
 
 pub(super) use crate::ledger::stored::{
-    GIVEN_UP_FOR_MS, READ_FOR_MS, RefundRow, Result, Standing, as_hold, as_i64, bytes32, corrupt,
-    coverage, fate, given_up, holder, items, items_text, json, may_claim, met, parsed, refund,
-    run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
+    GIVEN_UP_FOR_MS, READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64,
+    bytes32, corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met,
+    parsed, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 
 use crate::ids::OrderId;

@@ -3,11 +3,11 @@
 use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
-use super::lock;
 use super::orders::apply;
 use super::payments::find_payment;
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
+use super::{exchanges, lock};
 use crate::ids::OrderId;
 use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderState};
@@ -38,6 +38,7 @@ pub(super) async fn outcome_of(
         came_back,
         outcome,
     } = settling::settle(&payment, order.state, provider, says, over);
+    let happening = exchanges::instead(tx, &order, happening).await?;
     let id = order.id.as_str();
     if let Some(state) = state {
         let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4), \
@@ -89,8 +90,11 @@ async fn owe_again(tx: &Tx, order: &OrderId, now_ms: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// The captured order gets its tickets, once.
+/// The captured order gets its tickets, once; a successor with the seats that it was made for.
 pub(super) async fn ticket(tx: &Tx, order: Order, now_ms: i64) -> Result<()> {
+    let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
+        return Ok(());
+    };
     let applied = apply(tx, order, Happening::Captured, now_ms).await?;
     if applied.changed {
         let order = &applied.order;
@@ -120,7 +124,8 @@ pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) 
     let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
     tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
     let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
-         WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3";
+         WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
+         AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
     let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
     let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
     Ok(row.try_get::<_, i64>(0)?.saturating_add(own) > limit)

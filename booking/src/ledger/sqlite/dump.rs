@@ -35,6 +35,7 @@ pub fn read(path: &Path, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
     })?;
     let grids = shows(&snapshot, sink)?;
     orders(&snapshot, &grids, sink)?;
+    exchanges(&snapshot, &grids, sink)?;
     claims(&snapshot, &grids, sink)?;
     payments(&snapshot, sink)?;
     tickets(&snapshot, sink)?;
@@ -108,6 +109,16 @@ fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
             sink(&Record::of_refund(&order.id, refund, grid))?;
         }
         Ok(())
+    })
+}
+
+fn exchanges(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT successor, order_id, items, given, done_at FROM exchanges ORDER BY made_at, successor";
+    each(connection, sql, |row| {
+        let text = |at: usize| -> Result<String> { Ok(row.get(at)?) };
+        let ids = (&rows::parsed(&text(0)?)?, &rows::parsed(&text(1)?)?);
+        let seats = (&rows::items(&text(2)?)?[..], &rows::items(&text(3)?)?[..]);
+        sink(&Record::of_exchange(ids, seats, row.get(4)?, grids)?)
     })
 }
 

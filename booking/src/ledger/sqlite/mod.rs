@@ -4,6 +4,7 @@ mod audit;
 mod catalogue;
 mod claims;
 pub mod dump;
+mod exchanges;
 mod late;
 mod orders;
 mod outbox;
@@ -35,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("rail.sql"),
     include_str!("refunding.sql"),
     include_str!("cinema.sql"),
+    include_str!("exchanging.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -279,6 +279,7 @@ fn record(connection: &Connection, id: &OrderId) -> Result<Option<OrderRecord>> 
     };
     Ok(Some(OrderRecord {
         refunds: super::refunds::of_order(connection, id)?,
+        exchanges: super::exchanges::of_order(connection, id)?,
         order,
         history,
         tickets,

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
 use super::SqliteLedger;
+use super::exchanges::{being_paid, paid_by};
 use super::orders::{kept, note, owe};
 use super::outbox::tell_store_of;
 use super::rows::{
-    self, PAYMENT_COLUMNS, Result, collect, corrupt, fate, find_order, first, items_text, parsed,
-    refund as read_refund, seat_word,
+    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, collect, corrupt, fate, find_order, first,
+    items_text, parsed, refund as read_refund, seat_word,
 };
 use super::settle::move_payment;
 use super::tickets::of_order as tickets_of;
@@ -16,8 +17,9 @@ use crate::catalogue::fate::Fate;
 use crate::catalogue::show::ShowDocument;
 use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, Sum};
+use crate::orders::exchange::draw;
 use crate::orders::refund::{
-    OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
+    Back, OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
 };
 use crate::orders::transition::{Claims, Owed};
 use crate::orders::{Offer, Order};
@@ -122,6 +124,8 @@ impl RefundLedger for SqliteLedger {
                     "SELECT o.order_id FROM show_fates f JOIN orders o ON o.show = f.show \
                      WHERE f.fate = 'cancelled' AND (o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
                      AND EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = o.order_id AND t.scanned_at IS NULL AND t.voided_at IS NULL)) \
+                     AND NOT EXISTS (SELECT 1 FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+                         WHERE e.order_id = o.order_id AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')) \
                      ORDER BY o.created_at LIMIT ?1",
                     [batch_max],
                     |row| parsed(&row.get::<_, String>(0)?),
@@ -140,23 +144,24 @@ impl RefundLedger for SqliteLedger {
 
 /// The refunds of an order, in order.
 pub(super) fn of_order(connection: &Connection, order: &OrderId) -> Result<Vec<Refund>> {
-    collect(
-        connection,
-        "SELECT refund, items, amount, fee, reason, made_at, done_at, failed_at FROM refunds WHERE order_id = ?1 ORDER BY nth",
-        [order.as_str()],
-        |row| {
-            read_refund((
-                row.get(0)?,
-                row.get(1)?,
-                row.get(2)?,
-                row.get(3)?,
-                row.get(4)?,
-                row.get(5)?,
-                row.get(6)?,
-                row.get(7)?,
-            ))
-        },
-    )
+    let sql =
+        format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = ?1 ORDER BY r.nth");
+    collect(connection, &sql, [order.as_str()], |row| {
+        read_refund((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+            row.get(6)?,
+            row.get(7)?,
+            row.get(8)?,
+            row.get(9)?,
+            row.get(10)?,
+            row.get(11)?,
+        ))
+    })
 }
 
 fn take_back(
@@ -168,6 +173,9 @@ fn take_back(
     let Some(mut order) = find_order(tx, id)? else {
         return Ok(None);
     };
+    if let Some(successor) = being_paid(tx, id)? {
+        return Err(RefundRefused::Exchanging(successor));
+    }
     let (document, fate) = show_of(tx, &order)?;
     let standing = Standing {
         order: &order,
@@ -241,32 +249,79 @@ fn write(tx: &Connection, order: &Order, plan: &Plan, now_ms: i64) -> Result<()>
     for ticket in &plan.tickets {
         void.execute((ticket.as_str(), now_ms))?;
     }
-    let before: Option<u32> = first(
-        tx,
-        "SELECT COUNT(*) FROM refunds WHERE order_id = ?1",
-        [id.as_str()],
-    )?;
-    let (nth, refund) = next_id(id, before.unwrap_or(0));
-    tx.prepare_cached(
-        "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, due_at, done_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9)",
-    )?
-    .execute((
-        refund.as_str(),
-        id.as_str(),
-        nth,
-        items_text(&plan.going)?,
-        plan.amount,
-        plan.fee,
-        plan.reason.word(),
-        now_ms,
-        // Nothing is asked of the provider where nothing was paid.
-        (plan.amount == 0).then_some(now_ms),
-    ))?;
+    let row = Back {
+        items: &plan.going,
+        amount: plan.amount,
+        fee: plan.fee,
+        reason: plan.reason,
+    };
+    insert(tx, order, &row, now_ms)?;
     if plan.lets_go(order) {
         owe(tx, id, Owed::MoneyBack, now_ms)?;
     }
     Ok(())
+}
+
+/// Owes a refund: of the order's own payment, and where that has not enough, of the payments of the orders that its seats
+/// came from by exchange.
+pub(super) fn insert(tx: &Connection, order: &Order, row: &Back<'_>, now_ms: i64) -> Result<()> {
+    let mut chain = vec![(order.id.clone(), left(tx, &order.id)?)];
+    while let Some(paid_by) = chain
+        .last()
+        .map(|(last, _)| paid_by(tx, last))
+        .transpose()?
+        .flatten()
+    {
+        let left = left(tx, &paid_by)?;
+        chain.push((paid_by, left));
+    }
+    let lefts: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
+    let amounts = draw(row.amount, &lefts);
+    if amounts.iter().sum::<i64>() != row.amount {
+        return Err(corrupt("a refund that no payment has the money for"));
+    }
+    let mut whole: Option<RefundId> = None;
+    for ((of, _), amount) in chain.iter().zip(amounts) {
+        if whole.is_some() && amount == 0 {
+            continue;
+        }
+        let before: Option<u32> = first(
+            tx,
+            "SELECT COUNT(*) FROM refunds WHERE order_id = ?1",
+            [of.as_str()],
+        )?;
+        let (nth, refund) = next_id(of, before.unwrap_or(0));
+        let (items, fee) = match whole {
+            None => (row.items, row.fee),
+            Some(_) => (&[][..], 0),
+        };
+        tx.prepare_cached(
+            "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, due_at, done_at, part_of) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)",
+        )?
+        .execute((
+            refund.as_str(),
+            of.as_str(),
+            nth,
+            items_text(items)?,
+            amount,
+            fee,
+            row.reason.word(),
+            now_ms,
+            // Nothing is asked of the provider where nothing was paid.
+            (amount == 0).then_some(now_ms),
+            whole.as_ref().map(RefundId::as_str),
+        ))?;
+        whole = whole.or(Some(refund));
+    }
+    Ok(())
+}
+
+/// What is left of an order's payment, in minor units.
+fn left(tx: &Connection, order: &OrderId) -> Result<i64> {
+    let sql = "SELECT total - (SELECT COALESCE(SUM(amount), 0) FROM refunds r WHERE r.order_id = o.order_id) \
+         FROM orders o WHERE o.order_id = ?1";
+    first(tx, sql, [order.as_str()])?.ok_or_else(|| corrupt("a refund of no order"))
 }
 
 fn done(tx: &Connection, refund: &RefundId, now_ms: i64) -> Result<()> {

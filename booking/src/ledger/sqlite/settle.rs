@@ -2,6 +2,7 @@
 
 use fairgate_writer::rusqlite::Connection;
 
+use super::exchanges;
 use super::orders::apply;
 use super::payments::find_payment;
 use super::rows::{Result, corrupt, find_order, first};
@@ -33,6 +34,7 @@ pub(super) fn outcome_of(
         came_back,
         outcome,
     } = settling::settle(&payment, order.state, provider, says, over);
+    let happening = exchanges::instead(tx, &order, happening)?;
     if let Some(state) = state {
         move_payment(tx, &order.id, state, now_ms)?;
         tx.prepare_cached(
@@ -89,8 +91,11 @@ fn owe_again(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// The captured order gets its tickets, once.
+/// The captured order gets its tickets, once; a successor with the seats that it was made for.
 pub(super) fn ticket(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<()> {
+    if exchanges::captured(tx, order, now_ms)? {
+        return Ok(());
+    }
     let applied = apply(tx, order, Happening::Captured, now_ms)?;
     if let Some(Applied {
         order,
@@ -126,7 +131,8 @@ pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>
     let others: Option<i64> = first(
         tx,
         "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
-         WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3",
+         WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3 \
+         AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = ?3 AND e.order_id = p.order_id)",
         (&card, order.show.as_str(), order.id.as_str()),
     )?;
     let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);

@@ -172,6 +172,15 @@ fn refused(why: RefundRefused) -> Problem {
             );
             Problem::new(409, "ticket_scanned", "A ticket was used", detail).with("seats", seats)
         }
+        RefundRefused::Exchanging(successor) => Problem::new(
+            409,
+            "exchange_open",
+            "An exchange is being paid",
+            format!(
+                "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything is given back."
+            ),
+        )
+        .with("order", &successor),
         RefundRefused::Unknown(ticket) => Problem::field(
             "tickets",
             format!("tickets: {ticket} is not a ticket of this order. Nothing was changed."),
@@ -218,11 +227,14 @@ pub fn view(refund: Refund, currency: Currency) -> RefundView {
     RefundView {
         refund: refund.id,
         seats: refund.items.into_iter().map(|item| item.label).collect(),
-        amount: MoneyView(currency.of(refund.amount)),
+        amount: MoneyView(currency.of(refund.amount + refund.elsewhere)),
         fee: MoneyView(currency.of(refund.fee)),
         reason: refund.reason.word(),
         at: rfc3339(refund.made_at_ms),
         state: refund.state,
-        done_at: refund.done_at_ms.map(rfc3339),
+        done_at: refund
+            .done_at_ms
+            .filter(|_| refund.state == RefundState::Done)
+            .map(rfc3339),
     }
 }

@@ -23,11 +23,18 @@ pub enum RefundReason {
     ShowCancelled,
     /// The show was postponed, and the buyer cannot come.
     ShowPostponed,
+    /// The seats were given for others that cost less: nothing of the order itself.
+    ExchangeDifference,
 }
 
 impl RefundReason {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ByBuyer, Self::ShowCancelled, Self::ShowPostponed];
+    pub const ALL: [Self; 4] = [
+        Self::ByBuyer,
+        Self::ShowCancelled,
+        Self::ShowPostponed,
+        Self::ExchangeDifference,
+    ];
 
     /// The code in the order's history.
     #[must_use]
@@ -36,6 +43,7 @@ impl RefundReason {
             Self::ByBuyer => "refund_by_buyer",
             Self::ShowCancelled => "show_cancelled",
             Self::ShowPostponed => "show_postponed",
+            Self::ExchangeDifference => "exchange_difference",
         }
     }
 
@@ -65,18 +73,35 @@ pub struct Refund {
     pub id: RefundId,
     /// The seats that were given back.
     pub items: Vec<OrderItem>,
-    /// What goes back, in minor units.
+    /// What goes back of the order's own payment, in minor units.
     pub amount: i64,
+    /// What goes back besides, of the payments of orders that these seats came from by exchange.
+    pub elsewhere: i64,
+    /// The later order's refund that this is a part of.
+    pub part_of: Option<RefundId>,
     /// What is kept, in minor units.
     pub fee: i64,
     /// Why.
     pub reason: RefundReason,
     /// When the tickets were given back.
     pub made_at_ms: i64,
-    /// When the money had gone back.
+    /// When the own payment's money had gone back.
     pub done_at_ms: Option<i64>,
-    /// Where it stands.
+    /// Where it stands, with its parts.
     pub state: RefundState,
+}
+
+/// What goes back, and for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Back<'a> {
+    /// The seats.
+    pub items: &'a [OrderItem],
+    /// What goes back, in minor units, of whichever payments have it.
+    pub amount: i64,
+    /// What is kept, in minor units.
+    pub fee: i64,
+    /// Why.
+    pub reason: RefundReason,
 }
 
 /// A refund that is to be asked of the provider.
@@ -115,6 +140,9 @@ pub enum RefundRefused {
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
+    /// The order's seats are being given for others: the successor.
+    #[error("{0} is being paid")]
+    Exchanging(OrderId),
     /// Not a ticket of this order.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),

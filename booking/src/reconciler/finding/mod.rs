@@ -254,7 +254,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
             ))?
         }
         // What is owed for tickets that were given back stands in rows of its own, written with them.
-        OrderState::PartlyRefunded | OrderState::Refunded => return None,
+        OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
             (facts.tickets < facts.seats).then_some((

@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = cases![
     a_refused_capture_frees_sold_cells_and_counts_them_no_more,
     a_part_given_back_frees_its_cells_and_counts_them_no_more,
     a_part_given_back_leaves_what_is_somebody_elses_by_now,
+    a_seat_that_an_exchange_keeps_is_counted_once,
     an_expired_order_takes_nothing_off_what_was_bought,
     a_show_opens_from_the_ledgers_picture,
     what_is_locked_for_a_claim_tells_its_life,
@@ -142,6 +143,47 @@ async fn a_part_given_back_frees_its_cells_and_counts_them_no_more(store: Store)
     deliver(&store, &[row(3, Free, "a", ANA, &[0, 2])]).await;
     assert_eq!(limit_met(&store, ANA, 4).await, Some(0));
     taken(&store, "b", BEN, &[0, 1, 2]).await;
+}
+
+async fn a_seat_that_an_exchange_keeps_is_counted_once(store: Store) {
+    opened(&store).await;
+    let over = |legs: std::ops::Range<u16>| Held {
+        legs,
+        ..seats(&[0])[0].clone()
+    };
+    let told = |seq, kind, key: &str, item: Held| SeatRow {
+        items: vec![item],
+        ..row(seq, kind, key, ANA, &[])
+    };
+    deliver(&store, &[told(1, Sell, "a", over(0..1))]).await;
+    // The journey becomes longer: a cell is gained, and the seat stays.
+    let hold = Hold {
+        items: vec![over(1..2)],
+        ..basket("b", ANA, &[])
+    };
+    let held = store.take(hold, NO_LIMIT).await.expect("the cell is free");
+    assert!(secured(&store, &held.id, ANA, LOCK_MS * 2).await.is_ok());
+    let sold = told(2, Sell, "b", over(1..2));
+    deliver(&store, &[sold, told(3, Free, "a", over(0..0))]).await;
+    assert_eq!(seat(&store, 0).await, CellState::Sold);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
+    // And shorter again: a hold without a cell is a hold.
+    let hold = Hold {
+        items: vec![over(0..0)],
+        ..basket("c", ANA, &[])
+    };
+    let held = store.take(hold.clone(), NO_LIMIT).await;
+    assert_eq!(held.expect("nothing is in the way").items, hold.items);
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS * 2).await.is_ok());
+    let sold = told(4, Sell, "c", over(0..0));
+    deliver(&store, &[sold, told(5, Free, "b", over(1..2))]).await;
+    let states = states(&store).await;
+    let of: Vec<CellState> = GRID
+        .cells_of(0, 0..GRID.legs)
+        .map(|cell| states[cell as usize])
+        .collect();
+    assert_eq!(of, [CellState::Sold, CellState::Free]);
+    assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
 }
 
 async fn a_part_given_back_leaves_what_is_somebody_elses_by_now(store: Store) {

@@ -331,6 +331,8 @@ impl ShowCells {
             }
             SeatRowKind::Free => {
                 let had_hold = self.remove(&row.hold).is_some();
+                // Seats that an exchange leaves where they are come without cells, to be counted once.
+                let only_counts = cells.is_empty();
                 let freed: Vec<u32> = cells
                     .into_iter()
                     .filter(|cell| match self.locks.get(cell) {
@@ -339,10 +341,10 @@ impl ShowCells {
                     })
                     .collect();
                 // A hold that lapsed before its order did was never bought; only sold cells were.
-                let was_bought = !had_hold
-                    && freed
-                        .iter()
-                        .any(|cell| self.picture.state(*cell) == CellState::Sold);
+                let was_sold = freed
+                    .iter()
+                    .any(|cell| self.picture.state(*cell) == CellState::Sold);
+                let was_bought = !had_hold && (was_sold || only_counts);
                 if was_bought && let Some(bought) = self.bought.get_mut(&row.visitor) {
                     *bought = bought.saturating_sub(count(&row.items));
                 }

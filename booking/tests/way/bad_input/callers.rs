@@ -68,7 +68,8 @@ async fn who_may_not_is_refused() {
         "a venue with a pass": venue().by(&scene.ben) => 401 key_invalid;
         "a paid order given up": post(&format!("/v1/orders/{done}/cancel"), &json!({})).by(&key) => 409 not_cancellable;
         "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 409 not_refundable;
-        "an exchange": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 not_available;
+        "an exchange for nothing": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 invalid_field;
+        "an exchange of what is not paid": post(&format!("/v1/orders/{pending}/exchange"), &json!({"show": "night-1", "seats": ["D-4"]})).by(&scene.ana) => 409 not_exchangeable;
         "a consent that nobody waits for": post(&format!("/v1/orders/{done}/consent"), &json!({"accept": true})).by(&key) => 409 no_consent_awaited;
         "a consent that says nothing": post(&format!("/v1/orders/{done}/consent"), &json!({})).by(&key) => 422 invalid_field;
         "a waitlist without a pass": post("/v1/shows/night-1/waitlist", &json!({"quantity": 1})) => 429 waiting_room;

@@ -101,7 +101,7 @@ async fn a_programme_is_told_by_city_by_film_and_by_showing() {
             "cinema": {"cinema": "mitte", "name": "Kino mitte", "address": "Lange Straße 1", "postal_code": "10115",
                 "city": "berlin", "city_name": "Berlin", "time_zone": "Europe/Berlin", "lat": 52.53, "lon": 13.38},
             "hall": {"hall": "mitte-1", "name": "Saal"},
-            "start": "2027-01-11T19:00:00Z", "end": "2027-01-11T20:40:00Z", "distance_km": 0.0,
+            "start": "2027-01-11T19:00:00Z", "end": "2027-01-11T20:40:00Z", "distance_km": 0.0, "fate": null,
             "categories": [category("cat1", "Category 1", 1_200), category("cat2", "Category 2", 1_000)],
         }]})
     );

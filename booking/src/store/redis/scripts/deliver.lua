@@ -21,7 +21,8 @@ for row = 4, #ARGV, 5 do
       end
       count('bought', visitor, #items / 16)
     else
-      local freed, was_sold = {}, false
+      -- Seats that an exchange leaves where they are come without cells, to be counted once.
+      local freed, was_sold = {}, #cells == 0
       for _, cell in ipairs(cells) do
         local owner = call('GET', P .. 'lock:' .. cell)
         if owner == id then

@@ -1,0 +1,95 @@
+//! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, and only the
+//! cells that it does not have already are taken.
+
+use std::sync::Arc;
+
+use super::ask::Asked;
+use super::take::{HoldDesk, SPREADS, items, may_choose_again, not_ready};
+use super::{Held, Hold, Stage, cells_of};
+use crate::catalogue::show::Show;
+use crate::http::Problem;
+use crate::ids::HoldId;
+use crate::inventory::CellState;
+use crate::orders::{Order, OrderItem};
+use crate::store::{Refused, View};
+
+/// What was chosen instead.
+pub struct Instead {
+    /// The hold over the cells that are gained.
+    pub hold: Hold,
+    /// The new seats, whole.
+    pub items: Vec<OrderItem>,
+}
+
+/// The cells to take for some chosen seats, and the limit that holds for them.
+pub type Gain<'a> = &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<Held>, u32), Problem> + Sync);
+
+impl HoldDesk {
+    /// Chooses as [`HoldDesk::take`] does and takes what of it is not the order's already.
+    ///
+    /// # Errors
+    /// As [`HoldDesk::take`], and whatever `gain` returns.
+    pub async fn take_instead(
+        &self,
+        show: &Arc<Show>,
+        order: &Order,
+        asked: &Asked,
+        id: &HoldId,
+        gain: Gain<'_>,
+        now_ms: i64,
+    ) -> Result<Instead, Problem> {
+        let mut lost = (Refused::NotReady, Vec::new());
+        for spread in SPREADS {
+            let view = self.seats.store.view(&show.id).await;
+            let view = as_if_free(view.ok_or_else(not_ready)?, show, order);
+            let chosen = Self::choose(show, asked, &view, spread)?;
+            let held = items(show, &chosen.seats, &chosen.legs)?;
+            let items: Vec<OrderItem> = held.into_iter().map(|held| named(show, held)).collect();
+            let (gained, limit) = gain(&items)?;
+            let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
+            let hold = Hold {
+                id: id.clone(),
+                visitor: order.visitor,
+                room: self.catalogue.room_of(&show.id),
+                items: gained,
+                plan_version: show.plan.version,
+                next_to_each_other: chosen.side_by_side,
+                expires_at_ms,
+                lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
+                extensions_left: 0,
+                stage: Stage::Basket,
+            };
+            match self.seats.store.take(hold, limit).await {
+                Ok(hold) => return Ok(Instead { hold, items }),
+                Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
+                    lost = (Refused::Taken(cells), chosen.seats);
+                }
+                Err(refused) => {
+                    let seats = &chosen.seats;
+                    return Err(self.explain_over(show, refused, seats, &asked.legs).await);
+                }
+            }
+        }
+        Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
+    }
+}
+
+fn as_if_free(mut view: View, show: &Show, order: &Order) -> View {
+    if order.show == show.id {
+        for cell in cells_of(&order.held(), show.grid()) {
+            if let Some(state) = view.states.get_mut(cell as usize) {
+                *state = CellState::Free;
+            }
+        }
+    }
+    view
+}
+
+fn named(show: &Show, held: Held) -> OrderItem {
+    OrderItem {
+        label: show.label(held.seat).to_owned(),
+        category: show.category(held.seat).to_owned(),
+        traveller: None,
+        held,
+    }
+}

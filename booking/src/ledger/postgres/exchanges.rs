@@ -1,0 +1,271 @@
+//! Exchanges: an order's seats for another's, in one transaction once the difference is paid. Of two orders the successor's
+//! row is locked first.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fairgate_writer::Tx;
+use fairgate_writer::tokio_postgres::Row;
+use fairgate_writer::tokio_postgres::types::ToSql;
+
+use super::orders::apply;
+use super::refunds::insert;
+use super::rows::{
+    Result, corrupt, find_order, items, items_text, lock_order, parsed, seat_word, text,
+};
+use super::tickets::{issue, of_order as tickets_of};
+use super::{PostgresLedger, claims, late};
+use crate::ids::OrderId;
+use crate::ledger::{ExchangeLedger, Terms};
+use crate::orders::exchange::{Exchange, ExchangeRefused, Part, lost, may_give, price};
+use crate::orders::refund::{Back, RefundReason};
+use crate::orders::transition::{Happening, LateReason, decide};
+use crate::orders::{Order, OrderItem, OrderState};
+use crate::store::SeatRowKind;
+
+#[async_trait]
+impl ExchangeLedger for PostgresLedger {
+    async fn exchange(
+        &self,
+        of: &OrderId,
+        exchange: Exchange,
+        terms: Terms,
+        now_ms: i64,
+    ) -> std::result::Result<Option<Order>, ExchangeRefused> {
+        let given = Arc::new((of.clone(), exchange));
+        self.database
+            .write(move |tx| {
+                let given = Arc::clone(&given);
+                async move { begin(&tx, &given.0, &given.1, terms, now_ms).await }
+            })
+            .await
+    }
+}
+
+/// An exchange that was begun and is not done.
+struct Open {
+    of: OrderId,
+    items: Vec<OrderItem>,
+    given: Vec<OrderItem>,
+}
+
+async fn open(tx: &Tx, successor: &OrderId) -> Result<Option<Open>> {
+    let sql =
+        "SELECT order_id, items, given FROM exchanges WHERE successor = $1 AND done_at IS NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    let read = |row: Row| {
+        Ok(Open {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            given: items(text(&row, 2)?)?,
+        })
+    };
+    row.map(read).transpose()
+}
+
+/// The successor of an order that is being paid.
+pub(super) async fn being_paid(tx: &Tx, order: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
+    let row = tx.first(sql, &[&order.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order that this one was exchanged for, if it was.
+pub(super) async fn paid_by(tx: &Tx, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The exchanges that an order is part of.
+pub(super) async fn of_order(tx: &Tx, order: &OrderId) -> Result<Vec<Part>> {
+    let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
+    let mut found = Vec::new();
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Successor {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            done: row.try_get::<_, Option<i64>>(2)?.is_some(),
+        });
+    }
+    let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 ORDER BY e.made_at DESC, e.successor LIMIT 1";
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Exchanged {
+            into: parsed(text(&row, 0)?)?,
+            state: OrderState::of_word(text(&row, 1)?)
+                .ok_or_else(|| corrupt("an order's state"))?,
+        });
+    }
+    Ok(found)
+}
+
+async fn begin(
+    tx: &Tx,
+    of: &OrderId,
+    exchange: &Exchange,
+    terms: Terms,
+    now_ms: i64,
+) -> std::result::Result<Option<Order>, ExchangeRefused> {
+    let Some(old) = lock_order(tx, of.as_str()).await? else {
+        return Ok(None);
+    };
+    let Exchange {
+        successor,
+        payment,
+        items,
+        given,
+    } = exchange;
+    if let Some(present) = find_order(tx, &successor.id).await? {
+        return Ok(Some(present));
+    }
+    if let Some(open) = being_paid(tx, of).await? {
+        return Err(ExchangeRefused::Open(open));
+    }
+    may_give(&old, &locked_tickets(tx, &old).await?, given)?;
+    claims::claim(tx, successor, payment, terms).await?;
+    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES ($1, $2, $3, $4, $5)";
+    let with: [&(dyn ToSql + Sync); 5] = [
+        &successor.id.as_str(),
+        &of.as_str(),
+        &items_text(items)?,
+        &items_text(given)?,
+        &now_ms,
+    ];
+    tx.execute(sql, &with).await?;
+    if payment.amount.amount == 0 {
+        let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
+        finish(tx, applied.order, Happening::NothingToPay, now_ms).await?;
+    }
+    Ok(find_order(tx, &successor.id).await?)
+}
+
+/// The tickets of an order; a door that scans one of them at this moment comes before or after.
+async fn locked_tickets(tx: &Tx, order: &Order) -> Result<Vec<crate::orders::Ticket>> {
+    let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";
+    tx.query(sql, &[&order.id.as_str()]).await?;
+    tickets_of(tx, order).await
+}
+
+/// What happens to a successor: late money buys no exchange, and nothing is taken for one that is over.
+pub(super) async fn instead(
+    tx: &Tx,
+    successor: &Order,
+    happening: Option<Happening>,
+) -> Result<Option<Happening>> {
+    use Happening::{Authorised, CardFull, ExchangeOver, LateBack};
+    if !matches!(happening, Some(Authorised | CardFull)) {
+        return Ok(happening);
+    }
+    let Some(open) = open(tx, &successor.id).await? else {
+        return Ok(happening);
+    };
+    if successor.state == OrderState::Expired {
+        return Ok(Some(LateBack(LateReason::ExchangeOver)));
+    }
+    Ok(
+        if happening == Some(Authorised) && still(tx, &open).await?.is_none() {
+            Some(ExchangeOver)
+        } else {
+            happening
+        },
+    )
+}
+
+/// The old order, where its seats may still be given; nobody else changes it from here on.
+async fn still(tx: &Tx, open: &Open) -> Result<Option<Order>> {
+    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
+    let tickets = locked_tickets(tx, &old).await?;
+    Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
+}
+
+/// The difference is there: swaps, or lets the money go where the old seats cannot be given any more. Gives the order back
+/// where it is no successor.
+pub(super) async fn captured(tx: &Tx, successor: Order, now_ms: i64) -> Result<Option<Order>> {
+    let Some(open) = open(tx, &successor.id).await? else {
+        return Ok(Some(successor));
+    };
+    if still(tx, &open).await?.is_some() {
+        finish(tx, successor, Happening::Captured, now_ms).await?;
+    } else {
+        apply(tx, successor, Happening::ExchangeOver, now_ms).await?;
+    }
+    Ok(None)
+}
+
+async fn finish(tx: &Tx, successor: Order, happening: Happening, now_ms: i64) -> Result<()> {
+    let applied = apply(tx, successor, happening, now_ms).await?;
+    let open = open(tx, &applied.order.id).await?;
+    let Some(open) = open.filter(|_| applied.changed) else {
+        return Ok(());
+    };
+    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
+    let new = Order {
+        items: open.items,
+        ..applied.order
+    };
+    give_up(tx, &old, &new, now_ms).await?;
+    let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
+    for held in new.held() {
+        for leg in held.legs {
+            seats.push(held.seat.into());
+            legs.push(leg.into());
+        }
+    }
+    let sql = "WITH whole AS (UPDATE orders SET items = $2 WHERE order_id = $1), \
+         done AS (UPDATE exchanges SET done_at = $3 WHERE successor = $1) \
+         INSERT INTO claims (show, seat, leg, order_id, visitor) \
+         SELECT $4, seat, leg, $1, $5 FROM unnest($6::bigint[], $7::bigint[]) AS w (seat, leg) ORDER BY leg, seat \
+         ON CONFLICT (show, seat, leg) DO NOTHING";
+    let with: [&(dyn ToSql + Sync); 7] = [
+        &new.id.as_str(),
+        &items_text(&new.items)?,
+        &now_ms,
+        &new.show.as_str(),
+        &new.visitor.0.as_slice(),
+        &seats,
+        &legs,
+    ];
+    tx.execute(sql, &with).await?;
+    issue(tx, &new, now_ms).await
+}
+
+/// The old order ends: its claims, its tickets, and what of its money is more than the new seats cost.
+async fn give_up(tx: &Tx, old: &Order, new: &Order, now_ms: i64) -> Result<()> {
+    let decision = decide(old.state, Happening::Exchanged)
+        .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
+    let kept = late::given(tx, &old.id).await?;
+    let hold = kept.map_or_else(|| old.hold.clone(), |kept| kept.hold);
+    let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3 WHERE order_id = $1), \
+         noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
+             SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($4, MAX(at)), $2, $3 FROM order_history WHERE order_id = $1), \
+         freed AS (DELETE FROM claims WHERE order_id = $1), \
+         told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) VALUES ($5, $6, $1, $7, $8, $9)) \
+         UPDATE tickets SET voided_at = $4 WHERE order_id = $1 AND voided_at IS NULL";
+    let with: [&(dyn ToSql + Sync); 9] = [
+        &old.id.as_str(),
+        &decision.state.word(),
+        &decision.reason,
+        &now_ms,
+        &old.show.as_str(),
+        &seat_word(SeatRowKind::Free),
+        &hold.as_str(),
+        &old.visitor.0.as_slice(),
+        &items_text(&lost(old, new))?,
+    ];
+    tx.execute(sql, &with).await?;
+    let back = price(&old.items) - price(&new.items);
+    if back > 0 {
+        let row = Back {
+            items: &[],
+            amount: back,
+            fee: 0,
+            reason: RefundReason::ExchangeDifference,
+        };
+        insert(tx, old, &row, now_ms).await?;
+    }
+    Ok(())
+}

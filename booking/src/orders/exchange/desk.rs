@@ -1,0 +1,313 @@
+//! From an order to its successor: the order of writes is that of a checkout, over the cells that are gained.
+
+use std::sync::Arc;
+
+use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
+use crate::catalogue::fate::Fate;
+use crate::catalogue::show::Show;
+use crate::clock::rfc3339;
+use crate::holds::Held;
+use crate::holds::ask::Asked;
+use crate::holds::instead::Instead;
+use crate::holds::take::cancelled;
+use crate::http::Problem;
+use crate::ids::{HoldId, OrderId, PaymentId};
+use crate::ledger::Terms;
+use crate::orders::checkout::{OrderDesk, lock_until_ms, not_configured};
+use crate::orders::travellers::named;
+use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
+use crate::payments::{Payment, PaymentState};
+
+impl OrderDesk {
+    /// Begins an exchange: the successor, pending where there is a difference to pay, else with its tickets. `id` is the hold
+    /// of the new seats; the same again answers with the same successor.
+    ///
+    /// # Errors
+    /// 409 `not_exchangeable`, `ticket_scanned`, `exchange_open`, `seats_taken`, `best_available_not_found`; 422
+    /// `limit_exceeded` and the fields that are wrong; 503 `payments_not_configured`.
+    pub async fn exchange(
+        &self,
+        record: &OrderRecord,
+        show: &Arc<Show>,
+        (asked, travellers): (&Asked, Option<Vec<Traveller>>),
+        id: &HoldId,
+        now_ms: i64,
+    ) -> Result<Order, Problem> {
+        let order = &record.order;
+        let provider = self.provider.as_ref().ok_or_else(not_configured)?;
+        if let Some(made) = self.ledger.order(&OrderId::of_hold(id)).await? {
+            self.payable(&made.order, now_ms).await?;
+            return Ok(made.order);
+        }
+        self.givable(record, now_ms)?;
+        if show.fate == Some(Fate::Cancelled) {
+            return Err(cancelled());
+        }
+        if show.document.currency != order.currency {
+            let detail = format!(
+                "show: it is sold in {}, and the order was paid in {}. Nothing was changed; choose a show in the same currency.",
+                show.document.currency.as_str(),
+                order.currency.as_str()
+            );
+            return Err(Problem::field("show", detail));
+        }
+        let show = &self.holds.catalogue.touched(show, now_ms).await?;
+        self.holds.seats.ensure_open(show).await?;
+        let gain = |items: &[OrderItem]| gained(order, show, items);
+        let Instead { hold, mut items } = self
+            .holds
+            .take_instead(show, order, asked, id, &gain, now_ms)
+            .await?;
+        name(&mut items, order, show, travellers)?;
+        let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
+        let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
+        let store = &self.holds.seats.store;
+        let secured = store
+            .secure(id, order.visitor, lock_until_ms(claim_until_ms))
+            .await;
+        let secured = match secured {
+            Ok(secured) => secured,
+            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+        };
+        let successor_id = OrderId::of_hold(id);
+        let total = (price(&items) - price(&order.items)).max(0);
+        let successor = Order {
+            payment: PaymentId::of_order(&successor_id),
+            show: show.id.clone(),
+            hold: id.clone(),
+            room: hold.room.clone(),
+            items: as_gained(order, show, &items, &hold.items),
+            plan_version: hold.plan_version,
+            state: OrderState::Pending,
+            reason: "ordered_in_exchange".to_owned(),
+            created_at_ms: now_ms,
+            pay_until_ms,
+            claim_until_ms,
+            total,
+            id: successor_id,
+            ..order.clone()
+        };
+        let payment = Payment {
+            id: successor.payment.clone(),
+            order: successor.id.clone(),
+            provider: provider.name().to_owned(),
+            amount: order.currency.of(total),
+            state: if total == 0 {
+                PaymentState::Voided
+            } else {
+                PaymentState::Created
+            },
+            reference: None,
+            client: None,
+            refunded: 0,
+        };
+        let terms = Terms {
+            limit: limit(order, show, items.len(), successor.items.len()),
+            ..Terms::of(show, secured.incarnation)
+        };
+        let exchange = Exchange {
+            successor,
+            payment,
+            items,
+            given: order.items.clone(),
+        };
+        match self
+            .ledger
+            .exchange(&order.id, exchange, terms, now_ms)
+            .await
+        {
+            Ok(Some(made)) => {
+                self.payable(&made, now_ms).await?;
+                Ok(made)
+            }
+            Ok(None) => Err(Problem::not_found("order", order.id.as_str())),
+            Err(ExchangeRefused::Claim(refused)) => {
+                Err(self.refused(show, &secured.hold, refused, now_ms).await)
+            }
+            Err(ExchangeRefused::Ledger(error)) => Err(error.into()),
+            Err(refused) => {
+                self.give_back(show, &secured.hold, now_ms).await;
+                Err(explain(refused))
+            }
+        }
+    }
+
+    /// Whether the order's seats may be given now, as far as can be told before anything is held.
+    fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<(), Problem> {
+        let order = &record.order;
+        let open = record.exchanges.iter().find_map(|part| match part {
+            Part::Exchanged {
+                into,
+                state: OrderState::Pending | OrderState::Confirmed,
+            } => Some(into),
+            _ => None,
+        });
+        if let Some(open) = open.filter(|_| order.state != OrderState::Exchanged) {
+            return Err(explain(ExchangeRefused::Open(open.clone())));
+        }
+        may_give(order, &record.tickets, &order.items).map_err(explain)?;
+        let show = self.holds.catalogue.show(&order.show);
+        let begins = show.map(|show| begins_ms(&show, &order.items));
+        match begins {
+            Some(begins_ms) if begins_ms <= now_ms => Err(Problem::new(
+                409,
+                "not_exchangeable",
+                "The order cannot be exchanged",
+                format!(
+                    "What it is for began at {}. Nothing was changed; the tickets are as they were.",
+                    rfc3339(begins_ms)
+                ),
+            )
+            .with("reason", "too_late")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// When what the seats are for begins: a train where it is boarded.
+fn begins_ms(show: &Show, items: &[OrderItem]) -> i64 {
+    let boarded = || {
+        let run = show.run.as_ref()?;
+        let first = items.iter().map(|item| item.held.legs.start).min()?;
+        let call = run.calls.get(usize::from(first))?;
+        call.departs.or(call.arrives)
+    };
+    let at = boarded().unwrap_or(show.document.starts_at);
+    at.as_millisecond()
+}
+
+/// The cells that are gained, at the difference, and the limit that holds for them.
+fn gained(order: &Order, show: &Show, items: &[OrderItem]) -> Result<(Vec<Held>, u32), Problem> {
+    if items.len() != order.items.len() {
+        let detail = format!(
+            "The order has {} seats, and {} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund.",
+            order.items.len(),
+            items.len()
+        );
+        return Err(
+            Problem::new(422, "exchange_quantity", "Another number of seats", detail)
+                .with("seats", order.items.len()),
+        );
+    }
+    let parts = parts_of(order, show, items);
+    let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
+    let difference = price(items) - price(&order.items);
+    if !cells(&parts.gained) && (!cells(&parts.lost) || difference > 0) {
+        return Err(Problem::new(
+            422,
+            "nothing_to_exchange",
+            "These are the order's own seats",
+            "The order has these seats already. Nothing was changed; choose others.",
+        ));
+    }
+    let seats = parts.gained.len();
+    let mut left = difference.max(0);
+    let held = parts.gained.into_iter().map(|item| Held {
+        amount: std::mem::take(&mut left),
+        ..item.held
+    });
+    Ok((held.collect(), limit(order, show, items.len(), seats)))
+}
+
+fn parts_of(order: &Order, show: &Show, items: &[OrderItem]) -> super::Parts {
+    let own = if order.show == show.id {
+        &order.items[..]
+    } else {
+        &[]
+    };
+    parts(own, items)
+}
+
+/// Seats that the visitor may have while it has both, so that afterwards it has what one may.
+fn limit(order: &Order, show: &Show, seats: usize, gained: usize) -> u32 {
+    let own = if order.show == show.id {
+        order.items.len()
+    } else {
+        0
+    };
+    let more = (own + gained).saturating_sub(seats);
+    let more = u32::try_from(more).unwrap_or(u32::MAX);
+    show.document.seats_per_visitor.saturating_add(more)
+}
+
+/// The gained cells as items of the successor, with the words of its seats.
+fn as_gained(order: &Order, show: &Show, items: &[OrderItem], held: &[Held]) -> Vec<OrderItem> {
+    let gained = parts_of(order, show, items).gained;
+    let item = |(item, held): (OrderItem, &Held)| OrderItem {
+        held: held.clone(),
+        ..item
+    };
+    gained.into_iter().zip(held).map(item).collect()
+}
+
+/// Who travels stays, unless others are named.
+fn name(
+    items: &mut [OrderItem],
+    order: &Order,
+    show: &Show,
+    travellers: Option<Vec<Traveller>>,
+) -> Result<(), Problem> {
+    let kept = || {
+        let names = order.items.iter().map(|item| item.traveller.clone());
+        let names = names.map(|name| name.map(|name| Traveller { name }));
+        names.collect::<Option<Vec<Traveller>>>()
+    };
+    let travellers = match travellers {
+        None if show.run.is_some() => kept(),
+        travellers => travellers,
+    };
+    let names = named(show, travellers, items.len())?;
+    for (item, name) in items.iter_mut().zip(names) {
+        item.traveller = Some(name);
+    }
+    Ok(())
+}
+
+/// The problem that a refusal is.
+fn explain(refused: ExchangeRefused) -> Problem {
+    match refused {
+        ExchangeRefused::State(state) => Problem::new(
+            409,
+            "not_exchangeable",
+            "The order cannot be exchanged",
+            format!(
+                "The order is {}; only a paid order's seats can be given for others. Nothing was changed.",
+                state.word()
+            ),
+        )
+        .with("state", state),
+        ExchangeRefused::Scanned(seats) => Problem::new(
+            409,
+            "ticket_scanned",
+            "A ticket was used",
+            format!(
+                "Somebody went in on the tickets for {}; such an order is not exchanged. Nothing was changed.",
+                seats.join(", ")
+            ),
+        )
+        .with("seats", seats),
+        ExchangeRefused::Open(successor) => Problem::new(
+            409,
+            "exchange_open",
+            "An exchange is being paid",
+            format!(
+                "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
+            ),
+        )
+        .with("order", &successor),
+        ExchangeRefused::Changed => Problem::new(
+            409,
+            "not_exchangeable",
+            "The order has changed",
+            "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",
+        ),
+        // Both are told where more is known of them.
+        ExchangeRefused::Claim(refused) => Problem::new(
+            409,
+            "not_exchangeable",
+            "The order cannot be exchanged",
+            refused.to_string(),
+        ),
+        ExchangeRefused::Ledger(error) => error.into(),
+    }
+}

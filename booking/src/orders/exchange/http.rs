@@ -1,0 +1,114 @@
+//! Exchanging over HTTP, and what an order shows of its exchanges.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::coverage::EVERYDAY;
+use crate::holds::ask::{AreaAsk, HoldAsk};
+use crate::http::{BodyBytes, Path, Problem, parse_json};
+use crate::idempotency::{Answer, key_of};
+use crate::ids::{HoldId, OrderId, ShowId};
+use crate::inventory::choose::Ask;
+use crate::orders::http::{OrderRoutes, OrderView};
+use crate::orders::{Order, OrderState, Traveller};
+
+/// `POST /v1/orders/{order}/exchange`.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeAsk {
+    /// The show of the new seats, which may be the order's own.
+    #[schema(value_type = String)]
+    show: ShowId,
+    /// Labels of seats.
+    #[serde(default)]
+    seats: Vec<String>,
+    /// General admission by quantity.
+    #[serde(default)]
+    areas: Vec<AreaAsk>,
+    /// Best available, alone.
+    #[schema(value_type = Option<Object>)]
+    best: Option<Ask>,
+    /// Rail: where the journey begins, by the code of a station.
+    from: Option<String>,
+    /// Rail: where it ends, likewise.
+    to: Option<String>,
+    /// Rail: who travels, where that is somebody else than before.
+    travellers: Option<Vec<Traveller>>,
+}
+
+/// The order that an order's seats are exchanged for.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SuccessorView {
+    /// Its id.
+    #[schema(value_type = String)]
+    pub order: OrderId,
+    /// Opens it on any device.
+    pub order_key: String,
+    /// Where it stands.
+    pub state: OrderState,
+}
+
+/// Gives a paid order's seats for others. The answer is the order for the new seats: with its tickets where there is
+/// nothing to pay, else pending, with the payment of the difference; until that is captured the old order is as it was.
+#[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
+    request_body = ExchangeAsk, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
+pub async fn exchange(
+    State(routes): State<OrderRoutes>,
+    Path(order): Path<String>,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let record = routes.open(&order, &headers).await?;
+    let key = key_of(&headers)?;
+    let id = record.order.id.clone();
+    let call = format!("POST /v1/orders/{id}/exchange");
+    let act = async {
+        let ask: ExchangeAsk = parse_json(&body)?;
+        let show = routes.desk.holds.catalogue.show(&ask.show);
+        let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
+        let now_ms = routes.clock.now_ms();
+        in_line(&routes, &headers, &record.order, &show.id, now_ms)?;
+        let wish = HoldAsk {
+            seats: ask.seats,
+            areas: ask.areas,
+            best: ask.best,
+            from: ask.from,
+            to: ask.to,
+        };
+        let asked = wish.resolve(&show, now_ms)?;
+        let hold = match &key {
+            Some(key) => HoldId::of_exchange(&show.id, &id, key),
+            None => HoldId::random(&show.id, &mut rand::rng()),
+        };
+        let made = routes
+            .desk
+            .exchange(&record, &show, (&asked, ask.travellers), &hold, now_ms)
+            .await?;
+        routes.bells.ring();
+        metrics::counter!("fairgate_orders_exchanged_total").increment(1);
+        let record = routes.desk.record(&made.id).await?;
+        Answer::json(200, &routes.view(record).await?)
+    };
+    let caller = id.to_string();
+    Ok(routes
+        .answers
+        .once(caller.as_bytes(), &call, key.clone(), &body, act)
+        .await)
+}
+
+/// Whoever stood in the line of one on-sale has not stood in that of another: seats behind another room need its pass.
+fn in_line(
+    routes: &OrderRoutes,
+    headers: &HeaderMap,
+    order: &Order,
+    show: &ShowId,
+    now_ms: i64,
+) -> Result<(), Problem> {
+    let room = routes.desk.holds.catalogue.room_of(show);
+    if room == order.room || room == EVERYDAY {
+        return Ok(());
+    }
+    routes.door.live(headers, show, now_ms / 1_000).map(drop)
+}

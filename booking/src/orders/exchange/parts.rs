@@ -1,0 +1,138 @@
+//! Which cells an exchange gains and which it gives up: the cells that both have stay where they are.
+
+use std::ops::Range;
+
+use crate::holds::Held;
+use crate::orders::OrderItem;
+
+/// What becomes of the seats. An item without legs has no cell and counts as a seat: a seat that both sides have stands
+/// equally often in both lists, so that whoever counts seats by them counts it once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    /// To be claimed.
+    pub gained: Vec<OrderItem>,
+    /// To be freed.
+    pub lost: Vec<OrderItem>,
+}
+
+/// Compares the seats of two orders of one show.
+#[must_use]
+pub fn parts(old: &[OrderItem], new: &[OrderItem]) -> Parts {
+    let mut parts = Parts {
+        gained: Vec::new(),
+        lost: Vec::new(),
+    };
+    let of = |items: &[OrderItem], seat: u32| {
+        let found = items.iter().find(|item| item.held.seat == seat);
+        found.map(|item| item.held.legs.clone())
+    };
+    for item in new {
+        let other = of(old, item.held.seat);
+        let (gained, lost) = legs(other.as_ref(), &item.held.legs);
+        parts
+            .gained
+            .extend(gained.into_iter().map(|legs| over(item, legs)));
+        parts
+            .lost
+            .extend(lost.into_iter().map(|legs| over(item, legs)));
+    }
+    let gone = old.iter().filter(|item| of(new, item.held.seat).is_none());
+    parts.lost.extend(gone.cloned());
+    parts
+}
+
+/// The stretches that are gained and lost on one seat.
+fn legs(old: Option<&Range<u16>>, new: &Range<u16>) -> (Vec<Range<u16>>, Vec<Range<u16>>) {
+    let Some(old) = old else {
+        return (vec![new.clone()], Vec::new());
+    };
+    let (mut gained, mut lost) = (without(new, old), without(old, new));
+    let pad = new.start..new.start;
+    let most = gained.len().max(lost.len()).max(1);
+    gained.resize(most, pad.clone());
+    lost.resize(most, pad);
+    (gained, lost)
+}
+
+/// What of `from` is not in `what`, in pieces.
+fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
+    let before = from.start..from.end.min(what.start);
+    let behind = from.start.max(what.end)..from.end;
+    let mut pieces: Vec<Range<u16>> = [before, behind]
+        .into_iter()
+        .filter(|legs| !legs.is_empty())
+        .collect();
+    // Where they do not meet at all, one of the two is the whole.
+    if from.end <= what.start || what.end <= from.start {
+        pieces = vec![from.clone()];
+    }
+    pieces
+}
+
+fn over(item: &OrderItem, legs: Range<u16>) -> OrderItem {
+    OrderItem {
+        held: Held {
+            legs,
+            ..item.held.clone()
+        },
+        ..item.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn item((seat, from, len): (u32, u16, u16)) -> OrderItem {
+        OrderItem {
+            held: Held {
+                seat,
+                legs: from..from + len,
+                amount: 100,
+            },
+            label: seat.to_string(),
+            category: "c".to_owned(),
+            traveller: None,
+        }
+    }
+
+    fn cells(items: &[OrderItem]) -> BTreeSet<(u32, u16)> {
+        let of = |item: &OrderItem| {
+            let seat = item.held.seat;
+            item.held
+                .legs
+                .clone()
+                .map(move |leg| (seat, leg))
+                .collect::<Vec<_>>()
+        };
+        items.iter().flat_map(of).collect()
+    }
+
+    fn party() -> impl Strategy<Value = Vec<OrderItem>> {
+        let seats = proptest::collection::btree_set(0_u32..6, 1..4);
+        (seats, 0_u16..6, 1_u16..6).prop_map(|(seats, from, len)| {
+            seats
+                .into_iter()
+                .map(|seat| item((seat, from, len)))
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_gained_and_lost_is_exactly_the_difference(old in party(), new in party()) {
+            let parts = parts(&old, &new);
+            let (had, has) = (cells(&old), cells(&new));
+            prop_assert_eq!(cells(&parts.gained), &has - &had);
+            prop_assert_eq!(cells(&parts.lost), &had - &has);
+            let pieces: usize = parts.gained.iter().map(|item| item.held.legs.len()).sum();
+            prop_assert_eq!(pieces, (&has - &had).len(), "no cell twice");
+            // Counting by the lists comes to the same as counting the seats.
+            prop_assert_eq!(old.len() + parts.gained.len() - parts.lost.len(), new.len());
+        }
+    }
+}

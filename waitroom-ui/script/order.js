@@ -3,6 +3,7 @@
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
+import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund } from "./order-refund.js";
 import { payWithStripe } from "./stripe.js";
 import { ticketDrawing } from "./svg.js";
@@ -10,9 +11,9 @@ import { ticketDrawing } from "./svg.js";
 const id = (typeof data.order === "string" ? data.order : data.order?.order) ?? decodeURIComponent(location.pathname.split("/").pop());
 const path = `/v1/orders/${encodeURIComponent(id)}`;
 const bearer = orderKey(id);
-const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check" };
-const USUAL = ["ordered", "payment_authorised", "payment_captured", "late_other_seats"]; // What the state itself says already.
-const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded"];
+const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
+const USUAL = ["ordered", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"]; // What the state itself says already.
+const SETTLED = ["ticketed", "expired", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
 let order = null;
@@ -54,6 +55,7 @@ function take(next) {
   renderTickets();
   renderOffer();
   renderRefund(order);
+  renderExchange(order);
   const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(state);
   show($("again"), again);
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
@@ -77,6 +79,8 @@ function renderPayment() {
   const late = $("test-late");
   show(late, sandbox && !document.querySelector(".test-banner:not(#test-late)"));
   show($("pay-box"), pending);
+  show($("difference"), pending && Boolean(order.exchange_of));
+  if (order.exchange_of && pay) put("difference", t("order.exchange.difference", { amount: money(pay.amount) }));
   if (!pending) return countdown.stop();
   show($("sandbox"), sandbox);
   const stripe = pay?.provider === "stripe" && pay.client?.script;
@@ -167,6 +171,11 @@ $("cancel").addEventListener("click", () => act(`${path}/cancel`, {}, [$("cancel
 $("refund").addEventListener("click", async () => {
   await act(`${path}/refund`, refundAsk(order), [$("refund")]);
   $("refund-ask").open = false;
+});
+$("exchange-find").addEventListener("click", () => findTrains(order));
+$("exchange").addEventListener("click", async () => {
+  await act(`${path}/exchange`, exchangeAsk(order), [$("exchange")]);
+  if (order?.exchange && !$("exchanged").hidden) location.assign($("exchanged-link").href);
 });
 for (const accept of [true, false]) {
   $(accept ? "consent-yes" : "consent-no").addEventListener("click", () => act(`${path}/consent`, { accept }, [$("consent-yes"), $("consent-no")]));

@@ -1,9 +1,9 @@
-//! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, and only the
-//! cells that it does not have already are taken.
+//! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, where they may be
+//! among them, and only the cells that it does not have already are taken.
 
 use std::sync::Arc;
 
-use super::ask::Asked;
+use super::ask::{Asked, Wanted};
 use super::take::{HoldDesk, SPREADS, items, may_choose_again, not_ready};
 use super::{Held, Hold, Stage, cells_of};
 use crate::catalogue::show::Show;
@@ -41,7 +41,10 @@ impl HoldDesk {
         let mut lost = (Refused::NotReady, Vec::new());
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
-            let view = as_if_free(view.ok_or_else(not_ready)?, show, order);
+            let mut view = view.ok_or_else(not_ready)?;
+            if order.show == show.id && may_keep(order, asked) {
+                as_if_free(&mut view, show, order);
+            }
             let chosen = Self::choose(show, asked, &view, spread)?;
             let held = items(show, &chosen.seats, &chosen.legs)?;
             let items: Vec<OrderItem> = held.into_iter().map(|held| named(show, held)).collect();
@@ -74,15 +77,18 @@ impl HoldDesk {
     }
 }
 
-fn as_if_free(mut view: View, show: &Show, order: &Order) -> View {
-    if order.show == show.id {
-        for cell in cells_of(&order.held(), show.grid()) {
-            if let Some(state) = view.states.get_mut(cell as usize) {
-                *state = CellState::Free;
-            }
+/// Whoever asks for the best seats over the same stretch wants others than it has.
+fn may_keep(order: &Order, asked: &Asked) -> bool {
+    let named = matches!(asked.wanted, Wanted::Named { .. });
+    named || order.items.iter().any(|item| item.held.legs != asked.legs)
+}
+
+fn as_if_free(view: &mut View, show: &Show, order: &Order) {
+    for cell in cells_of(&order.held(), show.grid()) {
+        if let Some(state) = view.states.get_mut(cell as usize) {
+            *state = CellState::Free;
         }
     }
-    view
 }
 
 fn named(show: &Show, held: Held) -> OrderItem {

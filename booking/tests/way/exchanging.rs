@@ -248,6 +248,15 @@ async fn what_cannot_be_exchanged_is_refused_and_nothing_changes() {
         json!({"A-1": "sold", "A-2": "sold", "C-5": "held"}),
     )
     .await;
+    // The best seats but its own.
+    let best = ask(json!({"show": "night-1", "best": {"quantity": 2}})).await;
+    let best = best.is(200);
+    assert!(!text(&best["seats"][0], "label").is_empty() && labels(&best) != json!(["A-1", "A-2"]));
+    let order = successor(&app, &order, &best).await;
+    let back = exchange(&order, &to("night-1", &["A-1", "A-2"]));
+    let back = app.ask(back).await.is(200);
+    let order = successor(&app, &order, &back).await;
+    let ask = async |body: Value| app.ask(exchange(&order, &body)).await;
     // Half the seats may stay.
     let half = ask(to("night-1", &["A-1", "B-1"])).await.is(200);
     assert_eq!(labels(&half), json!(["A-1", "B-1"]));

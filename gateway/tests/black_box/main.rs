@@ -15,6 +15,7 @@ mod crowd;
 mod demo;
 mod draw_live;
 mod everyday;
+mod exchanges;
 mod harness;
 mod line;
 mod overload;

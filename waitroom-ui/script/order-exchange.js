@@ -1,0 +1,68 @@
+// Giving a paid order's seats for others: another night of the same on-sale, or another train on the same way. What it
+// costs is told by the order that it makes, before anything is paid.
+
+import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
+import { keepOrder } from "./keys.js";
+
+const PAID = ["ticketed", "partly_refunded"];
+let filled = "";
+
+/** Shows what the order may be exchanged for, and what it was exchanged for. */
+export async function renderExchange(order) {
+  const into = order.exchange;
+  const open = into && ["pending", "confirmed"].includes(into.state);
+  const done = order.state === "exchanged";
+  show($("exchanged"), Boolean(into) && (open || done));
+  if (open || done) {
+    put("exchanged-lead", t(done ? "order.exchange.done" : "order.exchange.open"));
+    keepOrder(into.order, { key: into.order_key });
+    $("exchanged-link").href = `/o/${encodeURIComponent(into.order)}`;
+  }
+  const may = PAID.includes(order.state) && !open && new Date(order.starts_at) > new Date(order.server_time);
+  show($("exchange-box"), may);
+  show($("exchange-trains"), Boolean(order.journey));
+  show($("exchange-shows"), !order.journey);
+  if (!may || filled === order.order) return;
+  filled = order.order;
+  if (order.journey) $("exchange-date").value = (order.starts_at ?? "").slice(0, 10);
+  else await fillShows(order);
+}
+
+async function fillShows(order) {
+  const [own, all] = await Promise.all([call("GET", `/v1/shows/${encodeURIComponent(order.show)}`), call("GET", "/v1/shows")]);
+  if (!own.ok || !all.ok) return;
+  const now = new Date(order.server_time);
+  const same = all.body.shows.filter(({ room, starts_at: starts, kind }) => room === own.body.room && kind !== "rail" && new Date(starts) > now);
+  $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at)}` })));
+  $("exchange-show").value = order.show;
+}
+
+/** The trains of a day on the order's way, each class of it a choice. */
+export async function findTrains(order) {
+  const { from, to } = order.journey;
+  const query = new URLSearchParams({ from: from.station, to: to.station, date: $("exchange-date").value });
+  const found = await call("GET", `/v1/rail/trips?${query}`);
+  if (!found.ok) return showProblem(found.problem);
+  showProblem(null);
+  const seats = living(order).length;
+  const choices = found.body.flatMap((trip) => trip.classes.filter(({ free }) => free >= seats).map((one) => choice(trip, one, order)));
+  $("exchange-train").replaceChildren(...choices);
+  show($("exchange-train-box"), choices.length > 0);
+  show($("exchange-none"), choices.length === 0);
+  $("exchange").disabled = choices.length === 0;
+}
+
+function choice(trip, { class: name, label, price }) {
+  const words = t("order.exchange.train", { train: trip.train, time: when(trip.departs), class: label, price: money(price) });
+  return make("option", { value: JSON.stringify({ show: trip.show, class: name }), text: words });
+}
+
+const living = (order) => order.seats.filter(({ refunded }) => !refunded);
+
+/** What is asked for: as many of the best seats as the order has. */
+export function exchangeAsk(order) {
+  const quantity = living(order).length;
+  if (!order.journey) return { show: $("exchange-show").value, best: { quantity } };
+  const { show: train, class: name } = JSON.parse($("exchange-train").value);
+  return { show: train, best: { quantity, class: name }, from: order.journey.from.station, to: order.journey.to.station };
+}

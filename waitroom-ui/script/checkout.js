@@ -3,7 +3,9 @@
 import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { forgetHold, holdKept, Intent } from "./holds.js";
+import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
+import { askForTravellers, travellersNamed } from "./travellers.js";
 
 const id = data.hold?.hold ?? (typeof data.hold === "string" ? data.hold : decodeURIComponent(location.pathname.split("/").pop()));
 const intent = new Intent();
@@ -23,6 +25,11 @@ async function start() {
   if (hold.state === "ordered") return showProblem({ code: "hold_ordered", status: 409 });
   $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: seat.label }), make("b", { text: money(seat.price) }))));
   put("total", money(hold.total));
+  if (hold.journey) {
+    put("journey", journeyWords(hold.journey, hold.time_zone));
+    show($("journey"));
+    askForTravellers(hold.seats);
+  }
   if (back()) $("back").href = back();
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
@@ -47,15 +54,17 @@ async function pay(event) {
     $(`buyer-${field}`).setAttribute("aria-invalid", String(wrong));
   }
   const first = faults.find(([, wrong]) => wrong);
+  const travellers = travellersNamed();
   if (first) return $(`buyer-${first[0]}`).focus();
+  if (travellers === null) return;
   $("pay").disabled = true;
   put("pay", t("checkout.paying"));
-  const answer = await intent.send("POST", `/v1/holds/${encodeURIComponent(id)}/order`, { buyer: { name, email } });
+  const answer = await intent.send("POST", `/v1/holds/${encodeURIComponent(id)}/order`, { buyer: { name, email }, ...(travellers.length ? { travellers } : {}) });
   $("pay").disabled = false;
   put("pay", t("checkout.pay"));
   if (!answer.ok) return refused(answer.problem);
   const { order, order_key, payment } = answer.body;
-  keepOrder(order, { key: order_key, show: hold?.show, payment });
+  keepOrder(order, { key: order_key, show: hold?.show, payment, time_zone: hold?.time_zone });
   kept.set(`ordered.${id}`, order);
   if (hold?.show) forgetHold(hold.show, id);
   location.assign(`/o/${encodeURIComponent(order)}`);

@@ -2,6 +2,7 @@
 
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
+import { journeyWords } from "./journey.js";
 import { keepTicket, keptOrder, orderKey } from "./keys.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund } from "./order-refund.js";
@@ -31,7 +32,8 @@ async function refresh() {
     if ([401, 403, 404].includes(answer.status)) return put("order-state", "–");
   }
   // Quick while something is on its way, then rarely: late money can still move a settled order.
-  const settled = SETTLED.includes(order?.state);
+  const moneyMoves = order?.refunds?.some(({ state }) => state === "on_its_way");
+  const settled = SETTLED.includes(order?.state) && !moneyMoves;
   quick = settled ? 0 : quick + 1;
   const wait = settled ? 60_000 : document.hidden ? 15_000 : quick < 40 ? 1_500 : 5_000;
   timer = setTimeout(refresh, wait * (0.9 + 0.2 * Math.random()));
@@ -105,7 +107,7 @@ function renderOffer() {
   runDown(consentCountdown, offer.consent_until);
 }
 
-const seatRow = (seat) => make("li", seat.refunded ? { class: "gone" } : {}, make("span", { text: seat.refunded ? t("order.refund.seat", { seat: seat.label }) : (seat.label ?? seat) }), make("b", { text: money(seat.price) }));
+const seatRow = (seat) => make("li", seat.refunded ? { class: "gone" } : {}, make("span", { text: seat.refunded ? t("order.refund.seat", { seat: seat.label }) : [seat.label ?? seat, seat.traveller].filter(Boolean).join(" · ") }), make("b", { text: money(seat.price) }));
 
 function waitForTheBank() {
   show($("working"));
@@ -116,7 +118,8 @@ function waitForTheBank() {
 function renderSeats() {
   put("order-id", order.order);
   const title = order.title ?? order.show?.title;
-  if (title) put("show-title", [title, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
+  if (order.journey) put("show-title", journeyWords(order.journey, keptOrder(id).time_zone));
+  else if (title) put("show-title", [title, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }

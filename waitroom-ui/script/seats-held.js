@@ -16,7 +16,7 @@ export class HeldBar {
     this.clock = new Countdown($("held-clock"), () => this.lapsed());
     $("release").addEventListener("click", () => this.release());
     $("extend").addEventListener("click", () => this.extend());
-    $("change").addEventListener("click", () => this.beginChange());
+    $("change")?.addEventListener("click", () => this.beginChange());
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
   }

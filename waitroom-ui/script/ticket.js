@@ -1,7 +1,8 @@
 // A ticket: what it is for, and its code large on white, on the screen or on paper.
 
 import { $, call, data, make, put, ready, show, showProblem, t, when } from "./core.js";
-import { orderKey, orderOfTicket } from "./keys.js";
+import { journeyTimes } from "./journey.js";
+import { keptOrder, orderKey, orderOfTicket } from "./keys.js";
 import { ticketDrawing } from "./svg.js";
 
 const id = (typeof data.ticket === "string" ? data.ticket : data.ticket?.ticket) ?? decodeURIComponent(location.pathname.split("/").pop());
@@ -19,9 +20,11 @@ async function start() {
   const title = ticket.title ?? ticket.show?.title ?? t("ticket.title");
   put("show-title", title);
   document.title = `${title} · ${document.title}`;
-  if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
+  if (ticket.journey) put("starts", journeyTimes(ticket.journey, known ? keptOrder(known).time_zone : undefined));
+  else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
   put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
-  for (const field of ["venue", "name"]) {
+  // A train's venue is its kind of carriages: nothing that helps to find it.
+  for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {
     const value = ticket[field]?.title ?? ticket[field];
     show($(`${field}-tile`), Boolean(value));
     if (value) put(field, value);

@@ -314,6 +314,26 @@ fn every_page() -> Vec<(&'static str, String)> {
                 &json!({"test": true, "show": show, "room": room("selling", false)}),
             ),
         ),
+        ("rail", page("rail", &rail())),
+        (
+            "rail",
+            page(
+                "rail",
+                &json!({"asked": {"from": "<one>"}, "party": 1, "choices": [
+            {"field": "from", "typed": "<one>", "stations": [{"station": "<one>", "name": "River <one>", "href": "/rail?from=x"}]},
+            {"field": "to", "typed": "<one>", "stations": []}]}),
+            ),
+        ),
+        (
+            "rail",
+            page(
+                "rail",
+                &json!({"asked": {}, "problem": {"code": "not_available", "title": "Not available here", "detail": "rail: <one>"}}),
+            ),
+        ),
+        ("train", page("train", &train(&Value::Null, true))),
+        ("train", page("train", &train(&Value::Null, false))),
+        ("train", page("train", &train(&json!("cancelled"), true))),
         ("cinema", page("cinema", &cinema())),
         (
             "cinema",
@@ -408,6 +428,78 @@ fn cinema() -> Value {
         "previous": "/cinema?page=1", "next": "/cinema?page=3",
         "showings": [showing("mitte-1", Value::Null), showing("mitte-2", json!("cancelled")), showing("mitte-3", json!("postponed"))],
     })
+}
+
+fn trip() -> Value {
+    let class = |key: &str, free: u32| {
+        json!({"class": key, "label": format!("{key} <one>"), "price": {"amount": 55_300, "currency": "CNY"}, "free": free, "enough": free >= 2,
+        "status": if free == 0 { "full" } else if free < 2 { "almost_full" } else { "available" }, "href": format!("/s/g1-2027-01-11?from=A&to=C&class={key}&seats=2")})
+    };
+    json!({
+        "show": "g1-2027-01-11", "train": "G<one>1", "from": "A", "to": "C", "departs": "2027-01-11T22:00:00+08:00", "arrives": "2027-01-12T02:30:00+08:00",
+        "days": 1, "date": "2027-01-11", "duration_s": 16_200, "stops": 2, "time_zone": "Asia/Shanghai", "degraded": true, "as_of": "2027-01-11T09:05:00+08:00",
+        "classes": [class("first", 0), class("second", 1), class("third", 40)],
+    })
+}
+
+fn rail() -> Value {
+    json!({
+        "test": true, "party": "2", "party_max": 10, "asked": {"from": "\"><one> (A)", "to": "C", "date": "2027-01-11"},
+        "from": {"station": "A", "name": "River <one>"}, "to": {"station": "C", "name": "Hill <one>"}, "trips": [trip()],
+        "others": [{"station": "B", "name": "Other <one>", "href": "/rail?from=B"}], "changes": "/rail?changes=1",
+        "swap": "/rail?from=C&to=A", "before": "/rail?date=2027-01-10", "after": "/rail?date=2027-01-12",
+        "journeys": [{"departs": "2027-01-11T22:00:00+08:00", "arrives": "2027-01-12T02:30:00+08:00", "duration_s": 16_200,
+            "change": {"station": "B", "name": "Mid <one>", "wait_s": 1_800}, "trips": [trip(), trip()]}],
+    })
+}
+
+fn train(fate: &Value, sold: bool) -> Value {
+    let stop = |code: &str| json!({"station": code, "name": format!("Stop <one> {code}"), "arrives": "2027-01-11T22:00:00+08:00", "departs": "2027-01-11T22:02:00+08:00"});
+    let show = json!({"show": "g1-2027-01-11", "kind": "rail", "title": "G<one>1", "train": "G<one>1", "room": "everyday", "fate": fate,
+        "stops": [stop("A"), stop("B"), stop("C")], "limits": {"seats_per_visitor": 5}});
+    json!({"test": true, "show": show, "room": room("selling", false), "trip": if sold { trip() } else { Value::Null }, "class": "third", "quantity": 2,
+        "from": "A", "to": "C", "from_name": "Stop <one> A", "to_name": "Stop <one> C", "first": 0, "last": 2, "date": "2027-01-11"})
+}
+
+#[test]
+fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
+    let shown = page("rail", &rail())
+        .expect("it renders")
+        .replace("&#x2f;", "/");
+    for words in [
+        "22:00",
+        "02:30",
+        "1 day later",
+        "1 stop on the way",
+        "Full",
+        "Only 1 free",
+        "40 free",
+        "CN¥553.00",
+        "as they were at 09:05",
+        "1 journey with one change",
+    ] {
+        assert!(shown.contains(words), "{words}");
+    }
+    assert!(
+        shown.contains("class=third&amp;seats=2") && !shown.contains("class=second&amp;seats=2"),
+        "who does not fit is not led there"
+    );
+    let shown = page("train", &train(&Value::Null, true)).expect("it renders");
+    assert!(
+        shown.contains("value=\"third\" checked") && shown.contains("value=\"first\"  disabled"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("id=\"change\""),
+        "seats of a train are not changed one by one"
+    );
+    let shown = page("train", &train(&Value::Null, false)).expect("it renders");
+    assert!(!shown.contains("id=\"train-form\"") && shown.contains("Times are in UTC."));
+    assert!(
+        !page("train", &train(&json!("cancelled"), true))
+            .expect("it renders")
+            .contains("id=\"train-form\"")
+    );
 }
 
 #[test]

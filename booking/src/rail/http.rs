@@ -92,6 +92,8 @@ pub struct TripView {
     duration_s: i64,
     /// How many stretches.
     stops: u16,
+    /// The IANA name of the zone that the timetable's days and clocks are in.
+    time_zone: String,
     classes: Vec<ClassView>,
     /// Free seats may be older than they should be.
     degraded: bool,
@@ -377,6 +379,7 @@ fn view(
         arrives: ride.arrives,
         duration_s: ride.arrives.as_second() - ride.departs.as_second(),
         stops: ride.legs.end - ride.legs.start,
+        time_zone: timetable.timezone.clone(),
         degraded: free.as_ref().is_some_and(|free| free.degraded),
         as_of: free.map_or(now, |free| free.as_of),
     }

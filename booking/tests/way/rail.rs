@@ -52,7 +52,7 @@ async fn trips_of_a_pair_are_told_with_their_prices_and_free_seats() {
     let expected = json!([{
         "show": "g3-2027-01-10", "train": "G3", "from": "AAA", "to": "CCC",
         "departs": "2027-01-10T04:00:00Z", "arrives": "2027-01-10T06:00:00Z",
-        "duration_s": 7_200, "stops": 2,
+        "duration_s": 7_200, "stops": 2, "time_zone": "Asia/Shanghai",
         "classes": [
             {"class": "business", "label": "Business class", "free": 24,
                 "price": {"amount": 32_247, "currency": "CNY"}},

@@ -62,6 +62,13 @@ impl Pages {
         })
     }
 
+    /// Whether there is a timetable to search; what is found does not matter, and few stations have a dash in their names.
+    pub(super) async fn has_timetable(&self) -> bool {
+        self.ask_with("/v1/rail/stations", &[("q", "-")])
+            .await
+            .is_ok()
+    }
+
     /// A public document with a query.
     pub(super) async fn ask_with(
         &self,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::asking::Refused;
+use super::clocks::there;
 use super::render::render;
 use super::{Pages, address};
 
@@ -143,18 +143,6 @@ fn shown(mut showing: Value, party: u32) -> Value {
     showing
 }
 
-/// A moment by the clocks of a zone; as it stands where the zone is not known here.
-fn there(moment: &Value, zone: &str) -> Value {
-    let text = moment.as_str().unwrap_or_default();
-    let there = text
-        .parse::<Timestamp>()
-        .and_then(|moment| moment.in_tz(zone));
-    there.map_or_else(
-        |_| moment.clone(),
-        |there| there.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string().into(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,11 +157,6 @@ mod tests {
         assert_eq!(told["start"], "2027-01-12T00:30:00+01:00");
         assert_eq!(told["href"], "/s/mitte-1-20270111t1900?seats=3");
         assert_eq!(told["full"], false);
-        assert_eq!(there(&json!("soon"), "UTC"), "soon");
-        assert_eq!(
-            there(&json!("2027-01-11T23:30:00Z"), "Mars/Base"),
-            "2027-01-11T23:30:00Z"
-        );
     }
 
     #[test]

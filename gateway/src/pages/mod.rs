@@ -4,9 +4,13 @@ mod address;
 mod asking;
 mod assets;
 mod cinema;
+mod clocks;
 mod forms;
 pub mod policy;
+mod rail;
 mod render;
+mod stations;
+mod train;
 
 use std::collections::BTreeMap;
 
@@ -54,6 +58,7 @@ pub fn router(pages: Pages) -> Router {
         .route("/r/{room}/pass", post(forms::pass))
         .route("/r/{room}/leave", post(forms::leave))
         .route("/cinema", get(cinema::cinema))
+        .route("/rail", get(rail::rail))
         .route("/s/{show}", get(seats))
         .route("/checkout/{hold}", get(checkout))
         .route("/o/{order}", get(order))
@@ -75,7 +80,11 @@ async fn home(
     let (q, from, to) = (field("q"), field("from"), field("to"));
     let rooms = &pages.lobby.rooms;
     let everything = ["*".to_owned()];
-    let (cards, programme) = tokio::join!(rooms.core().shows(&everything), pages.has_programme());
+    let (cards, programme, timetable) = tokio::join!(
+        rooms.core().shows(&everything),
+        pages.has_programme(),
+        pages.has_timetable()
+    );
     let cards = match cards {
         Ok(cards) => cards,
         Err(problem) => return render_problem(&pages, &problem),
@@ -120,7 +129,7 @@ async fn home(
         })
         .collect();
     let context = json!({
-        "test": pages.test, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows, "more": more,
+        "test": pages.test, "rail": timetable, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows, "more": more,
         "cinema": programme.then(|| address::of("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)])),
     });
     render(&pages, "home", &context)
@@ -192,16 +201,19 @@ async fn seats(
         Ok(document) => document,
         Err(refused) => return render_refused(&pages, &refused),
     };
-    let most = document["limits"]["seats_per_visitor"].as_u64();
-    let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
-    let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
-    let quantity = quantity.filter(|seats| (1..=most).contains(seats));
     let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
     let rooms = &pages.lobby.rooms;
     let view = match rooms.get(&room) {
         Ok(room) => Some(RoomView::fresh(rooms, &room).await),
         Err(_) => None,
     };
+    if document["kind"] == "rail" {
+        return train::train(&pages, document, view, &query).await;
+    }
+    let most = document["limits"]["seats_per_visitor"].as_u64();
+    let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
+    let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
+    let quantity = quantity.filter(|seats| (1..=most).contains(seats));
     render(
         &pages,
         "seats",

@@ -20,6 +20,8 @@ mod harness;
 mod line;
 mod overload;
 mod pages;
+mod rail;
+mod refunds;
 mod rejoin;
 mod retry_after;
 mod silent;

@@ -58,6 +58,14 @@ impl Server {
     /// # Panics
     /// When it does not become ready.
     pub async fn with(settings: &[(&str, &str)]) -> Self {
+        Self::prepared(settings, async |_| ()).await
+    }
+
+    /// The same, over a data directory that something was put into before.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub async fn prepared(settings: &[(&str, &str)], prepare: impl AsyncFnOnce(&Path)) -> Self {
         let port = free_port();
         let mut all = vec![
             ("FAIRGATE_PAYMENTS", "sandbox"),
@@ -86,6 +94,8 @@ impl Server {
             child: Mutex::new(None),
             probed: Mutex::default(),
         };
+        std::fs::create_dir_all(server.data()).expect("a data directory");
+        prepare(&server.data()).await;
         server.spawn();
         server.ready().await;
         server

@@ -1,0 +1,38 @@
+//! Moments by the clocks of the place they are told for: a showing by its cinema's, a train by its timetable's.
+
+use jiff::{Timestamp, Zoned};
+use serde_json::Value;
+
+/// A moment by the clocks of a zone, as RFC 3339; as it stands where the zone is not known here.
+pub(super) fn there(moment: &Value, zone: &str) -> Value {
+    zoned(moment, zone).map_or_else(
+        || moment.clone(),
+        |there| there.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string().into(),
+    )
+}
+
+/// The day of a moment by the clocks of a zone.
+pub(super) fn day(moment: &Value, zone: &str) -> Option<jiff::civil::Date> {
+    zoned(moment, zone).map(|there| there.date())
+}
+
+fn zoned(moment: &Value, zone: &str) -> Option<Zoned> {
+    let moment: Timestamp = moment.as_str()?.parse().ok()?;
+    moment.in_tz(zone).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_told_by_the_clocks_of_its_place() {
+        let late = Value::from("2027-01-11T23:30:00Z");
+        assert_eq!(there(&late, "Europe/Berlin"), "2027-01-12T00:30:00+01:00");
+        assert_eq!(there(&late, "Mars/Base"), late);
+        assert_eq!(there(&Value::from("soon"), "UTC"), "soon");
+        let next = jiff::civil::date(2027, 1, 12);
+        assert_eq!(day(&late, "Asia/Shanghai"), Some(next));
+        assert_eq!(day(&Value::Null, "UTC"), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! The search for trains: a form that needs no scripts, the stations that may be meant, trains and journeys with one change.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+use serde_json::{Value, json};
+
+use super::asking::Refused;
+use super::clocks::{day, there};
+use super::render::render;
+use super::stations::{Typed, choice, named, search};
+use super::{Pages, address};
+
+/// Travellers that a form may ask for; a train may sell fewer to one visitor, and says so.
+const PARTY_MAX: u32 = 10;
+
+/// What a form asked for.
+struct Asked<'a> {
+    from: &'a str,
+    to: &'a str,
+    date: String,
+    party: String,
+    /// Whether journeys with a change are asked for where there are trains without.
+    changes: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn read(query: &'a BTreeMap<String, String>, now_ms: i64) -> Self {
+        let field = |name: &str| query.get(name).map_or("", |text| text.trim());
+        let date = match field("date") {
+            "" => today(now_ms).to_string(),
+            date => date.to_owned(),
+        };
+        let party: u32 = field("seats").parse().unwrap_or(1);
+        Self {
+            from: field("from"),
+            to: field("to"),
+            date,
+            party: party.clamp(1, PARTY_MAX).to_string(),
+            changes: field("changes") == "1",
+        }
+    }
+
+    fn at(&self, from: &str, to: &str) -> String {
+        search(from, to, &self.date, &self.party)
+    }
+
+    /// The same search so many days later.
+    fn later(&self, days: i64) -> Option<String> {
+        let date: Date = self.date.parse().ok()?;
+        let date = date.checked_add(days.days()).ok()?.to_string();
+        Some(search(self.from, self.to, &date, &self.party))
+    }
+}
+
+fn today(now_ms: i64) -> Date {
+    let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+    now.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+pub(super) async fn rail(
+    State(pages): State<Pages>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let asked = Asked::read(&query, pages.lobby.rooms.now());
+    let mut context = json!({
+        "test": pages.test, "party": asked.party, "party_max": PARTY_MAX,
+        "asked": {"from": asked.from, "to": asked.to, "date": asked.date},
+    });
+    let status = match find(&pages, &asked, &mut context).await {
+        Ok(()) => StatusCode::OK,
+        Err(Refused { status, document }) => {
+            context["problem"] = document;
+            status
+        }
+    };
+    let mut response = render(&pages, "rail", &context);
+    if status != StatusCode::OK {
+        *response.status_mut() = status;
+    }
+    response
+}
+
+async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(), Refused> {
+    if asked.from.is_empty() && asked.to.is_empty() {
+        // Whether there is a timetable at all is told before anybody types.
+        pages.ask_with("/v1/rail/stations", &[("q", "-")]).await?;
+        return Ok(());
+    }
+    let (from, to) = tokio::try_join!(pages.station(asked.from), pages.station(asked.to))?;
+    let shown = (from.shown(asked.from), to.shown(asked.to));
+    context["asked"]["from"] = shown.0.as_str().into();
+    context["asked"]["to"] = shown.1.as_str().into();
+    let choices = [
+        choices("from", asked.from, &from, |named| asked.at(named, &shown.1)),
+        choices("to", asked.to, &to, |named| asked.at(&shown.0, named)),
+    ];
+    context["choices"] = choices.into_iter().flatten().collect();
+    let (Some(start), Some(end)) = (from.code(), to.code()) else {
+        return Ok(());
+    };
+    let query = [("from", start), ("to", end), ("date", asked.date.as_str())];
+    let trips = pages.ask_with("/v1/rail/trips", &query).await?;
+    let trips = told(trips, &asked.party);
+    if trips.is_empty() || asked.changes {
+        let journeys = pages.ask_with("/v1/rail/journeys", &query).await?;
+        context["journeys"] = changing(journeys, &asked.party).into();
+    } else {
+        let more = asked.at(&shown.0, &shown.1);
+        context["changes"] = format!("{more}&changes=1").into();
+    }
+    if trips.is_empty() {
+        let other = |typed: &Typed| match typed {
+            Typed::One(_, others) => others.clone(),
+            _ => Vec::new(),
+        };
+        let (others_from, others_to) = (other(&from), other(&to));
+        let starts = others_from
+            .iter()
+            .map(|one| choice(one, asked.at(&named(one), &shown.1)));
+        let ends = others_to
+            .iter()
+            .map(|one| choice(one, asked.at(&shown.0, &named(one))));
+        context["others"] = starts.chain(ends).collect();
+    }
+    context["trips"] = trips.into();
+    if let (Typed::One(from, _), Typed::One(to, _)) = (from, to) {
+        (context["from"], context["to"]) = (from, to);
+    }
+    context["swap"] = asked.at(&shown.1, &shown.0).into();
+    context["before"] = asked.later(-1).into();
+    context["after"] = asked.later(1).into();
+    Ok(())
+}
+
+/// The stations that a field may mean, where it is not plain which one.
+fn choices(
+    field: &str,
+    typed: &str,
+    found: &Typed,
+    href: impl Fn(&str) -> String,
+) -> Option<Value> {
+    let Typed::Several(stations) = found else {
+        return None;
+    };
+    let stations: Vec<Value> = stations
+        .iter()
+        .map(|station| choice(station, href(&named(station))))
+        .collect();
+    Some(json!({"field": field, "typed": typed, "stations": stations}))
+}
+
+fn told(mut trips: Value, party: &str) -> Vec<Value> {
+    let trips = trips.as_array_mut().map(std::mem::take).unwrap_or_default();
+    trips.into_iter().map(|trip| shown(trip, party)).collect()
+}
+
+fn changing(mut journeys: Value, party: &str) -> Vec<Value> {
+    let journeys = journeys.as_array_mut().map(std::mem::take);
+    let told_whole = |mut journey: Value| {
+        let zone = journey["trips"][0]["time_zone"]
+            .as_str()
+            .unwrap_or("UTC")
+            .to_owned();
+        for end in ["departs", "arrives"] {
+            journey[end] = there(&journey[end], &zone);
+        }
+        journey["trips"] = told(journey["trips"].take(), party).into();
+        journey
+    };
+    journeys
+        .unwrap_or_default()
+        .into_iter()
+        .map(told_whole)
+        .collect()
+}
+
+/// A train as the page tells it: by the timetable's clocks, each class with where its seats are held.
+pub(super) fn shown(mut trip: Value, party: &str) -> Value {
+    let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
+    let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
+    let (show, from, to) = (text("show"), text("from"), text("to"));
+    let leaves = day(&trip["departs"], &zone);
+    let days = leaves
+        .zip(day(&trip["arrives"], &zone))
+        .map_or(0, |(leaves, arrives)| (arrives - leaves).get_days());
+    let date = leaves.map(|date| date.to_string()).unwrap_or_default();
+    for moment in ["departs", "arrives", "as_of"] {
+        trip[moment] = there(&trip[moment], &zone);
+    }
+    let wanted: u64 = party.parse().unwrap_or(1);
+    for class in trip["classes"].as_array_mut().into_iter().flatten() {
+        let free = class["free"].as_u64().unwrap_or(0);
+        let key = class["class"].as_str().unwrap_or_default().to_owned();
+        let query = [
+            ("from", from.as_str()),
+            ("to", &to),
+            ("date", &date),
+            ("class", &key),
+            ("seats", party),
+        ];
+        class["href"] = address::of(&address::path(&["s", &show]), &query).into();
+        class["enough"] = (free >= wanted).into();
+        class["status"] = match free {
+            0 => "full",
+            free if free < wanted => "almost_full",
+            _ => "available",
+        }
+        .into();
+    }
+    trip["date"] = date.into();
+    trip["days"] = days.into();
+    trip
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_train_is_told_by_its_own_clocks_and_each_class_leads_to_its_seats() {
+        let trip = json!({
+            "show": "k3-2027-01-10", "from": "A&B", "to": "CCC", "departs": "2027-01-10T14:00:00Z", "arrives": "2027-01-10T18:00:00Z",
+            "as_of": "2027-01-10T01:00:00Z", "time_zone": "Asia/Shanghai",
+            "classes": [{"class": "first", "free": 0}, {"class": "second", "free": 1}, {"class": "third", "free": 9}],
+        });
+        let told = shown(trip, "2");
+        assert_eq!(told["departs"], "2027-01-10T22:00:00+08:00");
+        assert_eq!(
+            (&told["days"], &told["date"]),
+            (&json!(1), &json!("2027-01-10"))
+        );
+        let classes = told["classes"].as_array().expect("a list");
+        let statuses: Vec<_> = classes.iter().map(|class| &class["status"]).collect();
+        assert_eq!(statuses, ["full", "almost_full", "available"]);
+        assert_eq!(
+            classes[2]["href"],
+            "/s/k3-2027-01-10?from=A%26B&to=CCC&date=2027-01-10&class=third&seats=2"
+        );
+    }
+
+    #[test]
+    fn a_form_without_a_date_means_today_and_other_days_are_the_same_search() {
+        let query = [("from", "a"), ("to", "b"), ("seats", "3")];
+        let query: BTreeMap<_, _> = query
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        let asked = Asked::read(&query, 1_800_000_000_000);
+        assert_eq!(asked.date, "2027-01-15");
+        assert_eq!(
+            asked.later(-1).as_deref(),
+            Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
+        );
+        let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
+        assert_eq!(Asked::read(&nonsense, 0).later(1), None);
+    }
+}

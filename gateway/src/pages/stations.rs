@@ -1,0 +1,141 @@
+//! The stations that somebody typed: one, several that may be meant, or none.
+
+use serde_json::Value;
+
+use super::asking::Refused;
+use super::{Pages, address};
+
+/// What typed words mean.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Typed {
+    /// Nothing was typed.
+    Nothing,
+    /// This station, and those that the words begin, too.
+    One(Value, Vec<Value>),
+    /// One of these, likest first; none where nothing is like it.
+    Several(Vec<Value>),
+}
+
+impl Typed {
+    /// The station's code.
+    pub(super) fn code(&self) -> Option<&str> {
+        match self {
+            Self::One(station, _) => station["station"].as_str(),
+            _ => None,
+        }
+    }
+
+    /// As the field shows it.
+    pub(super) fn shown(&self, typed: &str) -> String {
+        match self {
+            Self::One(station, _) => named(station),
+            _ => typed.to_owned(),
+        }
+    }
+}
+
+/// "Beijing South (VNP)": what a field holds once a station was chosen.
+pub(super) fn named(station: &Value) -> String {
+    let text = |name: &str| station[name].as_str().unwrap_or_default();
+    format!("{} ({})", text("name"), text("station"))
+}
+
+/// The code in "Beijing South (VNP)", or else the words themselves.
+fn plain(typed: &str) -> &str {
+    let inner = typed
+        .strip_suffix(')')
+        .and_then(|open| open.rsplit_once(" ("));
+    inner.map_or(typed, |(_, code)| code)
+}
+
+fn meant(mut found: Vec<Value>, typed: &str) -> Typed {
+    let is = |station: &Value, name: &str| station[name].as_str() == Some(typed);
+    let coded = |station: &&Value| {
+        let code = station["station"].as_str().unwrap_or_default();
+        code.eq_ignore_ascii_case(typed)
+    };
+    let by_code = found.iter().position(|station| coded(&station));
+    let mut by_name = (0..found.len()).filter(|at| is(&found[*at], "name"));
+    let only_name = by_name.next().filter(|_| by_name.next().is_none());
+    let only = (found.len() == 1).then_some(0);
+    match by_code.or(only_name).or(only) {
+        Some(at) => {
+            let station = found.remove(at);
+            Typed::One(station, found)
+        }
+        None => Typed::Several(found),
+    }
+}
+
+impl Pages {
+    /// What the words in a field mean.
+    pub(super) async fn station(&self, typed: &str) -> Result<Typed, Refused> {
+        if typed.is_empty() {
+            return Ok(Typed::Nothing);
+        }
+        let typed = plain(typed);
+        let mut found = self.ask_with("/v1/rail/stations", &[("q", typed)]).await?;
+        let found = found.as_array_mut().map(std::mem::take).unwrap_or_default();
+        match meant(found, typed) {
+            Typed::Several(none) if none.is_empty() => Ok(Typed::Several(self.like(typed).await)),
+            meant => Ok(meant),
+        }
+    }
+
+    /// Stations whose names are like words that none begins with: the search for trains offers them.
+    async fn like(&self, typed: &str) -> Vec<Value> {
+        let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
+        let refused = self.ask_with("/v1/rail/trips", &query).await.err();
+        let near = refused
+            .and_then(|mut refused| refused.document["near"].as_array_mut().map(std::mem::take));
+        near.unwrap_or_default()
+    }
+}
+
+/// A station to choose, with the address of the search that has it chosen.
+pub(super) fn choice(station: &Value, href: String) -> Value {
+    let mut choice = station.clone();
+    choice["href"] = href.into();
+    choice
+}
+
+/// The address of a search.
+pub(super) fn search(from: &str, to: &str, date: &str, party: &str) -> String {
+    address::of(
+        "/rail",
+        &[("from", from), ("to", to), ("date", date), ("seats", party)],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn station(code: &str, name: &str) -> Value {
+        json!({"station": code, "name": name})
+    }
+
+    #[test]
+    fn a_code_or_a_name_that_only_one_has_is_meant_and_anything_else_is_asked_about() {
+        let north = station("BN", "Riverton North");
+        let south = station("BS", "Riverton South");
+        let plain_one = station("RV", "Riverton");
+        let both = || vec![north.clone(), south.clone()];
+        assert_eq!(meant(both(), "bs").code(), Some("BS"));
+        assert_eq!(meant(both(), "river"), Typed::Several(both()));
+        let all = vec![plain_one.clone(), north.clone(), south.clone()];
+        assert_eq!(meant(all, "Riverton"), Typed::One(plain_one, both()));
+        assert_eq!(meant(vec![north.clone()], "north").code(), Some("BN"));
+        let twins = vec![station("1", "Bay"), station("2", "Bay")];
+        assert_eq!(meant(twins.clone(), "Bay"), Typed::Several(twins));
+        assert_eq!(meant(Vec::new(), "x"), Typed::Several(Vec::new()));
+    }
+
+    #[test]
+    fn what_a_field_shows_is_read_back() {
+        assert_eq!(plain(&named(&station("BN", "Bay (old)"))), "BN");
+        assert_eq!(plain("Bay"), "Bay");
+        assert_eq!(plain("Bay)"), "Bay)");
+    }
+}

@@ -1,0 +1,111 @@
+//! The page of a departure: from where to where, in which class, how many; then the names on the checkout.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use axum::response::Response;
+use jiff::ToSpan;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use super::Pages;
+use super::clocks::{day, there};
+use super::rail::shown;
+use super::render::render;
+use crate::room::RoomView;
+
+/// Shows a departure over the stretch that the address names, or else from end to end.
+pub(super) async fn train(
+    pages: &Pages,
+    mut show: Value,
+    room: Option<RoomView>,
+    query: &BTreeMap<String, String>,
+) -> Response {
+    let field = |name: &str| query.get(name).map_or("", |text| text.trim());
+    let stops = show["stops"].as_array().cloned().unwrap_or_default();
+    let stretch = stretch(&stops, field("from"), field("to"));
+    let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
+    let (from, to) = (stop(stretch.start), stop(stretch.end));
+    let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
+    let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
+    let trip = trip(pages, &show, &from, &to, field("date")).await;
+    let trip = trip.map_or(Value::Null, |trip| shown(trip, &party.to_string()));
+    let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
+    let told = stops.into_iter().map(|mut stop| {
+        for end in ["arrives", "departs"] {
+            stop[end] = there(&stop[end], &zone);
+        }
+        stop
+    });
+    show["stops"] = told.collect();
+    let context = json!({
+        "test": pages.test, "show": show, "room": room, "trip": trip, "class": field("class"), "quantity": party,
+        "from": from["station"], "to": to["station"], "from_name": from["name"], "to_name": to["name"],
+        "first": stretch.start, "last": stretch.end, "date": trip["date"],
+    });
+    render(pages, "train", &context)
+}
+
+/// The stops of the stretch: the first at which the train calls at `from`, and the next one behind it at `to`.
+fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
+    let last = stops.len().saturating_sub(1);
+    let at = |code: &str, after: usize| {
+        let behind = stops.iter().enumerate().skip(after);
+        behind
+            .filter(|(_, stop)| stop["station"].as_str() == Some(code))
+            .map(|(at, _)| at)
+            .next()
+    };
+    let start = at(from, 0).filter(|start| *start < last).unwrap_or(0);
+    let end = at(to, start + 1).unwrap_or(last);
+    start..end
+}
+
+/// The train in the search over this stretch: what its classes cost there, and what is free. The day on which it leaves there is
+/// in the address, or else one of three by the clocks of Greenwich.
+async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str) -> Option<Value> {
+    let there = day(&from["departs"], "UTC");
+    let near = |days: i64| there.and_then(|day| day.checked_add(days.days()).ok());
+    let mut days: Vec<Date> = date.parse().into_iter().collect();
+    days.extend([near(0), near(1), near(-1)].into_iter().flatten());
+    for day in days {
+        let day = day.to_string();
+        let query = [
+            ("from", from["station"].as_str()?),
+            ("to", to["station"].as_str()?),
+            ("date", day.as_str()),
+        ];
+        let found = pages.ask_with("/v1/rail/trips", &query).await;
+        let trips = found
+            .ok()
+            .and_then(|mut found| found.as_array_mut().map(std::mem::take));
+        let own = trips
+            .into_iter()
+            .flatten()
+            .find(|trip| trip["show"] == show["show"]);
+        if own.is_some() {
+            return own;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_goes_forward_and_else_from_end_to_end() {
+        let stops = ["A", "B", "C", "B", "D"].map(|code| json!({"station": code}));
+        for (from, to, expected) in [
+            ("A", "C", 0..2),
+            ("C", "B", 2..3),
+            ("C", "A", 2..4),
+            ("", "", 0..4),
+            ("D", "A", 0..4),
+            ("x", "B", 0..1),
+        ] {
+            assert_eq!(stretch(&stops, from, to), expected, "{from} to {to}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! From the search for trains to tickets with names: stations suggested while one types, a train found, two seats held, paid;
+//! and the search alone in a browser that runs no scripts.
+
+use std::path::Path;
+
+use booking::rail::import::{Source, Wanted, import};
+use serde_json::json;
+
+use crate::harness::{Browser, Server, Visitor, in_seconds};
+
+/// A line with two stations of nearly one name, and one behind it that is reached by changing only.
+const FEED: [(&str, &str); 3] = [
+    (
+        "stations.csv",
+        "telecode,name,pinyin,abbr,pinyin_code,lon,lat\n\
+         RVN,Riverton North,rivertonnorth,rn,rvn,9.0,50.0\n\
+         RVS,Riverton South,rivertonsouth,rs,rvs,9.1,49.9\n\
+         LAK,Lakeside <b>,lakeside,lk,lak,10.0,50.0\n\
+         HIL,Hilltop,hilltop,ht,hil,11.0,50.0\n\
+         FAR,Farend,farend,fe,far,12.0,50.0\n",
+    ),
+    (
+        "trains.csv",
+        "trip_id,train_code,train_no,kind,stop_count,service_days,first_day,last_day\n\
+         t1,R1,x,fast,3,ALL,,\n\
+         t2,R3,x,fast,3,ALL,,\n\
+         t3,N9,x,slow,2,ALL,,\n\
+         t4,B7,x,slow,2,ALL,,\n",
+    ),
+    (
+        "stop_times.csv",
+        "trip_id,stop_sequence,station,arrival,departure,day_offset_arrival,day_offset_departure\n\
+         t1,1,RVN,,08:00,,0\n\
+         t1,3,LAK,09:00,09:05,0,0\n\
+         t1,4,HIL,10:00,,0,\n\
+         t2,1,RVN,,12:00,,0\n\
+         t2,2,LAK,13:00,13:05,0,0\n\
+         t2,3,HIL,14:00,,0,\n\
+         t3,1,RVN,,22:30,,0\n\
+         t3,2,HIL,02:10,,1,\n\
+         t4,1,HIL,,15:00,,0\n\
+         t4,2,FAR,16:00,,0,\n",
+    ),
+];
+
+async fn put(data: &Path) {
+    let feed = tempfile::tempdir().expect("a folder");
+    for (name, text) in FEED {
+        std::fs::write(feed.path().join(name), text).expect("written");
+    }
+    let wanted = Wanted {
+        source: Source::Timetable {
+            timezone: "Europe/Berlin".to_owned(),
+        },
+        folder: feed.path().to_owned(),
+        rail: None,
+        data: data.to_owned(),
+        database: None,
+    };
+    import(wanted, 1).await.expect("imported");
+}
+
+async fn opened() -> Server {
+    Server::prepared(&[], put).await
+}
+
+/// The day after tomorrow: no train of it has left, wherever one is.
+fn date() -> String {
+    in_seconds(2 * 86_400)[..10].to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = opened().await;
+    ana.go(&server.at("/")).await;
+    ana.click("a[href='/rail']").await;
+    ana.until::<bool>("document.querySelector('#from').getAttribute('role') === 'combobox'")
+        .await;
+    ana.fill("#from", "rivert").await;
+    ana.until::<bool>("document.querySelectorAll('#from-list:not([hidden]) li').length === 2")
+        .await;
+    ana.picture("11-rail-suggestions").await;
+    ana.click("#from-list li").await;
+    ana.fill("#to", "ht").await;
+    ana.click("#to-list li").await;
+    let chosen: Vec<String> = ana
+        .until("document.querySelector('#to').value && [...document.querySelectorAll('#from, #to')].map(one => one.value)")
+        .await;
+    assert_eq!(chosen, ["Riverton North (RVN)", "Hilltop (HIL)"]);
+    ana.run(&format!("document.querySelector('#date').value = '{}'; document.querySelector('#seats').value = '2'", date())).await;
+    ana.click("#find").await;
+    let clocks: Vec<String> = ana
+        .until("document.querySelector('#found') && [...document.querySelectorAll('#found .find-clock')].map(one => one.textContent)")
+        .await;
+    assert_eq!(
+        clocks,
+        ["08:00", "10:00", "12:00", "14:00", "22:30", "02:10"]
+    );
+    ana.picture("11-rail-trains").await;
+    ana.click("#found .train li[data-class='second'] a").await;
+    ana.until::<bool>("document.querySelector('#train-form input:checked').value === 'second' && document.querySelector('#travellers').value === '2'").await;
+    ana.picture("11-rail-train").await;
+    ana.click("#hold").await;
+    ana.until::<bool>("!document.querySelector('#held').hidden && document.querySelectorAll('#held-seats li').length === 2").await;
+    ana.picture("11-rail-held").await;
+    ana.click("#to-checkout").await;
+    ana.until::<bool>("document.querySelectorAll('input.traveller').length === 2")
+        .await;
+    ana.fill("#buyer-name", "Ana Fan").await;
+    ana.fill("#buyer-email", "ana@example.org").await;
+    ana.fill("label:nth-child(1) input.traveller", "Ana Fan")
+        .await;
+    ana.click("#pay").await;
+    ana.until::<bool>("!document.querySelector('#travellers-fault').hidden")
+        .await;
+    ana.picture("11-rail-checkout").await;
+    ana.fill("label:nth-child(2) input.traveller", "Ben Fan")
+        .await;
+    ana.click("#pay").await;
+    ana.until::<bool>(
+        "document.querySelector('#approve') && !document.querySelector('#sandbox').hidden",
+    )
+    .await;
+    ana.click("#approve").await;
+    ana.until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    let told: String = ana.until("document.querySelector('main').innerText").await;
+    for words in ["R1 Riverton North – Hilltop", "Ana Fan", "Ben Fan"] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+    ana.picture("11-rail-order").await;
+    ana.click(".ticket-link").await;
+    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#name').textContent === 'Ana Fan'").await;
+    ana.picture("11-rail-ticket").await;
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_scripts_the_search_asks_which_station_is_meant() {
+    let Some(browser) = Browser::without_scripts().await else {
+        return;
+    };
+    let server = opened().await;
+    let date = date();
+    browser
+        .go(&server.at(&format!("/rail?from=Rivertn&to=farend&date={date}&seats=1")))
+        .await;
+    browser
+        .shows("#choice-from", |text| text.contains("Rivertn"))
+        .await;
+    browser.picture("11-rail-which-station").await;
+    browser.press("[data-choice='from'] li a").await;
+    browser
+        .shows("#changing-title", |text| {
+            text == "1 journey with one change"
+        })
+        .await;
+    assert!(
+        browser
+            .has("#changing [data-show^='r3-'] a[href*='class=second']")
+            .await
+    );
+    assert!(browser.has("#changing [data-show^='b7-']").await);
+    browser.picture("11-rail-one-change").await;
+    browser.close("without scripts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
+    let server = opened().await;
+    let date = date();
+    for (query, status, words) in [
+        (String::new(), 200, "Find trains"),
+        (
+            "?from=%22%3E%3Cscript%3E&to=hilltop".to_owned(),
+            200,
+            "No station is called",
+        ),
+        (
+            format!("?from=RVN&to=LAK&date={date}"),
+            200,
+            "Lakeside &lt;b&gt;",
+        ),
+        (
+            format!("?from=RVN&to=RVN&date={date}"),
+            422,
+            "the same station",
+        ),
+        (
+            "?from=RVN&to=HIL&date=1999-01-01".to_owned(),
+            422,
+            "on sale from",
+        ),
+        (
+            "?from=RVN&to=HIL&date=%3Cscript%3E".to_owned(),
+            422,
+            "is no day",
+        ),
+    ] {
+        let page = server.get(&format!("/rail{query}")).await;
+        assert_eq!(page.status, status, "{query}");
+        let text = page.text().replace("&#x2f;", "/");
+        assert!(text.contains(words), "{query}: {words} in {text}");
+        assert_eq!(
+            text.matches("<script").count(),
+            2,
+            "{query}: one module and its texts"
+        );
+        assert!(!text.contains("Lakeside <b>"), "{query}");
+    }
+    let train = server
+        .get(&format!(
+            "/s/r1-{date}?from=LAK&to=HIL&class=first&seats=99"
+        ))
+        .await;
+    let text = train.text();
+    assert!(
+        text.contains("09:05 → 10:00") && text.contains("value=\"first\" checked"),
+        "{text}"
+    );
+    assert!(
+        server
+            .get("/")
+            .await
+            .text()
+            .contains("Trains: find a connection")
+    );
+    let bare = Server::start().await;
+    assert!(!bare.get("/").await.text().contains("Trains: find"));
+    assert_eq!(
+        bare.get("/rail").await.status,
+        422,
+        "no timetable is no empty one"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_class_is_told_as_full_and_leads_nowhere() {
+    let server = opened().await;
+    let date = date();
+    let show = format!("r1-{date}");
+    let path = format!("/v1/rail/trips?from=RVN&to=HIL&date={date}");
+    let trips = server.get(&path).await.expect(200);
+    assert_eq!(trips[0]["time_zone"], "Europe/Berlin");
+    let classes = trips[0]["classes"].as_array().expect("a list");
+    let class = classes
+        .iter()
+        .min_by_key(|class| class["free"].as_u64())
+        .expect("a class");
+    let (key, mut left) = (
+        class["class"].as_str().expect("a key"),
+        class["free"].as_u64().expect("a number"),
+    );
+    while left > 0 {
+        let visitor = Visitor::admitted(&server, "everyday").await;
+        let quantity = left.min(5);
+        let ask = json!({"best": {"quantity": quantity, "class": key}, "from": "RVN", "to": "HIL"});
+        visitor.hold(&show, &ask).await;
+        left -= quantity;
+    }
+    let address = format!("/rail?from=RVN&to=HIL&date={date}");
+    crate::harness::until(
+        "the class is told as full",
+        crate::harness::DEADLINE,
+        async || {
+            let page = server.get(&address).await.text().replace("&#x2f;", "/");
+            let is_full = page.contains("data-status=\"full\"");
+            assert_eq!(
+                page.contains(&format!(
+                    "/s/{show}?from=RVN&amp;to=HIL&amp;date={date}&amp;class={key}&"
+                )),
+                !is_full
+            );
+            is_full.then_some(())
+        },
+    )
+    .await;
+}

@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = cases![
     of_many_refunds_of_one_order_at_once_each_ticket_goes_back_once,
     an_order_that_was_not_captured_is_let_go,
     a_capture_that_went_through_before_it_could_be_let_go_is_refunded,
+    a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more,
     with_a_fee_the_capture_comes_first_and_no_ticket_of_it,
     of_a_capture_and_a_refund_at_once_the_money_is_owed_once,
     a_capture_refused_after_the_refund_owes_nothing,
@@ -306,6 +307,8 @@ async fn an_order_that_was_not_captured_is_let_go(ledger: Books) {
     assert_eq!(after.payment, PaymentState::Voided);
     assert_eq!(after.refunds[0].state, RefundState::Done);
     assert!(after.tickets.is_empty());
+    let backlog = ledger.backlog().await.expect("readable");
+    assert_eq!(backlog.1, 0, "its capture is owed no more");
     let hold = order.hold.clone();
     assert_eq!(outbox(&ledger).await, [(Sell, hold.clone()), (Free, hold)]);
 }
@@ -346,6 +349,30 @@ async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledge
     let after = record(&ledger, &order).await;
     assert_eq!(after.payment, PaymentState::Refunded);
     assert_eq!(after.refunds[0].state, RefundState::Done);
+    assert_eq!(ledger.backlog().await.expect("readable").1, 0);
+}
+
+async fn a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more(ledger: Books) {
+    kind(&ledger).await;
+    let order = confirmed(&ledger, "a", ANA, &[0]).await;
+    let capture = capture_of(&ledger, &order).await;
+    let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into());
+    put_off.await.expect("written");
+    refunded(&ledger, &order, Which::All).await;
+    for (kind, now_ms) in [
+        (EffectKind::Void, NOW_MS + 4),
+        (EffectKind::Refund, NOW_MS + 5),
+    ] {
+        let due = ledger.due_effects(now_ms, 100).await.expect("readable");
+        assert_eq!((due.len(), due[0].kind), (1, kind));
+        let done = match kind {
+            EffectKind::Void => ledger.refund_instead(due[0].id, now_ms).await,
+            _ => ledger.refunded(due[0].id, now_ms).await,
+        };
+        done.expect("written");
+    }
+    let after = record(&ledger, &order).await;
+    assert_eq!(after.payment, PaymentState::Refunded);
     assert_eq!(ledger.backlog().await.expect("readable").1, 0);
 }
 

@@ -196,6 +196,9 @@ impl PaymentLedger for PostgresLedger {
                     return Ok(());
                 };
                 move_payment(&tx, &order.id, PaymentState::Captured, now_ms).await?;
+                // That it had been captured was not heard when it was asked for.
+                let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+                tx.execute(sql, &[&order.id.as_str(), &now_ms]).await?;
                 owe(&tx, &order.id, Owed::MoneyBack, now_ms).await
             })
             .await

@@ -149,5 +149,11 @@ async fn close_refunds(tx: &Tx, order: &OrderId, state: PaymentState, now_ms: i6
         let sql = "UPDATE refunds SET done_at = $2 WHERE order_id = $1 AND done_at IS NULL";
         tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     }
+    if state == PaymentState::Voided {
+        // A capture that was still to be asked for when the money was let go is asked for no more.
+        let sql = "DELETE FROM effects e USING payments p WHERE e.order_id = $1 AND e.kind = 'capture' AND e.done_at IS NULL \
+             AND p.order_id = e.order_id AND p.owes <> 'capture'";
+        tx.execute(sql, &[&order.as_str()]).await?;
+    }
     Ok(())
 }

@@ -200,6 +200,11 @@ impl PaymentLedger for SqliteLedger {
                     return Ok(());
                 };
                 move_payment(tx, &order, PaymentState::Captured, now_ms)?;
+                // That it had been captured was not heard when it was asked for.
+                tx.prepare_cached(
+                    "UPDATE effects SET done_at = ?2 WHERE order_id = ?1 AND kind = 'capture' AND done_at IS NULL",
+                )?
+                .execute((order.as_str(), now_ms))?;
                 owe(tx, &order, Owed::MoneyBack, now_ms)
             })
             .await

@@ -154,5 +154,13 @@ pub(super) fn move_payment(
         )?
         .execute((order.as_str(), now_ms))?;
     }
+    if state == PaymentState::Voided {
+        // A capture that was still to be asked for when the money was let go is asked for no more.
+        tx.prepare_cached(
+            "DELETE FROM effects WHERE order_id = ?1 AND kind = 'capture' AND done_at IS NULL \
+             AND EXISTS (SELECT 1 FROM payments WHERE order_id = ?1 AND owes <> 'capture')",
+        )?
+        .execute([order.as_str()])?;
+    }
     Ok(())
 }

@@ -98,7 +98,7 @@ pub fn accepts(who: usize) -> bool {
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {
-        "ticketed" | "refunded" | "partly_refunded" => true,
+        "ticketed" | "refunded" | "partly_refunded" | "exchanged" => true,
         "expired" | "cancelled" | "capture_failed" => !matches!(money, "authorised" | "captured"),
         _ => false,
     }

@@ -36,6 +36,18 @@ fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
             ));
         }
     }
+    // Seats that others are given for are taken without a basket.
+    for order in &story.dump.orders {
+        let gained = order.made_in.iter();
+        let gained = gained.flat_map(|exchange| &exchange.gained.labels);
+        for seat in gained {
+            takers.entry((&order.show, seat)).or_default().push((
+                &order.order,
+                order.created_ms,
+                order.created_ms,
+            ));
+        }
+    }
     takers
 }
 

@@ -5,6 +5,7 @@ mod books;
 mod draw;
 mod dump;
 mod ending;
+mod exchanges;
 mod feed;
 mod history;
 mod lapse;
@@ -157,6 +158,7 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
         books.judge(dump, &mut findings);
     }
     refunds::judge(&story, &mut findings);
+    exchanges::judge(&story, &mut findings);
     draw::judge(&story, published.as_ref(), &mut findings);
     let passes = line::judge(&story, &mut findings);
     limits::judge(&story, &mut findings);
@@ -179,6 +181,10 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
     }
     if !dump.refunds.is_empty() {
         figures.push(("refunds", dump.refunds.len() as u64));
+    }
+    let exchanges = dump.orders.iter().filter(|order| order.made_in.is_some());
+    if let count @ 1.. = exchanges.count() {
+        figures.push(("exchanges", count as u64));
     }
     Report { findings, figures }
 }

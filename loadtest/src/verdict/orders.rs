@@ -140,6 +140,12 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
             "partly_refunded",
             "refunded",
             "exchanged",
+            // Its old order could not be given any more.
+            if order.made_in.is_some() {
+                "cancelled"
+            } else {
+                "confirmed"
+            },
         ],
         "ticketed" => &["ticketed", "partly_refunded", "refunded", "exchanged"],
         "partly_refunded" => &["partly_refunded", "refunded", "exchanged"],
@@ -315,7 +321,8 @@ fn paid_has_tickets(
     let Some((call, _)) = in_time else { return };
     // A card that has bought its share buys no more, in time or not.
     let given_up = told.cancels.iter().any(|cancel| cancel.perhaps())
-        || (order.state == "cancelled" && order.reason == "card_limit");
+        || (order.state == "cancelled" && order.reason == "card_limit")
+        || (order.made_in.is_some() && order.reason == "exchange_over");
     // What stood still until the claim ran out made the payment late, and the money goes back.
     let late = story
         .history

@@ -40,6 +40,7 @@ invariants! {
     Money "money" "Captured less refunded is what confirmed orders cost, per order and in total.",
     Books "provider_books" "What the provider took belongs to confirmed orders or went back, and the ledger knows of all of it.",
     Refunds "refunds" "Tickets go back where their buyer says so or their show is cancelled, once and by the rule; of a cancelled show all do.",
+    Exchanges "exchanges" "Tickets are given for others as their buyer asked, for the seats that were asked for, and the new order has its tickets when the old one ends.",
     MoneyOrder "order_of_money" "No confirmation before an approval, no capture before confirmation, no ticket before capture.",
     Draw "draw" "Ranks are those of the published draw, numbers are given once, and neither ever changes.",
     Released "released_first" "A pass is given only below the release counter and not while paused; the counter never falls.",

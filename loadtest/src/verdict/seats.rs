@@ -245,9 +245,10 @@ fn given_back(story: &Story<'_>, findings: &mut Findings) {
         }
     }
     for ticket in &story.dump.tickets {
-        let gone = back
-            .get(&*ticket.order)
-            .is_some_and(|labels| labels.contains(&*ticket.label));
+        let back = back.get(&*ticket.order);
+        let order = story.dump.order(&ticket.order);
+        let gone = back.is_some_and(|labels| labels.contains(&*ticket.label))
+            || order.is_some_and(|order| order.state == "exchanged");
         if gone != ticket.void_ms.is_some() {
             findings.add(Invariant::AllOrNone, || {
                 let is = if gone { "good" } else { "void" };

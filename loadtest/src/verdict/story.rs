@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::dump::{Dump, Order};
 use super::history::{
-    Call, ChangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall,
+    Call, ChangeCall, ExchangeCall, History, HoldCall, Op, OrderCall, OrderRead, PayCall,
+    RefundCall,
 };
 
 /// The history and the ledger side by side.
@@ -69,6 +70,8 @@ pub struct OrderStory<'a> {
     pub cancels: Vec<&'a Call>,
     /// Tickets that were to go back.
     pub refunds: Vec<(&'a Call, &'a RefundCall)>,
+    /// Others that were to be had for its seats.
+    pub exchanges: Vec<(&'a Call, &'a ExchangeCall)>,
 }
 
 impl<'a> Story<'a> {
@@ -166,6 +169,13 @@ impl<'a> Story<'a> {
                 }
             }
             Op::Cancel { order } => self.order(order, call.visitor).cancels.push(call),
+            Op::Exchange(exchange) => {
+                if call.done() {
+                    self.order(&exchange.successor, call.visitor);
+                }
+                let order = self.order(&exchange.order, call.visitor);
+                order.exchanges.push((call, exchange));
+            }
             Op::Refund(refund) => {
                 let order = self.order(&refund.order, call.visitor);
                 order.refunds.push((call, refund));
@@ -182,6 +192,7 @@ impl<'a> Story<'a> {
             reads: Vec::new(),
             cancels: Vec::new(),
             refunds: Vec::new(),
+            exchanges: Vec::new(),
         })
     }
 

@@ -33,6 +33,7 @@ pub const OPS: &[&str] = &[
     "consent",
     "ticket",
     "refund",
+    "exchange",
     "room",
 ];
 /// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.
@@ -47,6 +48,7 @@ pub const BOOKING: &[&str] = &[
     "consent",
     "ticket",
     "refund",
+    "exchange",
 ];
 /// What there is of each operation, and of `booking` as a whole.
 pub const OF_CALLS: &[&str] = &[

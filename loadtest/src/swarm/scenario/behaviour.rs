@@ -38,6 +38,8 @@ pub struct Behaviour {
     pub cancel: f64,
     /// The share of those with tickets that think better of it, and give some or all of them back.
     pub give_back: f64,
+    /// The share of those with tickets that exchange them for others.
+    pub exchange: f64,
     /// From the tickets to the second thought, and between two of them, seconds.
     pub give_back_s: Range,
     /// The share that leaves the line while waiting.
@@ -81,6 +83,7 @@ impl Default for Behaviour {
             give_up: 0.0,
             cancel: 0.0,
             give_back: 0.0,
+            exchange: 0.0,
             give_back_s: Range(0.5, 2.0),
             leave: 0.0,
             drop_socket: 0.0,
@@ -128,6 +131,7 @@ impl Behaviour {
             ("give_up", self.give_up),
             ("cancel", self.cancel),
             ("give_back", self.give_back),
+            ("exchange", self.exchange),
             ("leave", self.leave),
             ("drop_socket", self.drop_socket),
             ("no_show", self.no_show),

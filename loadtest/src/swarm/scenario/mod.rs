@@ -104,6 +104,6 @@ pub struct Cancel {
 impl Scenario {
     /// Whether anything that was sold may go back.
     pub fn gives_back(&self) -> bool {
-        self.cancel.is_some() || self.behaviour.give_back > 0.0
+        self.cancel.is_some() || self.behaviour.give_back + self.behaviour.exchange > 0.0
     }
 }

@@ -3,6 +3,7 @@
 
 mod basket;
 mod buy;
+mod exchange;
 mod line;
 mod pay;
 mod regret;

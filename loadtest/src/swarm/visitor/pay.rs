@@ -32,11 +32,11 @@ pub(super) struct Order {
     pub(super) id: String,
     pub(super) key: String,
     /// Which of the room's shows.
-    show: usize,
-    payment: String,
+    pub(super) show: usize,
+    pub(super) payment: String,
     /// What the provider's card form needs; empty with the sandbox, which has a button.
-    client_secret: String,
-    pay_until_ms: f64,
+    pub(super) client_secret: String,
+    pub(super) pay_until_ms: f64,
 }
 
 impl Visitor {
@@ -46,29 +46,40 @@ impl Visitor {
         let Some(order) = self.order(basket, think_s).await? else {
             return Ok(Bought::BasketGone);
         };
-        // Whatever happens to the visitor, the order ends by itself.
-        let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
-        let lapses_ms = order.pay_until_ms + (grace_s + 2.0) * 1e3;
         if self.rolls(behaviour.cancel) {
             self.cancel(&order).await?;
             return Ok(Bought::Done(End::GaveUp));
         }
+        match self.see_paid(&order).await? {
+            None => Ok(Bought::Done(End::Declined)),
+            Some(tickets) => {
+                self.think_better(&order, &tickets).await?;
+                Ok(Bought::Done(End::Ticketed))
+            }
+        }
+    }
+
+    /// Pays an order and waits for its tickets; none where the payment was declined, or settled otherwise before.
+    pub(super) async fn see_paid(&mut self, order: &Order) -> Way<Option<Vec<String>>> {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        // Whatever happens to the visitor, the order ends by itself.
+        let grace_s = self.stage.scenario.onsale.longest_s("claim_grace_s", 30.0);
+        let lapses_ms = order.pay_until_ms + (grace_s + 2.0) * 1e3;
         let declines = self.rolls(behaviour.decline);
         let think_s = behaviour.pay_s.draw(&mut self.plan.rng);
         let outcome = if declines { "decline" } else { "approve" };
-        let paid = self.pay(&order, outcome, think_s).await;
+        let paid = self.pay(order, outcome, think_s).await;
         if declines || paid.is_err() {
             self.stage.left_behind(lapses_ms);
         }
         if !paid? || declines {
-            return Ok(Bought::Done(End::Declined));
+            return Ok(None);
         }
-        let tickets = self.tickets(&order).await;
+        let tickets = self.tickets(order).await;
         if tickets.is_err() {
             self.stage.left_behind(lapses_ms);
         }
-        self.think_better(&order, &tickets?).await?;
-        Ok(Bought::Done(End::Ticketed))
+        tickets.map(Some)
     }
 
     /// Makes the order; none where the basket is gone, or the order can be paid no more.
@@ -175,7 +186,7 @@ impl Visitor {
     }
 
     /// Looks at a paid order until its tickets are there, and fetches one; gives their ids.
-    async fn tickets(&mut self, order: &Order) -> Way<Vec<String>> {
+    pub(super) async fn tickets(&mut self, order: &Order) -> Way<Vec<String>> {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
         loop {
@@ -184,7 +195,9 @@ impl Visitor {
                 Some("ticketed") => {
                     let at_ms = self.at_ms;
                     self.stage.seen_through(&order.id);
-                    self.note(|person| person.ticketed_ms = Some(at_ms));
+                    self.note(|person| {
+                        person.ticketed_ms.get_or_insert(at_ms);
+                    });
                     return self.fetch(order, &said).await;
                 }
                 Some("pending" | "confirmed") => {}

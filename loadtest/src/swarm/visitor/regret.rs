@@ -1,4 +1,4 @@
-//! What somebody with tickets thinks better of: giving them back, all at once or one after the other.
+//! What somebody with tickets thinks better of: giving them back, all at once or one after the other, or having others.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -11,36 +11,42 @@ use crate::swarm::http::{Answer, Call};
 /// Of those who give tickets back, so many name them one by one; the others give all of them back at once.
 const ONE_BY_ONE: f64 = 0.5;
 /// So many press the button twice.
-const TWICE: f64 = 0.25;
+pub(super) const TWICE: f64 = 0.25;
 
 /// What a visitor with tickets wishes.
 enum Wish {
     Keep,
     GiveBack,
+    Exchange,
 }
 
 impl Visitor {
-    /// Keeps its tickets, or does with them what it likes better. They were there, so the end of the run is no end to that.
+    /// Keeps its tickets, or does with them what it likes better. They were there, whatever
+    /// becomes of that.
     pub(super) async fn think_better(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
         let done = match self.wish() {
             Wish::Keep => Ok(()),
             Wish::GiveBack => self.give_back(order, tickets).await,
+            Wish::Exchange => self.have_others(order, tickets.len()).await,
         };
         match done {
-            Err(End::Waiting) => Ok(()),
-            done => done,
+            Err(End::Failed(why)) => Err(End::Failed(why)),
+            _ => Ok(()),
         }
     }
 
     fn wish(&mut self) -> Wish {
-        if self.rolls(self.stage.scenario.behaviour.give_back) {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        if self.rolls(behaviour.give_back) {
             Wish::GiveBack
+        } else if self.rolls(behaviour.exchange) {
+            Wish::Exchange
         } else {
             Wish::Keep
         }
     }
 
-    async fn give_back(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
+    pub(super) async fn give_back(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
         if tickets.len() < 2 || !self.rolls(ONE_BY_ONE) {
             return self.refund(order, None).await;
         }

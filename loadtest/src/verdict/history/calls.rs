@@ -66,6 +66,8 @@ pub enum Op {
     Cancel { order: Box<str> },
     /// `POST …/refund`.
     Refund(Box<RefundCall>),
+    /// `POST …/exchange`.
+    Exchange(Box<ExchangeCall>),
 }
 
 /// A hold that was asked for.
@@ -120,6 +122,17 @@ pub struct RefundCall {
     pub named: Option<Vec<Box<str>>>,
 }
 
+/// Tickets that were to be given for others.
+pub struct ExchangeCall {
+    /// The order whose tickets they are.
+    pub order: Box<str>,
+    pub wanted: Option<Vec<Box<str>>>,
+    /// The order for the others; empty where there is no answer.
+    pub successor: Box<str>,
+    /// What that costs more.
+    pub amount: i64,
+}
+
 #[derive(Deserialize)]
 struct Raw {
     visitor: u64,
@@ -150,6 +163,7 @@ struct Raw {
     outcome: Option<Box<str>>,
     tickets: Option<Vec<Box<str>>>,
     named: Option<Vec<Box<str>>>,
+    successor: Option<Box<str>>,
     total: Option<i64>,
     ticket: Option<Box<str>>,
 }
@@ -296,6 +310,12 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "refund" => Op::Refund(Box::new(RefundCall {
             order: asked("order", raw.order)?,
             named: raw.named,
+        })),
+        "exchange" => Op::Exchange(Box::new(ExchangeCall {
+            order: asked("order", raw.order)?,
+            wanted: raw.wanted,
+            successor: answered(done, "successor", raw.successor)?,
+            amount: answered(done, "amount", raw.amount)?,
         })),
         "consent" => {
             asked("order", raw.order)?;

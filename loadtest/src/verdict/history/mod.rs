@@ -11,7 +11,9 @@ use anyhow::{bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use calls::{Call, ChangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall};
+pub use calls::{
+    Call, ChangeCall, ExchangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall,
+};
 pub use frames::{Feed, Frame, Seen, Shown};
 
 use super::lines::{each_line, hex_bytes, kind_of};

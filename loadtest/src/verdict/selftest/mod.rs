@@ -4,6 +4,7 @@
 mod back;
 mod clean;
 mod plants;
+mod swap;
 
 use serde_json::json;
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::back::{all_back, one_back, refund};
 use super::clean::{Run, at, holder};
+use super::swap::{back_after_all, exchanged, not_paid};
 use crate::verdict::report::Invariant;
 
 /// One change to the clean run.
@@ -266,6 +267,84 @@ plants! {
     Refunds "a promoter is told of less than before" |run| {
         all_back(run, |_| {});
         run.record("refunds", |record| record["at_ms"] == at(95.1))["told"]["done"]["refunds"] = json!(9);
+    };
+    Nothing "odd, but right: tickets were given for others at the same price" |run| exchanged(run, 1_000);
+    Nothing "odd, but right: tickets were given for dearer ones" |run| exchanged(run, 1_300);
+    Nothing "odd, but right: tickets were given for cheaper ones" |run| exchanged(run, 800);
+    Nothing "odd, but right: what dearer tickets cost more was never paid" |run| not_paid(run);
+    Nothing "odd, but right: dearer tickets went back, out of both payments" |run| back_after_all(run);
+    Money "a part of what went back for exchanged tickets is missing" |run| {
+        back_after_all(run);
+        run.row("refund", "refund", "refund_part")["amount"] = json!(770);
+        run.row("payment", "order", "order_1")["refunded"] = json!(770);
+    };
+    Money "what cheaper tickets cost less was given back twice" |run| {
+        exchanged(run, 800);
+        run.row("payment", "order", "order_1")["refunded"] = json!(400);
+    };
+    AllOrNone "a ticket was given for another, and opens doors all the same" |run| {
+        exchanged(run, 1_000);
+        run.row("ticket", "order", "order_1")["void_ms"] = json!(null);
+    };
+    AllOrNone "seats were given for others, and are claimed still" |run| {
+        exchanged(run, 1_000);
+        run.dump.insert(3, json!({ "kind": "claim", "show": "night", "cell": 3, "seat": 3, "leg": 0, "order": "order_1" }));
+        run.ends_as(3, 1);
+    };
+    AckKept "an exchange was told, and is not in the ledger" |run| {
+        run.call(1, "exchange", 92.0, 200, json!({
+            "order": "order_1", "wanted": ["A-10"], "successor": "order_lost", "amount": 0,
+        }));
+    };
+    AckKept "an exchange costs more than was told" |run| {
+        exchanged(run, 1_300);
+        run.call_of(1, "exchange")["amount"] = json!(200);
+    };
+    OneOwner "seats were another's before they were given" |run| {
+        exchanged(run, 1_000);
+        let step = &mut run.row("order", "order", "order_1")["history"];
+        step[3]["at_ms"] = json!(at(110.0));
+        run.hold(6, 96.0, &[3], "hold_6b");
+        run.call(6, "order", 97.0, None, json!({ "hold": "hold_6b" }));
+        let end = run.dump.pop();
+        run.ledger_order((6, "order_6b", "hold_6b"), 97.0, &[3], &[(97.02, "pending"), (105.0, "expired")]);
+        run.dump.extend(end);
+    };
+    AllOrNone "the old tickets were kept with the new" |run| {
+        let kept = ["order", "claim", "ticket"].map(|kind| run.row(kind, "order", "order_1").clone());
+        exchanged(run, 1_000);
+        for kept in kept {
+            run.forget_rows(|row| row["kind"] == kept["kind"] && row["order"] == "order_1");
+            run.dump.insert(3, kept);
+        }
+        run.ends_as(3, 2);
+    };
+    Exchanges "tickets were given for others that never were there" |run| {
+        exchanged(run, 1_300);
+        run.row("order", "order", "order_1x")["history"][2]["state"] = json!("confirmed");
+    };
+    Exchanges "an order was given for nothing" |run| {
+        exchanged(run, 1_000);
+        run.forget_rows(|row| row["kind"] == "exchange" || row["order"] == "order_1x");
+        run.history.retain(|call| call["op"] != "exchange");
+        run.ends_as(9, 0);
+    };
+    Exchanges "nobody asked for other tickets" |run| {
+        exchanged(run, 1_000);
+        run.history.retain(|call| call["op"] != "exchange");
+    };
+    Exchanges "other seats were given than were asked for" |run| {
+        exchanged(run, 1_000);
+        run.call_of(1, "exchange")["wanted"] = json!(["A-11"]);
+    };
+    Money "what cheaper tickets cost less was kept" |run| {
+        exchanged(run, 800);
+        run.forget_rows(|row| row["kind"] == "refund");
+        run.row("payment", "order", "order_1")["refunded"] = json!(0);
+    };
+    Money "dearer tickets were given for nothing more" |run| {
+        exchanged(run, 1_000);
+        run.row("exchange", "order", "order_1")["price"] = json!(1_300);
     };
     Money "less was captured than the order costs" |run| run.row("payment", "order", "order_0")["captured"] = json!(1_000);
     Money "a ticketed order was partly refunded" |run| run.row("payment", "order", "order_6")["refunded"] = json!(500);

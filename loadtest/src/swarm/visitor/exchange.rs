@@ -1,0 +1,109 @@
+//! Giving tickets for others, of either show: for nothing, for more, for less.
+
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::pay::Order;
+use super::regret::TWICE;
+use super::{End, Visitor, Way, fields};
+use crate::swarm::clock::rfc3339_ms;
+use crate::swarm::http::{Answer, Call};
+
+/// So many of those who have others give those back in the end.
+const BACK_AFTER_ALL: f64 = 0.3;
+
+impl Visitor {
+    /// Asks for as many other seats, pays what they cost more, and waits for their tickets.
+    pub(super) async fn have_others(&mut self, order: &Order, count: usize) -> Way<()> {
+        let behaviour = self.stage.scenario.behaviour.clone();
+        let think_s = behaviour.give_back_s.draw(&mut self.plan.rng);
+        let show = self.plan.rng.random_range(0..self.stage.shows.len());
+        let wanted = if self.rolls(behaviour.by_seat) {
+            let picture = self.seats(show, think_s).await?;
+            Some(self.pick(show, &picture, count))
+        } else {
+            None
+        };
+        if wanted.as_ref().is_some_and(|seats| seats.len() != count) {
+            return Ok(());
+        }
+        let Some(made) = self.ask_for_others(order, show, (wanted, count)).await? else {
+            return Ok(());
+        };
+        let Some(new) = self.successor(order, &made, show).await? else {
+            return Ok(());
+        };
+        let tickets = if made["state"] == "pending" {
+            self.see_paid(&new).await?
+        } else {
+            Some(self.tickets(&new).await?)
+        };
+        match tickets {
+            Some(tickets) if self.rolls(BACK_AFTER_ALL) => self.give_back(&new, &tickets).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// The order for other seats; none where they are not to be had, or the old ones not to be given.
+    async fn ask_for_others(
+        &mut self,
+        order: &Order,
+        show: usize,
+        (wanted, count): (Option<Vec<String>>, usize),
+    ) -> Way<Option<Value>> {
+        let id = self.stage.shows[show].id.clone();
+        let body = match &wanted {
+            Some(seats) => json!({"show": id, "seats": seats}),
+            None => json!({"show": id, "best": {"quantity": count}}),
+        };
+        let call = Call::post(format!("/v1/orders/{}/exchange", order.id), body)
+            .bearer(&order.key)
+            .key(&self.key("exchange"));
+        let more = |answer: Option<&Answer>| {
+            let said = answer.filter(|answer| answer.is_ok()).map(Answer::json);
+            let said = said.unwrap_or_default();
+            fields(json!({
+                "order": order.id, "show": id, "wanted": wanted, "quantity": count, "successor": said["order"],
+                "amount": said["payment"]["amount"]["amount"], "state": said["state"],
+            }))
+        };
+        let mut answer = self.call("exchange", &call, 0.2, more).await?;
+        if answer.is_ok() && self.rolls(TWICE) {
+            answer = self.call("exchange", &call, 0.0, more).await?;
+        }
+        let code = answer.code();
+        match (answer.status, code.as_deref()) {
+            (200, _) => Ok(Some(answer.json())),
+            (409, Some("seats_taken" | "best_available_not_found" | "show_cancelled"))
+            | (422, Some("would_orphan")) => Ok(None),
+            // The promoter was quicker.
+            (409, Some("not_exchangeable")) if self.stage.is_cancelled(order.show) => Ok(None),
+            _ => Err(Self::unforeseen("exchange", &answer)),
+        }
+    }
+
+    /// The order that was made, with the key that the old one tells; none where it has run out already.
+    async fn successor(&mut self, old: &Order, made: &Value, show: usize) -> Way<Option<Order>> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let told = self.read(old, 0.0).await?["exchange"].clone();
+        if told["order"] != made["order"] {
+            return Err(End::Failed(
+                "an order does not name the one it was exchanged for".to_owned(),
+            ));
+        }
+        let payment = &made["payment"];
+        let new = Order {
+            id: text(&made["order"]),
+            key: text(&told["order_key"]),
+            show,
+            payment: text(&payment["payment"]),
+            client_secret: text(&payment["client"]["client_secret"]),
+            pay_until_ms: made["pay_until"]
+                .as_str()
+                .and_then(rfc3339_ms)
+                .unwrap_or(self.at_ms),
+        };
+        // Its answer may have been heard so late.
+        Ok((made["state"] != "expired").then_some(new))
+    }
+}

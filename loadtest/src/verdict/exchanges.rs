@@ -1,0 +1,85 @@
+//! Tickets given for others, seen from their buyers: nobody's seats are given without asking, and what was answered is so.
+//! What they cost more or less is [`super::money`]'s concern, whose they are when [`super::seats`]'.
+
+use std::collections::BTreeSet;
+
+use super::dump::{Exchange, Order};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks everything.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    let mut given = BTreeSet::new();
+    for order in &story.dump.orders {
+        let Some(exchange) = &order.made_in else {
+            continue;
+        };
+        if exchange.done_ms.is_some() {
+            given.insert(&*exchange.order);
+        }
+        if order.first("ticketed").is_some() != exchange.done_ms.is_some() {
+            wrong(findings, || {
+                format!(
+                    "{} is {}, and its exchange says otherwise",
+                    order.order, order.state
+                )
+            });
+        }
+        if story.of_this_run(order) {
+            asked(story, exchange, order, findings);
+        }
+    }
+    for order in &story.dump.orders {
+        if order.state == "exchanged" && !given.contains(&*order.order) {
+            wrong(findings, || {
+                format!("{} is exchanged, and for nothing", order.order)
+            });
+        }
+    }
+    answered(story, findings);
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Exchanges, evidence);
+}
+
+/// Somebody asked for it, for these seats.
+fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Findings) {
+    let seats: BTreeSet<&str> = new.labels.iter().map(String::as_str).collect();
+    let told = story.orders.get(&*exchange.order);
+    let mut calls = told.into_iter().flat_map(|told| &told.exchanges);
+    let fits = calls.any(|(call, asked)| {
+        let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
+        let wanted: BTreeSet<&str> = wanted.collect();
+        let answered = asked.successor.is_empty() || *asked.successor == *new.order;
+        call.perhaps() && answered && (wanted.is_empty() || wanted == seats)
+    });
+    if !fits {
+        wrong(findings, || {
+            format!(
+                "{} was made for {}, and nobody asked for {seats:?}",
+                new.order, exchange.order
+            )
+        });
+    }
+}
+
+/// What was acknowledged is there, with the difference that was told.
+fn answered(story: &Story<'_>, findings: &mut Findings) {
+    let calls = story.orders.values().flat_map(|told| &told.exchanges);
+    for (call, asked) in calls.filter(|(call, _)| call.done()) {
+        let new = story.dump.order(&asked.successor);
+        let kept = new.is_some_and(|new| {
+            let of = new.made_in.as_ref().map(|exchange| exchange.order.as_str());
+            of == Some(&*asked.order) && new.amount == asked.amount
+        });
+        if !kept {
+            findings.add(Invariant::AckKept, || {
+                format!(
+                    "line {}: {} was made for {} over {}, and the ledger has it otherwise",
+                    call.line, asked.successor, asked.order, asked.amount
+                )
+            });
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Tickets given for others in planted runs.
+
+use serde_json::{Value, json};
+
+use super::back::refund;
+use super::clean::{Run, at};
+
+/// What the given seat had cost.
+const CREDIT: i64 = 1_000;
+
+/// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes first.
+pub fn exchanged(run: &mut Run, price: i64) {
+    let more = (price - CREDIT).max(0);
+    asked(run, more);
+    let done_s = if more > 0 { 92.7 } else { 92.02 };
+    if more > 0 {
+        let pay = json!({ "order": "order_1x", "payment": "payment_1x", "outcome": "approve" });
+        run.call(1, "pay", 92.5, 200, pay);
+    }
+    let old = run.row("order", "order", "order_1");
+    old["state"] = json!("exchanged");
+    let step = json!({ "at_ms": at(done_s), "state": "exchanged", "reason": "exchanged" });
+    old["history"].as_array_mut().expect("steps").push(step);
+    run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_1");
+    run.row("ticket", "order", "order_1")["void_ms"] = json!(at(done_s));
+    if price < CREDIT {
+        let back = refund(run, "order_1", "refund_less", &[], done_s);
+        (back["amount"], back["reason"]) = (json!(CREDIT - price), json!("exchange_difference"));
+        run.row("payment", "order", "order_1")["refunded"] = json!(CREDIT - price);
+    }
+    let end = run.dump.pop();
+    let confirmed_s = if more > 0 { 92.6 } else { 92.02 };
+    let steps = [
+        (92.02, "pending"),
+        (confirmed_s, "confirmed"),
+        (done_s, "ticketed"),
+    ];
+    run.ledger_order((1, "order_1x", "hold_1x"), 92.0, &[9], &steps);
+    costs(run, more);
+    run.dump.push(json!({
+        "kind": "ticket", "ticket": "ticket_1x", "order": "order_1x", "show": "night", "label": "A-10", "legs": [0],
+        "issued_ms": at(done_s),
+    }));
+    if more > 0 {
+        run.dump.push(json!({
+            "kind": "effect", "order": "order_1x", "what": "capture", "due_ms": at(92.6), "done_ms": at(done_s),
+        }));
+    }
+    run.dump.push(exchange(price, &json!(at(done_s))));
+    run.dump.extend(end);
+    run.ends_as(3, 0);
+    run.ends_as(9, 2);
+}
+
+/// Visitor 1 wants to, and never pays what it costs more.
+pub fn not_paid(run: &mut Run) {
+    asked(run, 300);
+    let end = run.dump.pop();
+    let steps = [(92.02, "pending"), (115.2, "expired")];
+    run.ledger_order((1, "order_1x", "hold_1x"), 92.0, &[9], &steps);
+    costs(run, 300);
+    run.dump.push(exchange(1_300, &Value::Null));
+    run.dump.extend(end);
+}
+
+/// All of it goes back after all, out of both payments.
+pub fn back_after_all(run: &mut Run) {
+    exchanged(run, 1_300);
+    let asked =
+        json!({ "order": "order_1x", "named": null, "state": "refunded", "key": "refund-1x" });
+    run.call(1, "refund", 94.0, 200, asked);
+    let order = run.row("order", "order", "order_1x");
+    order["state"] = json!("refunded");
+    let step = json!({ "at_ms": at(94.02), "state": "refunded", "reason": "refund_by_buyer" });
+    order["history"].as_array_mut().expect("steps").push(step);
+    let whole = refund(run, "order_1x", "refund_1x", &[9], 94.02);
+    (whole["paid"], whole["amount"], whole["fee"]) = (json!(1_300), json!(300), json!(130));
+    whole["reason"] = json!("refund_by_buyer");
+    let part = refund(run, "order_1", "refund_part", &[], 94.02);
+    (part["amount"], part["reason"]) = (json!(870), json!("refund_by_buyer"));
+    part["part_of"] = json!("refund_1x");
+    run.row("payment", "order", "order_1")["refunded"] = json!(870);
+    run.row("payment", "order", "order_1x")["refunded"] = json!(300);
+    run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_1x");
+    run.row("ticket", "ticket", "ticket_1x")["void_ms"] = json!(at(94.02));
+    run.ends_as(9, 0);
+}
+
+fn asked(run: &mut Run, more: i64) {
+    run.call(1, "exchange", 92.0, 200, json!({
+        "order": "order_1", "show": "night", "wanted": ["A-10"], "quantity": 1, "successor": "order_1x",
+        "amount": more, "state": if more > 0 { "pending" } else { "ticketed" }, "key": "exchange-1",
+    }));
+}
+
+/// The new order's own payment is over the difference.
+fn costs(run: &mut Run, more: i64) {
+    run.row("order", "order", "order_1x")["amount"] = json!(more);
+    let payment = run.row("payment", "order", "order_1x");
+    payment["amount"] = json!(more);
+    if payment["captured"] != 0 {
+        payment["captured"] = json!(more);
+    }
+    if more == 0 {
+        (payment["state"], payment["provider_state"]) = (json!("voided"), Value::Null);
+    }
+}
+
+fn exchange(price: i64, done_ms: &Value) -> Value {
+    json!({
+        "kind": "exchange", "successor": "order_1x", "order": "order_1", "credit": CREDIT, "price": price,
+        "given": { "cells": [3], "labels": ["A-4"] }, "gained": { "cells": [9], "labels": ["A-10"] }, "done_ms": done_ms,
+    })
+}

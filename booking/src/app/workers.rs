@@ -16,6 +16,7 @@ use crate::inventory::seats::{Seats, compare_forever, mend_forever};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
+use crate::waitlist::serve::Waitlist;
 use crate::wake::Wake;
 
 /// How long the outbox worker sleeps when nobody calls it.
@@ -50,7 +51,7 @@ impl Booking {
         workers.spawn(compare_forever(self.seats.clone()));
         workers.spawn(self.waitlist.clone().serve_forever());
         workers.spawn(self.waitlist.clone().tell_forever());
-        workers.spawn(forget_forever(self.answers.clone()));
+        workers.spawn(forget_forever(self.answers.clone(), self.waitlist.clone()));
         workers.spawn(follow_forever(self.catalogue.clone(), self.cinemas.clone()));
         workers.spawn(follow_timetables_forever(self.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
@@ -117,12 +118,15 @@ async fn follow_timetables_forever(timetables: Timetables) {
     }
 }
 
-async fn forget_forever(answers: Answers) {
+async fn forget_forever(answers: Answers, waitlist: Waitlist) {
     let mut every = tokio::time::interval(FORGET_EVERY);
     loop {
         every.tick().await;
         if let Err(error) = answers.forget_old().await {
             tracing::warn!(%error, "old answers could not be forgotten; trying again");
+        }
+        if let Err(error) = waitlist.forget_old().await {
+            tracing::warn!(%error, "parties that waited could not be forgotten; trying again");
         }
     }
 }

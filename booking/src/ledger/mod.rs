@@ -438,6 +438,8 @@ pub trait WaitlistLedger: Send + Sync {
         end: WaitEnd,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
+    /// Deletes the parties that ended before this moment.
+    async fn forget_waiters(&self, before_ms: i64) -> Result<(), LedgerError>;
 }
 
 /// The whole ledger.

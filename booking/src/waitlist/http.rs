@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::serve::Waitlist;
 use super::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
+use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::door::Door;
@@ -57,7 +58,7 @@ pub struct WaiterView {
     show: ShowId,
     /// `waiting`, `offered`, `ended`.
     state: &'static str,
-    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`.
+    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// How many seats it waits for.
@@ -204,6 +205,15 @@ impl WaitlistRoutes {
 
     /// Nobody is let wait in vain.
     async fn check(&self, show: &Show, party: &Party) -> Result<(), Problem> {
+        if show.fate == Some(Fate::Cancelled) {
+            return Err(Problem::new(
+                409,
+                "nothing_to_wait_for",
+                "The show was cancelled",
+                "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.",
+            )
+            .with("reason", WaitEnd::Cancelled.word()));
+        }
         let view = self.waitlist.seats.seen(show).await?;
         let served = view.is_none_or(|view| party.may_be_served(&show.plan.map, &view.states));
         if served {

@@ -17,6 +17,8 @@ pub const WAIT_MS_MAX: i64 = 3_600_000;
 pub const OFFER_MS: i64 = 60_000;
 /// A party counts as here for so long after its page or its socket was last seen.
 pub const HERE_MS: i64 = 15_000;
+/// A party that ended is told why for so long: a day.
+pub const TOLD_MS: i64 = 86_400_000;
 /// So many offers in a row that nobody took end the waiting.
 pub const MISSED_MAX: u32 = 3;
 
@@ -99,16 +101,19 @@ pub enum WaitEnd {
     Missed,
     /// It has as many seats as a visitor may have, or too many for these to come on top.
     Limit,
+    /// The show was cancelled.
+    Cancelled,
 }
 
 impl WaitEnd {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Taken,
         Self::Left,
         Self::TimeOver,
         Self::TooFew,
         Self::Missed,
         Self::Limit,
+        Self::Cancelled,
     ];
 
     /// The word in the ledger and in answers.
@@ -121,6 +126,7 @@ impl WaitEnd {
             Self::TooFew => "too_few",
             Self::Missed => "missed",
             Self::Limit => "limit",
+            Self::Cancelled => "cancelled",
         }
     }
 

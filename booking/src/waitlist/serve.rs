@@ -10,8 +10,9 @@ use rand::RngExt;
 
 use super::here::Here;
 use super::share::{in_vain, share};
-use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, WaitEnd, Waiter};
+use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, TOLD_MS, WaitEnd, Waiter};
 use crate::catalogue::Catalogue;
+use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::holds::take::items;
@@ -74,6 +75,15 @@ impl Waitlist {
         }
     }
 
+    /// Deletes the parties that ended long ago.
+    ///
+    /// # Errors
+    /// Where the ledger did not take it.
+    pub async fn forget_old(&self) -> Result<(), LedgerError> {
+        let before_ms = self.clock.now_ms() - TOLD_MS;
+        self.ledger.forget_waiters(before_ms).await
+    }
+
     /// Tells the ledger whom this node has seen since the last time.
     ///
     /// # Errors
@@ -128,6 +138,11 @@ impl Waitlist {
             self.settle(&waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
+        if show.fate == Some(Fate::Cancelled) {
+            for waiter in std::mem::take(&mut line) {
+                self.end(&waiter, WaitEnd::Cancelled, now_ms).await?;
+            }
+        }
         let vain: HashSet<usize> = in_vain(&show.plan.map, &view.states, &line)
             .into_iter()
             .collect();

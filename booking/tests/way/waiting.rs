@@ -258,6 +258,20 @@ async fn nobody_waits_in_vain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_show_that_is_cancelled_ends_the_waiting_and_says_why() {
+    let (app, ana, ben) = opened().await;
+    full(&app).await;
+    join(&app, &ana, 2).await;
+    let cancel = post("/v1/promoter/shows/night-1/cancel", &json!({}));
+    app.ask(cancel.by(&PROMOTER)).await.is(200);
+    ended(&app, &ana, "cancelled").await;
+    let late = post(LIST, &json!({ "quantity": 2 }));
+    let refused = app.ask(late.by(&ben)).await;
+    let refused = refused.problem(409, "nothing_to_wait_for");
+    assert_eq!(refused["reason"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_longer_than_an_hour_and_a_pass_that_ran_out_waits_on() {
     let (app, ana, _) = opened_with(json!({ "hold_s": 3_600 })).await;
     full(&app).await;
@@ -378,13 +392,10 @@ async fn two_nodes_serve_one_line() {
 }
 
 /// Parties, lapses and a restart by dice: what is offered is offered to the first who are here and whom it fits, never twice
-/// at a time, and in the end nobody is forgotten. `FAIRGATE_WAITLIST_PARTIES` sets how many parties there are: 60.
+/// at a time, and in the end nobody is forgotten. A thousand, by the clock on the wall: `loadtest bench waitlist`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
-    let count: u16 = std::env::var("FAIRGATE_WAITLIST_PARTIES")
-        .ok()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(60);
+    let count = 60_u16;
     let (app, ..) =
         opened_with(json!({ "hold_s": 3_600, "pay_s": 3_000, "seats_per_visitor": 4 })).await;
     let mut held = full(&app).await;

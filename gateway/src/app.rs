@@ -21,11 +21,12 @@ use tokio::sync::watch;
 
 use crate::config;
 use crate::config::{Config, Key, Upstream};
+use crate::guard::{Guard, Searches};
 use crate::ledger::postgres::Postgres;
 use crate::ledger::sqlite::Sqlite;
 use crate::ledger::{Failure, Ledger};
 use crate::load::Load;
-use crate::lobby::{Guard, Lobby};
+use crate::lobby::Lobby;
 use crate::ops::Ops;
 use crate::promoter::Promoter;
 use crate::push::limit::Limit;
@@ -146,7 +147,11 @@ impl App {
         told.map_err(|problem| anyhow!("{}", problem.detail))?;
         let metrics = recorder();
         let handles = handles(config, &rooms, keys, &metrics, &load);
-        start_upkeep(handles.lobby.guard.clone(), metrics);
+        start_upkeep(
+            handles.lobby.guard.clone(),
+            handles.searches.clone(),
+            metrics,
+        );
         Ok(Self {
             listener,
             router: router::build(&handles),
@@ -253,6 +258,7 @@ fn handles(
     load: &Load,
 ) -> Handles {
     let web = Web::new(config.web());
+    let (per_s, burst) = (config.searches_per_s, config.searches_burst);
     let personal = Personal::default();
     tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
     tokio::spawn(waiting::tell_forever(
@@ -283,12 +289,13 @@ fn handles(
             metrics: metrics.clone(),
             warnings: config.warnings(),
         },
+        searches: Searches::new(per_s, burst, &config.api_keys),
         test: config.payments.is_test(),
         form_origins: config.payments.form_origins(),
     }
 }
 
-fn start_upkeep(guard: Guard, metrics: PrometheusHandle) {
+fn start_upkeep(guard: Guard, searches: Searches, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {
@@ -297,6 +304,7 @@ fn start_upkeep(guard: Guard, metrics: PrometheusHandle) {
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
                 guard.evict();
+                searches.evict();
             }
         }
     });

@@ -2,6 +2,7 @@
 
 mod upstream;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 pub use booking::config::{BadConfig, Internal, Key, Keys, Payments, Reader, Sources, Stores};
 pub use upstream::Upstream;
 
+use crate::guard::ApiKey;
 use crate::web;
 
 /// The settings of one gateway. Each field names its variable, unit and default; the file has the same names in
@@ -31,6 +33,12 @@ pub struct Config {
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
     pub joins_burst: NonZeroU32,
+    /// `FAIRGATE_SEARCHES_PER_S`: searches a second for one network, which may be a whole carrier's. Default 2000.
+    pub searches_per_s: NonZeroU32,
+    /// `FAIRGATE_SEARCHES_BURST`: searches at once for one network. Default 10000.
+    pub searches_burst: NonZeroU32,
+    /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, `name:key:per_s:burst` by commas. Default none.
+    pub api_keys: Vec<ApiKey>,
     /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process may open. Default 15000.
     pub sockets: usize,
     /// `FAIRGATE_PAYMENTS`: who takes the money. Default `none`, in the demo `sandbox`.
@@ -49,6 +57,9 @@ const KNOBS: &[&str] = &[
     "trusted_hops",
     "joins_per_s",
     "joins_burst",
+    "searches_per_s",
+    "searches_burst",
+    "api_keys",
     "sockets",
     "payments",
     "stripe_secret_key",
@@ -114,6 +125,24 @@ impl Config {
                 "a whole number above 0",
                 |text| text.parse().ok(),
             ),
+            searches_per_s: reader.take(
+                "searches_per_s",
+                NonZeroU32::new(2_000).unwrap_or(NonZeroU32::MIN),
+                "a whole number above 0",
+                |text| text.parse().ok(),
+            ),
+            searches_burst: reader.take(
+                "searches_burst",
+                NonZeroU32::new(10_000).unwrap_or(NonZeroU32::MIN),
+                "a whole number above 0",
+                |text| text.parse().ok(),
+            ),
+            api_keys: reader.take(
+                "api_keys",
+                Vec::new(),
+                "a list of name:key:per_s:burst by commas, each key 16 to 200 of A-Z, a-z, 0-9, - and _",
+                |text| text.split(',').map(|part| ApiKey::parse(part.trim())).collect(),
+            ),
             sockets: reader.take("sockets", 15_000, "a whole number above 0", |text| {
                 text.parse().ok().filter(|sockets| *sockets > 0)
             }),
@@ -121,6 +150,19 @@ impl Config {
             keys: Keys::read(&mut reader),
             upstream: Upstream::read(&mut reader),
         };
+        let names: BTreeSet<&str> = config
+            .api_keys
+            .iter()
+            .map(|key| key.name.as_str())
+            .collect();
+        let secrets: BTreeSet<&str> = config
+            .api_keys
+            .iter()
+            .map(|key| key.key.0.as_str())
+            .collect();
+        if names.len().min(secrets.len()) < config.api_keys.len() {
+            reader.fault("two API keys have the same name or are the same; give each its own");
+        }
         if config.stores.redis_url.is_some() && config.stores.database_url.is_none() {
             reader.fault(
                 "places and seats in Redis are shared by several processes, and a SQLite file is not: set FAIRGATE_DATABASE_URL too, or take FAIRGATE_REDIS_URL out",
@@ -190,6 +232,7 @@ mod tests {
             ("FAIRGATE_LISTEN", "here"),
             ("FAIRGATE_JOINS_PER_S", "0"),
             ("FAIRGATE_PROMOTER_KEY", "hunter 2"),
+            ("FAIRGATE_API_KEYS", "agency:secret-without-quota"),
             ("FAIRGATE_PAYMENTS", "cash"),
             ("FAIRGATE_REDIS_URL", "http://x"),
             ("FAIRGATE_BOOKING_URL", "http://x/path"),
@@ -200,6 +243,7 @@ mod tests {
             "LISTEN",
             "JOINS_PER_S",
             "PROMOTER_KEY",
+            "API_KEYS",
             "PAYMENTS",
             "REDIS_URL",
             "BOOKING_URL",
@@ -212,6 +256,7 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("hunter 2"), "{told}");
+        assert!(!told.contains("secret-without-quota"), "{told}");
     }
 
     #[test]
@@ -240,6 +285,22 @@ mod tests {
             let config = Config::resolve(&sources(&set)).expect("it works");
             assert!(config.stores.database_url.is_some());
         }
+    }
+
+    #[test]
+    fn no_two_partners_have_one_key() {
+        let one = "a:one-key-for-two-of-them:1:1";
+        for other in [
+            "b:one-key-for-two-of-them:1:1",
+            "a:another-key-of-the-same:1:1",
+        ] {
+            let keys = format!("{one},{other}");
+            let told = Config::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)]));
+            assert!(told.expect_err("twice").to_string().contains("API keys"));
+        }
+        let keys = format!("{one}, b:another-key-of-another:2:30");
+        let config = Config::resolve(&sources(&[("FAIRGATE_API_KEYS", &keys)])).expect("good");
+        assert_eq!(config.api_keys.len(), 2);
     }
 
     #[test]

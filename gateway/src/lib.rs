@@ -6,6 +6,7 @@ pub mod app;
 pub mod config;
 pub mod demo;
 pub mod draw;
+pub mod guard;
 pub mod ledger;
 pub mod load;
 pub mod lobby;

@@ -1,7 +1,9 @@
 //! Every route on one page: the calls, the pages, booking behind its door, and what wraps them all.
 
+use std::net::SocketAddr;
+
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, RawPathParams, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -11,12 +13,15 @@ use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::guard::Searches;
 use crate::lobby::Lobby;
+use crate::lobby::http::peer_of;
 use crate::ops::Ops;
 use crate::pages::{Pages, policy, problem_page};
 use crate::promoter::Promoter;
 use crate::push::socket::Push;
 use crate::room::Rooms;
+use crate::web::Web;
 use crate::{admission, lobby, ops, pages, promoter, push, room, upstream};
 
 /// Nothing the line takes is long; the longer bodies set their own limit.
@@ -33,6 +38,8 @@ pub struct Handles {
     pub promoter: Promoter,
     /// Health and figures.
     pub ops: Ops,
+    /// Limits searches by network and by key.
+    pub searches: Searches,
     /// Whether payments are the sandbox's.
     pub test: bool,
     /// Where the page that takes the money loads the payment form from.
@@ -81,6 +88,10 @@ pub fn build(handles: &Handles) -> Router {
             handles.lobby.rooms.clone(),
             rooms_of_other_nodes_are_found,
         ))
+        .layer(middleware::from_fn_with_state(
+            (handles.searches.clone(), handles.lobby.web.clone(), test),
+            searches_have_quotas,
+        ))
         .fallback(async move |uri: Uri| shown(test, &uri, Problem::not_found("page", uri.path())))
         .method_not_allowed_fallback(async move |uri: Uri| shown(test, &uri, wrong_method()))
         .layer(middleware::from_fn_with_state(
@@ -117,6 +128,21 @@ async fn rooms_of_other_nodes_are_found(
 ) -> Response {
     if let Some((_, room)) = named.iter().find(|(name, _)| *name == "room") {
         rooms.look_for(room).await;
+    }
+    next.run(request).await
+}
+
+async fn searches_have_quotas(
+    State((searches, web, test)): State<(Searches, Web, bool)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if Searches::is_search(request.method(), request.uri().path()) {
+        let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
+        let network = web.network(request.headers(), peer);
+        if let Err(refused) = searches.admit(request.headers(), network) {
+            return shown(test, request.uri(), refused);
+        }
     }
     next.run(request).await
 }

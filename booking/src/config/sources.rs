@@ -192,7 +192,7 @@ impl Reader {
 }
 
 fn is_secret(knob: &str) -> bool {
-    ["key", "secret", "redis_url", "database_url"]
+    ["key", "keys", "secret", "redis_url", "database_url"]
         .iter()
         .any(|end| knob.ends_with(end))
 }

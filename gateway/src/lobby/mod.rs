@@ -1,7 +1,6 @@
 //! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder hash is public
 //! and opens nothing.
 
-pub mod guard;
 pub mod http;
 mod join;
 mod leave;
@@ -9,10 +8,10 @@ mod rejoin;
 
 use fairgate_pass::PlaceClaims;
 
-pub use guard::Guard;
 pub use join::{JoinBody, Joined};
 pub use rejoin::{Shown, recognise, required, shown};
 
+use crate::guard::Guard;
 use crate::load::Load;
 use crate::push::personal::Personal;
 use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};

@@ -303,3 +303,57 @@ async fn too_many_joins_from_one_network_are_put_off_and_told_when_to_come_back(
     assert!(put_off >= 3, "{put_off} of 8 were put off");
     promoter.joined("sale", 8 - put_off).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_have_a_quota_by_network_and_another_by_key() {
+    let server = Server::with(&[
+        ("FAIRGATE_SEARCHES_PER_S", "1"),
+        ("FAIRGATE_SEARCHES_BURST", "3"),
+        ("FAIRGATE_API_KEYS", "agency:the-key-of-the-agency:1:6"),
+    ])
+    .await;
+    let ask = async |path: &str, key: Option<&str>| {
+        let mut call = server.http.get(server.at(path));
+        if let Some(key) = key {
+            call = call.header("x-api-key", key);
+        }
+        Answer::of(call).await.expect("an answer")
+    };
+    let mut put_off = 0;
+    for _ in 0..6 {
+        let answer = ask("/v1/shows", None).await;
+        if answer.status != 200 {
+            answer.refused(429, "too_many_searches");
+            assert!(
+                answer
+                    .header("retry-after")
+                    .parse::<u64>()
+                    .is_ok_and(|s| s >= 1)
+            );
+            put_off += 1;
+        }
+    }
+    assert!(put_off >= 1, "{put_off} of 6 were put off");
+    // A page is refused as a page; a partner goes on, and what is no search is not counted.
+    let page = ask("/cinema", None).await;
+    assert!(
+        page.status == 429 && page.text().contains("<html"),
+        "{page:?}"
+    );
+    let key = Some("the-key-of-the-agency");
+    let answers = [
+        ask("/v1/shows?q=night", key).await,
+        ask("/v1/cinema/cities", key).await,
+        ask("/v1/shows", key).await,
+    ];
+    assert!(
+        answers.iter().all(|answer| answer.status == 200),
+        "{answers:?}"
+    );
+    ask("/v1/shows", Some("somebody-elses-key"))
+        .await
+        .refused(401, "api_key_invalid");
+    for path in ["/healthz", "/"] {
+        assert_eq!(ask(path, None).await.status, 200, "{path}");
+    }
+}

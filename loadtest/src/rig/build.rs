@@ -56,6 +56,8 @@ impl Rig {
         settings.extend([
             ("FAIRGATE_PROMOTER_KEY", key.clone()),
             ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
+            ("FAIRGATE_SEARCHES_PER_S", "100000".to_owned()),
+            ("FAIRGATE_SEARCHES_BURST", "100000".to_owned()),
             ("FAIRGATE_JOINS_BURST", "100000".to_owned()),
         ]);
         settings.extend(

@@ -73,6 +73,7 @@ impl Server {
             ("FAIRGATE_VIEWER_KEY", VIEWER_KEY),
             ("FAIRGATE_DOOR_KEY", DOOR_KEY),
             ("FAIRGATE_JOINS_PER_S", "100000"),
+            ("FAIRGATE_SEARCHES_PER_S", "100000"),
             ("FAIRGATE_JOINS_BURST", "100000"),
             ("FAIRGATE_LOG", "info"),
         ];

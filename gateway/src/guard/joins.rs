@@ -1,4 +1,4 @@
-//! Slows down a network that joins faster than people can. governor is named only here.
+//! Slows down a network that joins faster than people can.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -12,11 +12,9 @@ use governor::state::keyed::DefaultKeyedStateStore;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
+use super::NETWORKS_MAX;
 use crate::load::Appointments;
 use crate::web::Network;
-
-/// More networks than this are not told apart: the rest share one limit, so that memory stays bounded.
-const NETWORKS_MAX: usize = 100_000;
 
 type Keyed<C> =
     RateLimiter<Network, DefaultKeyedStateStore<Network>, C, NoOpMiddleware<<C as Clock>::Instant>>;

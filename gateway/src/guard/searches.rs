@@ -1,0 +1,259 @@
+//! Searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages): each network has a quota that is plenty for
+//! people, and a partner's programs have their own, by a key.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, Method};
+use booking::config::Key;
+use booking::http::Problem;
+use fairgate_pass::Digest;
+use governor::clock::{Clock, DefaultClock};
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
+
+use super::NETWORKS_MAX;
+use crate::web::Network;
+
+/// Where a key stands in a request.
+const HEADER: &str = "x-api-key";
+
+/// The key of a partner's programs, with its own quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Whose it is; told in metrics.
+    pub name: String,
+    /// The secret.
+    pub key: Key,
+    /// Searches a second.
+    pub per_s: NonZeroU32,
+    /// Searches at once.
+    pub burst: NonZeroU32,
+}
+
+impl ApiKey {
+    /// Reads `name:key:per_s:burst`; the name a slug, the key 16 to 200 characters of A–Z, a–z, 0–9, `-` and `_`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let [name, key, per_s, burst] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
+        let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        let good = booking::ids::is_slug(name)
+            && (16..=200).contains(&key.len())
+            && key.bytes().all(is_word);
+        good.then_some(())?;
+        Some(Self {
+            name: name.to_owned(),
+            key: Key(key.to_owned()),
+            per_s: per_s.parse().ok()?,
+            burst: burst.parse().ok()?,
+        })
+    }
+}
+
+/// The limits of searches; a cheap handle.
+#[derive(Clone)]
+pub struct Searches {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    networks: DefaultKeyedRateLimiter<Network>,
+    overflow: DefaultDirectRateLimiter,
+    /// By the digest of the key, so that looking one up tells nothing of the others.
+    partners: HashMap<Digest, Partner>,
+    clock: DefaultClock,
+}
+
+struct Partner {
+    name: String,
+    limit: RateLimiter<NotKeyed, InMemoryState, DefaultClock>,
+}
+
+fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
+    Quota::per_second(per_s).allow_burst(burst)
+}
+
+impl Searches {
+    /// Lets each network search `per_s` times a second, and `burst` times at once; each key as it says.
+    #[must_use]
+    pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
+        let clock = DefaultClock::default();
+        let partner = |key: &ApiKey| {
+            let quota = quota(key.per_s, key.burst);
+            let partner = Partner {
+                name: key.name.clone(),
+                limit: RateLimiter::direct_with_clock(quota, clock.clone()),
+            };
+            (Digest::of(key.key.0.as_bytes()), partner)
+        };
+        let quota = quota(per_s, burst);
+        let state = DefaultKeyedStateStore::default();
+        Self {
+            inner: Arc::new(Inner {
+                networks: RateLimiter::new(quota, state, clock.clone()),
+                overflow: RateLimiter::direct_with_clock(quota, clock.clone()),
+                partners: keys.iter().map(partner).collect(),
+                clock,
+            }),
+        }
+    }
+
+    /// Whether a request is a search.
+    #[must_use]
+    pub fn is_search(method: &Method, path: &str) -> bool {
+        let below = |of: &str| {
+            let rest = path.strip_prefix(of);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        matches!(*method, Method::GET | Method::HEAD)
+            && (path == "/v1/shows"
+                || ["/v1/rail", "/v1/cinema", "/rail", "/cinema"]
+                    .into_iter()
+                    .any(below))
+    }
+
+    /// Counts one search.
+    ///
+    /// # Errors
+    /// 401 `api_key_invalid` for a key that is none; 429 `too_many_searches` with `Retry-After`.
+    pub fn admit(&self, headers: &HeaderMap, network: Network) -> Result<(), Problem> {
+        let inner = &*self.inner;
+        let Some(key) = headers.get(HEADER) else {
+            return self.by_network(network);
+        };
+        let Some(partner) = inner.partners.get(&Digest::of(key.as_bytes())) else {
+            return Err(Problem::new(
+                401,
+                "api_key_invalid",
+                "The API key is not known",
+                "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
+            ));
+        };
+        let name = partner.name.clone();
+        metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
+        let checked = partner.limit.check();
+        checked.map_err(|until| {
+            self.refused(
+                &until,
+                "This key has used up its quota of searches for the moment.",
+            )
+        })
+    }
+
+    fn by_network(&self, network: Network) -> Result<(), Problem> {
+        let inner = &*self.inner;
+        let words =
+            "So many searches came from your network that others would have to wait for them.";
+        let refused = |until: NotUntil<_>| self.refused(&until, words);
+        if inner.networks.len() >= NETWORKS_MAX {
+            inner.overflow.check().map_err(refused)
+        } else {
+            inner.networks.check_key(&network).map_err(refused)
+        }
+    }
+
+    fn refused(&self, until: &NotUntil<<DefaultClock as Clock>::Instant>, words: &str) -> Problem {
+        let wait = until.wait_time_from(self.inner.clock.now());
+        let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
+        metrics::counter!("fairgate_searches_limited_total").increment(1);
+        Problem::new(
+            429,
+            "too_many_searches",
+            "Too many searches",
+            format!("{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."),
+        )
+        .retry_after(wait_s)
+    }
+
+    /// Forgets networks that are back at rest.
+    pub fn evict(&self) {
+        self.inner.networks.retain_recent();
+        self.inner.networks.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::{Settings, Web};
+
+    fn count(n: u32) -> NonZeroU32 {
+        NonZeroU32::new(n).expect("not zero")
+    }
+
+    fn network(address: &str) -> Network {
+        let peer = address.parse().expect("an address");
+        Web::new(Settings::default()).network(&HeaderMap::new(), peer)
+    }
+
+    fn with(key: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HEADER, key.parse().expect("a header"));
+        headers
+    }
+
+    #[test]
+    fn a_key_has_its_own_quota_and_a_network_without_one_its_own() {
+        let text = "agency:a-key-of-an-agency-1:1:5";
+        let keys = [ApiKey::parse(text).expect("good")];
+        let searches = Searches::new(count(1), count(2), &keys);
+        let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
+        let none = HeaderMap::new();
+        assert!((0..2).all(|_| searches.admit(&none, one).is_ok()));
+        let refused = searches.admit(&none, one).expect_err("the third");
+        assert_eq!(
+            (refused.status.as_u16(), refused.code),
+            (429, "too_many_searches")
+        );
+        assert!(searches.admit(&none, other).is_ok(), "another network");
+        let key = with("a-key-of-an-agency-1");
+        assert!((0..5).all(|_| searches.admit(&key, one).is_ok()));
+        assert!(searches.admit(&key, other).is_err(), "wherever it is used");
+        let refused = searches.admit(&with("another"), other).expect_err("no key");
+        assert_eq!(
+            (refused.status.as_u16(), refused.code),
+            (401, "api_key_invalid")
+        );
+    }
+
+    #[test]
+    fn only_searches_are_counted() {
+        let is = |path| Searches::is_search(&Method::GET, path);
+        for path in [
+            "/v1/shows",
+            "/v1/rail/trips",
+            "/v1/cinema/cities",
+            "/cinema",
+            "/rail",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "/v1/shows/night-1",
+            "/v1/shows/night-1/seats",
+            "/railway",
+            "/",
+        ] {
+            assert!(!is(path), "{path}");
+        }
+        assert!(!Searches::is_search(&Method::POST, "/v1/shows"));
+    }
+
+    #[test]
+    fn a_key_is_read_whole_or_not_at_all() {
+        for bad in [
+            "",
+            "agency",
+            "agency:short:1:1",
+            "agency:a-key-of-an-agency-1:0:5",
+            "agency:a-key-of-an-agency-1:1",
+            "agency:a-key-of-an-agency-1:1:5:6",
+            "Agency:a-key-of-an-agency-1:1:5",
+            "agency:a key of an agency 1:1:5",
+        ] {
+            assert_eq!(ApiKey::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -75,7 +75,8 @@ impl Visitor {
         match (answer.status, code.as_deref()) {
             (200, _) => Ok(Some(answer.json())),
             (409, Some("seats_taken" | "best_available_not_found" | "show_cancelled"))
-            | (422, Some("would_orphan")) => Ok(None),
+            // The best may be the very seats that it has.
+            | (422, Some("would_orphan" | "nothing_to_exchange")) => Ok(None),
             // The promoter was quicker.
             (409, Some("not_exchangeable")) if self.stage.is_cancelled(order.show) => Ok(None),
             _ => Err(Self::unforeseen("exchange", &answer)),

@@ -95,6 +95,14 @@ impl Books {
     }
 }
 
+impl Intent {
+    /// All that was taken went back at once, without a refund's id.
+    fn went_back_whole(&self) -> bool {
+        let refunds = self.refunds.as_deref().unwrap_or_default();
+        matches!(refunds, [all] if all.refund.is_empty() && all.amount == self.captured)
+    }
+}
+
 impl Books {
     /// Each refund that the ledger has as done is in the books once, with its amount, and no other is.
     fn refunds(&self, dump: &Dump, findings: &mut Findings) {
@@ -123,10 +131,10 @@ impl Books {
         if self.intents.iter().any(|intent| intent.refunds.is_none()) {
             return;
         }
-        // Money that was never taken went back by being let go.
+        // Money that was never taken went back by being let go, and what was taken while it was to be let go, whole.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
-            intents.any(|intent| intent.captured != 0)
+            intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
         };
         for (refund, (order, amount)) in owed {
             if amount != 0 && taken(order) {

@@ -391,6 +391,17 @@ plants! {
         run.refunds_booked();
         run.intent("order_1")["refunds"] = json!([]);
     };
+    Nothing "an order's money was taken while it was to be let go, and went back whole" |run| {
+        all_back(run, |_| {});
+        run.refunds_booked();
+        let intent = run.intent("order_0");
+        intent["refunds"] = json!([{ "refund": "", "amount": intent["captured"] }]);
+    };
+    Books "a part of an order's money went back without a refund's id" |run| {
+        all_back(run, |_| {});
+        run.refunds_booked();
+        run.intent("order_0")["refunds"] = json!([{ "refund": "", "amount": 1 }]);
+    };
     Books "the provider gave one refund back twice" |run| {
         all_back(run, |_| {});
         run.refunds_booked();

@@ -1,6 +1,7 @@
 //! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, where they may be
 //! among them, and only the cells that it does not have already are taken.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::ask::{Asked, Wanted};
@@ -46,9 +47,7 @@ impl HoldDesk {
                 as_if_free(&mut view, show, order);
             }
             let chosen = Self::choose(show, asked, &view, spread)?;
-            let held = items(show, &chosen.seats, &chosen.legs)?;
-            let items: Vec<OrderItem> = held.into_iter().map(|held| named(show, held)).collect();
-            let (gained, limit) = gain(&items)?;
+            let (gained, limit) = gain(&seats(show, &chosen.seats, &chosen.legs)?)?;
             let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
             let hold = Hold {
                 id: id.clone(),
@@ -63,7 +62,7 @@ impl HoldDesk {
                 stage: Stage::Basket,
             };
             match self.seats.store.take(hold, limit).await {
-                Ok(hold) => return Ok(Instead { hold, items }),
+                Ok(hold) => return whole(show, hold, asked),
                 Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
                     lost = (Refused::Taken(cells), chosen.seats);
                 }
@@ -75,6 +74,20 @@ impl HoldDesk {
         }
         Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
     }
+}
+
+/// The seats that a hold is for. It may be the one that an earlier try of the same call took, which chose others: what the
+/// hold has is what counts, and every new seat stands in it, be it without a cell.
+fn whole(show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, Problem> {
+    let mut held: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
+    held.dedup();
+    let items = seats(show, &held, &asked.legs)?;
+    Ok(Instead { hold, items })
+}
+
+fn seats(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<OrderItem>, Problem> {
+    let held = items(show, seats, legs)?;
+    Ok(held.into_iter().map(|held| named(show, held)).collect())
 }
 
 /// Whoever asks for the best seats over the same stretch wants others than it has.

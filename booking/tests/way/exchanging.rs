@@ -317,3 +317,29 @@ async fn a_journey_is_shortened_on_its_own_seat_and_lengthened_again_and_keeps_i
     let app = app.restarted().await;
     assert_eq!(app.read(&last).await["state"], "ticketed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_try_that_came_to_nothing_behind_its_hold_is_taken_up_with_the_seats_of_that_hold() {
+    let (app, _, order) = opened().await;
+    let call = || exchange(&order, &json!({"show": "night-2", "best": {"quantity": 2}})).keyed("x");
+    app.tamper(
+        "CREATE TRIGGER away BEFORE INSERT ON exchanges BEGIN SELECT RAISE(ABORT, 'away'); END",
+    )
+    .await;
+    assert_eq!(app.ask(call()).await.status, 503);
+    app.tamper("DROP TRIGGER away").await;
+    let held = app.seats("night-2").await["unavailable"].clone();
+    let made = app.ask(call()).await.is(200);
+    let claimed: serde_json::Map<String, Value> = made["seats"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|seat| (text(seat, "label"), json!("held")))
+        .collect();
+    assert_eq!(Value::Object(claimed), held, "the seats of the first try");
+    let new = successor(&app, &order, &made).await;
+    app.pay(&app.read(&new).await, "approve").await.is(200);
+    let done = app.order_in(&new, "ticketed").await;
+    assert_eq!(labels(&done), labels(&made));
+    no_findings(&app).await;
+}

@@ -20,6 +20,7 @@ pub(super) const CASES: &[Case] = cases![
     what_is_dearer_is_swapped_with_the_capture_and_not_before,
     what_is_cheaper_gives_the_difference_back,
     only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_freed,
+    a_successor_that_claims_other_cells_than_its_seats_is_refused,
     cells_that_somebody_has_leave_everything_as_it_was,
     the_same_successor_again_is_the_same_success,
     while_an_exchange_is_paid_nothing_else_is_done_with_the_order,
@@ -271,6 +272,16 @@ async fn only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_free
         .map(|t| t.legs)
         .collect();
     assert_eq!(legs, [[0, 1]]);
+}
+
+async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let mut bad = wanted(&old, "x", &[(4, 0..2, 1_000)]);
+    bad.successor.items = items(&[(5, 0..2, 0)]);
+    let refused = ledger.exchange(&old.id, bad, TERMS, NOW_MS + 3).await;
+    assert!(matches!(refused, Err(ExchangeRefused::Ledger(_))));
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
 }
 
 async fn cells_that_somebody_has_leave_everything_as_it_was(ledger: Books) {

@@ -124,6 +124,9 @@ async fn begin(
         return Err(ExchangeRefused::Open(open));
     }
     may_give(&old, &locked_tickets(tx, &old).await?, given)?;
+    if !exchange.is_whole(&old) {
+        return Err(corrupt("an exchange that claims other cells than it gains").into());
+    }
     claims::claim(tx, successor, payment, terms).await?;
     let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES ($1, $2, $3, $4, $5)";
     let with: [&(dyn ToSql + Sync); 5] = [

@@ -111,6 +111,9 @@ fn begin(
         return Err(ExchangeRefused::Open(open));
     }
     may_give(&old, &tickets_of(tx, &old)?, &exchange.given)?;
+    if !exchange.is_whole(&old) {
+        return Err(corrupt("an exchange that claims other cells than it gains").into());
+    }
     let Exchange {
         successor,
         payment,

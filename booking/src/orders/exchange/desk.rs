@@ -6,10 +6,10 @@ use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
-use crate::holds::Held;
 use crate::holds::ask::Asked;
 use crate::holds::instead::Instead;
 use crate::holds::take::cancelled;
+use crate::holds::{Held, cells_of};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::Terms;
@@ -51,6 +51,7 @@ impl OrderDesk {
             );
             return Err(Problem::field("show", detail));
         }
+        let names = names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
         let gain = |items: &[OrderItem]| gained(order, show, items);
@@ -58,7 +59,17 @@ impl OrderDesk {
             .holds
             .take_instead(show, order, asked, id, &gain, now_ms)
             .await?;
-        name(&mut items, order, show, travellers)?;
+        for (item, name) in items.iter_mut().zip(names) {
+            item.traveller = Some(name);
+        }
+        let total = (price(&items) - price(&order.items)).max(0);
+        let gained = as_gained(order, show, &items, total);
+        let cells = |items: &[Held]| cells_of(items, show.grid());
+        let own: Vec<Held> = gained.iter().map(|item| item.held.clone()).collect();
+        if cells(&own) != cells(&hold.items) {
+            // The order changed since an earlier try of this call took the hold, which runs out by itself.
+            return Err(explain(ExchangeRefused::Changed));
+        }
         let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
         let store = &self.holds.seats.store;
@@ -70,13 +81,12 @@ impl OrderDesk {
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
         let successor_id = OrderId::of_hold(id);
-        let total = (price(&items) - price(&order.items)).max(0);
         let successor = Order {
             payment: PaymentId::of_order(&successor_id),
             show: show.id.clone(),
             hold: id.clone(),
             room: hold.room.clone(),
-            items: as_gained(order, show, &items, &hold.items),
+            items: gained,
             plan_version: hold.plan_version,
             state: OrderState::Pending,
             reason: "ordered_in_exchange".to_owned(),
@@ -201,11 +211,8 @@ fn gained(order: &Order, show: &Show, items: &[OrderItem]) -> Result<(Vec<Held>,
         ));
     }
     let seats = parts.gained.len();
-    let mut left = difference.max(0);
-    let held = parts.gained.into_iter().map(|item| Held {
-        amount: std::mem::take(&mut left),
-        ..item.held
-    });
+    let held = as_gained(order, show, items, difference.max(0));
+    let held = held.into_iter().map(|item| item.held);
     Ok((held.collect(), limit(order, show, items.len(), seats)))
 }
 
@@ -230,23 +237,22 @@ fn limit(order: &Order, show: &Show, seats: usize, gained: usize) -> u32 {
     show.document.seats_per_visitor.saturating_add(more)
 }
 
-/// The gained cells as items of the successor, with the words of its seats.
-fn as_gained(order: &Order, show: &Show, items: &[OrderItem], held: &[Held]) -> Vec<OrderItem> {
-    let gained = parts_of(order, show, items).gained;
-    let item = |(item, held): (OrderItem, &Held)| OrderItem {
-        held: held.clone(),
-        ..item
-    };
-    gained.into_iter().zip(held).map(item).collect()
+/// The gained cells as items of the successor: together they cost the difference.
+fn as_gained(order: &Order, show: &Show, items: &[OrderItem], total: i64) -> Vec<OrderItem> {
+    let mut gained = parts_of(order, show, items).gained;
+    let mut left = total;
+    for item in &mut gained {
+        item.held.amount = std::mem::take(&mut left);
+    }
+    gained
 }
 
-/// Who travels stays, unless others are named.
-fn name(
-    items: &mut [OrderItem],
+/// Who travels stays, unless others are named; one a seat.
+fn names(
     order: &Order,
     show: &Show,
     travellers: Option<Vec<Traveller>>,
-) -> Result<(), Problem> {
+) -> Result<Vec<String>, Problem> {
     let kept = || {
         let names = order.items.iter().map(|item| item.traveller.clone());
         let names = names.map(|name| name.map(|name| Traveller { name }));
@@ -256,11 +262,7 @@ fn name(
         None if show.run.is_some() => kept(),
         travellers => travellers,
     };
-    let names = named(show, travellers, items.len())?;
-    for (item, name) in items.iter_mut().zip(names) {
-        item.traveller = Some(name);
-    }
-    Ok(())
+    named(show, travellers, order.items.len())
 }
 
 /// The problem that a refusal is.

@@ -8,6 +8,8 @@ mod parts;
 
 pub use parts::{Parts, parts};
 
+use std::ops::Range;
+
 use super::transition::{Happening, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
@@ -26,6 +28,23 @@ pub struct Exchange {
     pub items: Vec<OrderItem>,
     /// The seats that are given for them, as they were when the difference was reckoned.
     pub given: Vec<OrderItem>,
+}
+
+impl Exchange {
+    /// Whether what the successor claims is what its seats gain, and nothing else.
+    #[must_use]
+    pub fn is_whole(&self, of: &Order) -> bool {
+        let own = if of.show == self.successor.show {
+            &self.given[..]
+        } else {
+            &[]
+        };
+        let places = |items: &[OrderItem]| -> Vec<(u32, Range<u16>)> {
+            let place = |item: &OrderItem| (item.held.seat, item.held.legs.clone());
+            items.iter().map(place).collect()
+        };
+        places(&parts(own, &self.items).gained) == places(&self.successor.items)
+    }
 }
 
 /// An exchange that an order is part of.

@@ -126,8 +126,15 @@ impl Stripe {
         wanted: PaymentState,
     ) -> Result<(), ProviderError> {
         // The try before may have been done though nobody heard of it.
-        if attempt > 0 && state_of(&self.intent(payment).await?) == wanted {
-            return Ok(());
+        if attempt > 0 {
+            let state = state_of(&self.intent(payment).await?);
+            if state == wanted {
+                return Ok(());
+            }
+            // Nor can what was taken meanwhile be let go: a broken answer that is kept under the key would hide that.
+            if wanted == PaymentState::Voided && state.is_taken() {
+                return Err(ProviderError::Refused("the money was taken".to_owned()));
+            }
         }
         let path = format!("{}/{verb}", path_of(payment)?);
         match self

@@ -24,7 +24,7 @@ export async function renderExchange(order) {
   show($("exchange-shows"), !order.journey);
   if (!may || filled === order.order) return;
   filled = order.order;
-  if (order.journey) $("exchange-date").value = (order.starts_at ?? "").slice(0, 10);
+  if (order.journey) $("exchange-date").value = order.journey.date;
   else await fillShows(order);
 }
 

@@ -188,14 +188,13 @@ impl Decision {
     fn sells(self) -> Self {
         Self {
             seats: Some(SeatRowKind::Sell),
-            owed: Some(Owed::Capture),
             ..self
         }
     }
 
-    fn sells_for_nothing(self) -> Self {
+    fn captures(self) -> Self {
         Self {
-            seats: Some(SeatRowKind::Sell),
+            owed: Some(Owed::Capture),
             ..self
         }
     }
@@ -238,13 +237,13 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
     use OrderState as S;
     let to = Decision::to;
     let decision = match (state, happening) {
-        (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells(),
+        (S::Pending, H::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
         (S::Pending, H::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
         (S::Pending, H::Declined) => to(S::Pending, "payment_declined"),
         (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
         (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
-        (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells_for_nothing(),
+        (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells(),
         (S::Confirmed, H::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
         (S::Ticketed | S::PartlyRefunded, H::Exchanged) => to(S::Exchanged, "exchanged").frees(),
         (S::Pending | S::Confirmed, H::ExchangeOver) => {
@@ -268,10 +267,13 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
             ..to(S::Expired, "late_money")
         },
         (S::Expired, H::CardFull) => to(S::Expired, LateReason::CardLimit.word()).money_back(),
-        (S::Expired, H::LateSame) => to(S::Confirmed, "late_same_seats").claims().sells(),
+        (S::Expired, H::LateSame) => to(S::Confirmed, "late_same_seats")
+            .claims()
+            .sells()
+            .captures(),
         (S::Expired, H::LateOther) => to(S::AwaitingConsent, "late_other_seats").claims(),
         (S::Expired, H::LateBack(why)) => to(S::Expired, why.word()).money_back(),
-        (S::AwaitingConsent, H::Consented) => to(S::Confirmed, "consent_given").sells(),
+        (S::AwaitingConsent, H::Consented) => to(S::Confirmed, "consent_given").sells().captures(),
         (S::AwaitingConsent, H::ConsentDeclined) => {
             to(S::Cancelled, "consent_declined").frees().money_back()
         }

@@ -132,10 +132,30 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
         assert!(told.contains(words), "{words} in {told}");
     }
     ana.picture("11-rail-order").await;
+    exchange_for_a_later_train(&ana).await;
     ana.click(".ticket-link").await;
     ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#name').textContent === 'Ana Fan'").await;
     ana.picture("11-rail-ticket").await;
     ana.close("Ana").await;
+}
+
+/// The same class and stretch of another train of that day, for the same price; its travellers stay.
+async fn exchange_for_a_later_train(ana: &Browser) {
+    let before: String = ana.until("location.pathname").await;
+    ana.click("#exchange-find").await;
+    ana.until::<bool>("(() => { const select = document.querySelector('#exchange-train'); const later = [...select.options].find(({ text }) => text.startsWith('R3') && text.includes('Second')); if (later) select.value = later.value; return Boolean(later); })()")
+        .await;
+    ana.click("#exchange-ask summary").await;
+    ana.picture("11-rail-exchange").await;
+    ana.click("#exchange").await;
+    ana.until::<bool>(&format!(
+        "location.pathname !== '{before}' && document.querySelectorAll('#tickets svg').length === 2"
+    ))
+    .await;
+    let told: String = ana.until("document.querySelector('main').innerText").await;
+    for words in ["R3 Riverton North – Hilltop", "Ana Fan", "Ben Fan"] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,10 +6,10 @@ use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
+use crate::holds::Held;
 use crate::holds::ask::Asked;
 use crate::holds::instead::Instead;
 use crate::holds::take::cancelled;
-use crate::holds::{Held, cells_of};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::Terms;
@@ -62,14 +62,13 @@ impl OrderDesk {
         for (item, name) in items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        let total = (price(&items) - price(&order.items)).max(0);
-        let gained = as_gained(order, show, &items, total);
-        let cells = |items: &[Held]| cells_of(items, show.grid());
-        let own: Vec<Held> = gained.iter().map(|item| item.held.clone()).collect();
-        if cells(&own) != cells(&hold.items) {
-            // The order changed since an earlier try of this call took the hold, which runs out by itself.
+        // The hold may be an earlier try's of the same call: what holds for a choice has to hold for it as well.
+        let (own, limit) = gained(order, show, &items)?;
+        if own != hold.items {
+            // The order or the prices changed since; that hold runs out by itself.
             return Err(explain(ExchangeRefused::Changed));
         }
+        let total = (price(&items) - price(&order.items)).max(0);
         let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
         let store = &self.holds.seats.store;
@@ -86,7 +85,7 @@ impl OrderDesk {
             show: show.id.clone(),
             hold: id.clone(),
             room: hold.room.clone(),
-            items: gained,
+            items: as_gained(order, show, &items, total),
             plan_version: hold.plan_version,
             state: OrderState::Pending,
             reason: "ordered_in_exchange".to_owned(),
@@ -112,7 +111,7 @@ impl OrderDesk {
             refunded: 0,
         };
         let terms = Terms {
-            limit: limit(order, show, items.len(), successor.items.len()),
+            limit,
             ..Terms::of(show, secured.incarnation)
         };
         let exchange = Exchange {
@@ -265,6 +264,14 @@ fn names(
     named(show, travellers, order.items.len())
 }
 
+/// 409 `exchange_open`: nothing else is done with the order until its exchange is paid or given up.
+pub fn exchange_open(successor: &OrderId) -> Problem {
+    let detail = format!(
+        "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
+    );
+    Problem::new(409, "exchange_open", "An exchange is being paid", detail).with("order", successor)
+}
+
 /// The problem that a refusal is.
 fn explain(refused: ExchangeRefused) -> Problem {
     match refused {
@@ -288,15 +295,7 @@ fn explain(refused: ExchangeRefused) -> Problem {
             ),
         )
         .with("seats", seats),
-        ExchangeRefused::Open(successor) => Problem::new(
-            409,
-            "exchange_open",
-            "An exchange is being paid",
-            format!(
-                "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
-            ),
-        )
-        .with("order", &successor),
+        ExchangeRefused::Open(successor) => exchange_open(&successor),
         ExchangeRefused::Changed => Problem::new(
             409,
             "not_exchangeable",

@@ -14,6 +14,7 @@ use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, key_of};
 use crate::ids::{RefundId, TicketId};
 use crate::money::Currency;
+use crate::orders::exchange::desk::exchange_open;
 use crate::orders::http::{OrderRoutes, OrderView};
 use crate::orders::{Order, Ticket};
 
@@ -172,15 +173,7 @@ fn refused(why: RefundRefused) -> Problem {
             );
             Problem::new(409, "ticket_scanned", "A ticket was used", detail).with("seats", seats)
         }
-        RefundRefused::Exchanging(successor) => Problem::new(
-            409,
-            "exchange_open",
-            "An exchange is being paid",
-            format!(
-                "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything is given back."
-            ),
-        )
-        .with("order", &successor),
+        RefundRefused::Exchanging(successor) => exchange_open(&successor),
         RefundRefused::Unknown(ticket) => Problem::field(
             "tickets",
             format!("tickets: {ticket} is not a ticket of this order. Nothing was changed."),

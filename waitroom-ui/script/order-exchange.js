@@ -2,7 +2,8 @@
 // costs is told by the order that it makes, before anything is paid.
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
-import { keepOrder } from "./keys.js";
+import { journeyTimes } from "./journey.js";
+import { keepOrder, keptOrder } from "./keys.js";
 
 const PAID = ["ticketed", "partly_refunded"];
 let filled = "";
@@ -15,7 +16,7 @@ export async function renderExchange(order) {
   show($("exchanged"), Boolean(into) && (open || done));
   if (open || done) {
     put("exchanged-lead", t(done ? "order.exchange.done" : "order.exchange.open"));
-    keepOrder(into.order, { key: into.order_key });
+    keepOrder(into.order, { key: into.order_key, time_zone: keptOrder(order.order).time_zone });
     $("exchanged-link").href = `/o/${encodeURIComponent(into.order)}`;
   }
   const may = PAID.includes(order.state) && !open && new Date(order.starts_at) > new Date(order.server_time);
@@ -45,7 +46,7 @@ export async function findTrains(order) {
   if (!found.ok) return showProblem(found.problem);
   showProblem(null);
   const seats = living(order).length;
-  const choices = found.body.flatMap((trip) => trip.classes.filter(({ free }) => free >= seats).map((one) => choice(trip, one, order)));
+  const choices = found.body.flatMap((trip) => trip.classes.filter(({ free }) => free >= seats).map((one) => choice(trip, one)));
   $("exchange-train").replaceChildren(...choices);
   show($("exchange-train-box"), choices.length > 0);
   show($("exchange-none"), choices.length === 0);
@@ -53,7 +54,7 @@ export async function findTrains(order) {
 }
 
 function choice(trip, { class: name, label, price }) {
-  const words = t("order.exchange.train", { train: trip.train, time: when(trip.departs), class: label, price: money(price) });
+  const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs }, to: { at: trip.arrives } }, trip.time_zone), class: label, price: money(price) });
   return make("option", { value: JSON.stringify({ show: trip.show, class: name }), text: words });
 }
 

@@ -143,7 +143,7 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
 async fn exchange_for_a_later_train(ana: &Browser) {
     let before: String = ana.until("location.pathname").await;
     ana.click("#exchange-find").await;
-    ana.until::<bool>("(() => { const select = document.querySelector('#exchange-train'); const later = [...select.options].find(({ text }) => text.startsWith('R3') && text.includes('Second')); if (later) select.value = later.value; return Boolean(later); })()")
+    ana.until::<bool>("(() => { const select = document.querySelector('#exchange-train'); const later = [...select.options].find(({ text }) => text.startsWith('R3') && text.includes('12:00') && text.includes('Second')); if (later) select.value = later.value; return Boolean(later); })()")
         .await;
     ana.click("#exchange-ask summary").await;
     ana.picture("11-rail-exchange").await;
@@ -153,7 +153,7 @@ async fn exchange_for_a_later_train(ana: &Browser) {
     ))
     .await;
     let told: String = ana.until("document.querySelector('main').innerText").await;
-    for words in ["R3 Riverton North – Hilltop", "Ana Fan", "Ben Fan"] {
+    for words in ["R3 Riverton North – Hilltop", "12:00", "Ana Fan", "Ben Fan"] {
         assert!(told.contains(words), "{words} in {told}");
     }
 }

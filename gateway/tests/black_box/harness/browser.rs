@@ -20,7 +20,7 @@ use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
-use super::{DEADLINE, until};
+use super::{DEADLINE, until, within};
 
 /// Where chromium may be.
 const PROGRAMS: [&str; 3] = [
@@ -33,6 +33,18 @@ const PROGRAMS: [&str; 3] = [
 pub const DESKTOP: (i64, i64) = (1280, 900);
 /// A phone's window.
 pub const PHONE: (i64, i64) = (390, 844);
+
+/// Brings an element into view and says whether a click on its middle will be the element's own.
+const STANDS_STILL: &str = "async function() {
+    if (!this.isConnected || this.disabled) return false;
+    this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+    const box = () => { const { x, y, width, height } = this.getBoundingClientRect(); return [x, y, width, height]; };
+    const before = box().join();
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    const [x, y, width, height] = box();
+    const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+    return before === box().join() && hit !== null && this.contains(hit);
+}";
 
 /// One person's browser, with one tab.
 pub struct Browser {
@@ -153,22 +165,33 @@ impl Browser {
     }
 
     /// What an expression is worth in the page, once it is worth anything: not null, false or an error.
+    ///
+    /// # Panics
+    /// With what the page says, when the deadline has passed.
     pub async fn until<T: DeserializeOwned>(&self, expression: &str) -> T {
+        match within(DEADLINE, async || self.worth(expression).await).await {
+            Some(worth) => worth,
+            None => {
+                let said: Option<String> = self
+                    .worth("location.href + '\\n' + document.body.innerText")
+                    .await;
+                panic!(
+                    "not within {DEADLINE:?} in the page: {expression}\ncomplaints: {:?}\nthe page: {}",
+                    self.complaints(),
+                    said.as_deref().unwrap_or("does not answer")
+                );
+            }
+        }
+    }
+
+    async fn worth<T: DeserializeOwned>(&self, expression: &str) -> Option<T> {
         let asked = format!(
             "(() => {{ try {{ return ({expression}) || null }} catch {{ return null }} }})()"
         );
-        let what = format!(
-            "in the page: {expression}; complaints: {:?}",
-            self.complaints()
-        );
-        until(&what, DEADLINE, async || {
-            // While a page is being replaced there is nobody to ask.
-            let answer =
-                tokio::time::timeout(Duration::from_secs(5), self.page.evaluate(asked.as_str()))
-                    .await;
-            answer.ok()?.ok()?.into_value::<Option<T>>().ok()?
-        })
-        .await
+        // While a page is being replaced there is nobody to ask.
+        let answer =
+            tokio::time::timeout(Duration::from_secs(5), self.page.evaluate(asked.as_str())).await;
+        answer.ok()?.ok()?.into_value::<Option<T>>().ok()?
     }
 
     /// Runs something in the page, once.
@@ -176,20 +199,19 @@ impl Browser {
         self.page.evaluate(script).await.expect("the script runs");
     }
 
-    /// Clicks an element with the mouse, once it is there to be clicked.
+    /// Clicks an element with the mouse, once a person could: it is enabled, stands still, and nothing lies over it.
     pub async fn click(&self, selector: &str) {
         until(
             &format!("{selector} can be clicked"),
             DEADLINE,
             async || {
-                self.page
-                    .find_element(selector)
-                    .await
-                    .ok()?
-                    .click()
-                    .await
-                    .ok()
-                    .map(drop)
+                let element = self.page.find_element(selector).await.ok()?;
+                let ready = element.call_js_fn(STANDS_STILL, true).await.ok()?;
+                if ready.result.value != Some(true.into()) {
+                    return None;
+                }
+                let middle = element.clickable_point().await.ok()?;
+                self.page.click(middle).await.ok().map(drop)
             },
         )
         .await;

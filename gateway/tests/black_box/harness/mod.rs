@@ -21,4 +21,5 @@ pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, free_port, gateway};
 pub use socket::{Live, Picture};
 pub use visitor::{Held, Ordered, Visitor, buyer};
+use wait::within;
 pub use wait::{DEADLINE, until};

@@ -12,20 +12,22 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 ///
 /// # Panics
 /// When `deadline` has passed.
-pub async fn until<T>(
-    what: &str,
-    deadline: Duration,
-    mut ask: impl AsyncFnMut() -> Option<T>,
-) -> T {
+pub async fn until<T>(what: &str, deadline: Duration, ask: impl AsyncFnMut() -> Option<T>) -> T {
+    within(deadline, ask)
+        .await
+        .unwrap_or_else(|| panic!("not within {deadline:?}: {what}"))
+}
+
+/// The same for a caller who has more to say of a deadline that has passed, which is `None`.
+pub async fn within<T>(deadline: Duration, mut ask: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
         if let Some(answer) = ask().await {
-            return answer;
+            return Some(answer);
         }
-        assert!(
-            started.elapsed() < deadline,
-            "not within {deadline:?}: {what}"
-        );
+        if started.elapsed() >= deadline {
+            return None;
+        }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }

@@ -1,5 +1,7 @@
 //! A visitor that is no browser: keeps its secret, its place and its pass itself, and shows them as Bearer.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -82,7 +84,8 @@ impl<'a> Visitor<'a> {
     /// Joins, which must give a new place.
     pub async fn join(&mut self) {
         let body = json!({"secret": self.secret});
-        let joined = self.post("places", &body).await.expect(201);
+        let joined = coming_back(async || self.post("places", &body).await).await;
+        let joined = joined.expect(201);
         self.place = text(&joined["place"]);
         self.number = joined["number"].as_u64().expect("a number");
     }
@@ -154,11 +157,8 @@ impl<'a> Visitor<'a> {
     /// Holds what `ask` says.
     pub async fn hold(&self, show: &str, ask: &Value) -> Held {
         let path = format!("/v1/shows/{show}/holds");
-        let held = self
-            .send(reqwest::Method::POST, &path, ask)
-            .await
-            .expect(201);
-        Held::read(&held)
+        let held = coming_back(async || self.send(reqwest::Method::POST, &path, ask).await).await;
+        Held::read(&held.expect(201))
     }
 
     /// Makes an order of a hold.
@@ -210,6 +210,29 @@ impl<'a> Visitor<'a> {
             request
         } else {
             request.bearer_auth(&self.place)
+        }
+    }
+}
+
+/// Asks, and comes back at the time that an overloaded server gives, as the pages do: a test of something else is not
+/// about what a slow machine sheds.
+async fn coming_back(ask: impl AsyncFn() -> Answer) -> Answer {
+    let started = Instant::now();
+    loop {
+        let answer = ask().await;
+        let is_shed = matches!(answer.status, 429 | 503)
+            && ["too_many_joins", "busy"]
+                .map(Value::from)
+                .contains(&answer.json()["code"]);
+        let back_in = answer
+            .header("retry-after")
+            .parse()
+            .map(Duration::from_secs);
+        match back_in {
+            Ok(back_in) if is_shed && started.elapsed() + back_in < DEADLINE => {
+                tokio::time::sleep(back_in).await;
+            }
+            _ => return answer,
         }
     }
 }

@@ -44,7 +44,15 @@ use cases;
 /// Claims, payments, and money that came late.
 const SELLING: &[&[Case]] = &[claiming::CASES, telling::CASES, paying::CASES, late::CASES];
 /// Tickets given back or exchanged.
-const GIVING_BACK: &[&[Case]] = &[refunding::CASES, exchanging::CASES];
+const GIVING_BACK: &[&[Case]] = &[
+    refunding::tickets::CASES,
+    refunding::captures::CASES,
+    refunding::money::CASES,
+    refunding::shows::CASES,
+    exchanging::swapping::CASES,
+    exchanging::unpaid::CASES,
+    exchanging::beside::CASES,
+];
 /// Everything that is kept beside orders.
 const KEEPING: &[&[Case]] = &[
     auditing::CASES,

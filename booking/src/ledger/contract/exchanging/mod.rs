@@ -1,0 +1,142 @@
+//! Seats given for others: one transaction swaps them, and until then the old order is whole.
+
+pub(super) mod beside;
+pub(super) mod swapping;
+pub(super) mod unpaid;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use SeatRowKind::{Free, Sell};
+
+use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
+use super::*;
+use crate::catalogue::fate::Fate;
+use crate::ids::TicketId;
+use crate::ledger::Scan;
+use crate::orders::exchange::{Exchange, ExchangeRefused, Part, parts, price};
+use crate::orders::refund::{RefundRefused, RefundState, Which};
+use crate::orders::transition::{EffectKind, Happening};
+use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
+
+/// Seats over some legs, each at a price.
+type Wish<'a> = &'a [(u32, Range<u16>, i64)];
+
+fn items(wish: Wish<'_>) -> Vec<OrderItem> {
+    let item = |(seat, legs, amount): &(u32, Range<u16>, i64)| OrderItem {
+        held: Held {
+            seat: *seat,
+            legs: legs.clone(),
+            amount: *amount,
+        },
+        label: format!("A-{seat}"),
+        category: "Stalls".to_owned(),
+        traveller: None,
+    };
+    wish.iter().map(item).collect()
+}
+
+/// An exchange of an order's seats for these.
+fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
+    let items = items(wish);
+    let hold = HoldId::of_exchange(&show(), &old.id, key);
+    let id = OrderId::of_hold(&hold);
+    let total = (price(&items) - price(&old.items)).max(0);
+    let mut left = total;
+    let mut gained = parts(&old.items, &items).gained;
+    for item in &mut gained {
+        item.held.amount = std::mem::take(&mut left);
+    }
+    let successor = Order {
+        payment: PaymentId::of_order(&id),
+        hold,
+        total,
+        items: gained,
+        state: Pending,
+        reason: "ordered_in_exchange".to_owned(),
+        id,
+        ..old.clone()
+    };
+    Exchange {
+        payment: Payment {
+            state: match total {
+                0 => PaymentState::Voided,
+                _ => PaymentState::Created,
+            },
+            ..payment(&successor)
+        },
+        successor,
+        items,
+        given: old.items.clone(),
+    }
+}
+
+async fn try_exchange(
+    ledger: &Books,
+    old: &Order,
+    key: &str,
+    wish: Wish<'_>,
+) -> Result<Order, ExchangeRefused> {
+    let wanted = wanted(old, key, wish);
+    let made = ledger.exchange(&old.id, wanted, TERMS, NOW_MS + 3).await?;
+    Ok(made.expect("the order is there"))
+}
+
+async fn exchanged(ledger: &Books, old: &Order, key: &str, wish: Wish<'_>) -> Order {
+    let made = try_exchange(ledger, old, key, wish).await;
+    made.expect("allowed")
+}
+
+/// Pays what is pending, to the tickets.
+async fn paid(ledger: &Books, order: &Order) -> Order {
+    authorised(ledger, order).await;
+    let capture = capture_of(ledger, order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    record(ledger, order).await.order
+}
+
+/// Each claimed cell, seat and leg.
+async fn cells(ledger: &Books) -> BTreeSet<(u32, u16)> {
+    let claimed = ledger.claimed(&show()).await.expect("readable");
+    claimed
+        .into_iter()
+        .map(|(seat, leg, _)| (seat, leg))
+        .collect()
+}
+
+fn both_legs(seats: &[u32]) -> BTreeSet<(u32, u16)> {
+    seats
+        .iter()
+        .flat_map(|seat| [(*seat, 0), (*seat, 1)])
+        .collect()
+}
+
+/// The old order as it was, with its seats and good tickets.
+async fn is_whole(ledger: &Books, old: &Order) {
+    let record = record(ledger, old).await;
+    assert_eq!(
+        (record.order.state, &record.order.items),
+        (Ticketed, &old.items)
+    );
+    assert!(
+        record
+            .tickets
+            .iter()
+            .all(|ticket| ticket.voided_at_ms.is_none())
+    );
+    let has: BTreeSet<u32> = old.items.iter().map(|item| item.held.seat).collect();
+    let claimed = cells(ledger).await;
+    assert!(has.iter().all(|seat| claimed.contains(&(*seat, 0))));
+}
+
+async fn bought(ledger: &Books, seats: &[u32]) -> Order {
+    kind(ledger).await;
+    let order = ticketed(ledger, "a", ANA, seats).await;
+    record(ledger, &order).await.order
+}
+
+async fn scan(ledger: &Books, order: &Order, seat: u32) {
+    let ticket = TicketId::of_seat(&order.id, seat);
+    let met = ledger.scan(&ticket, NOW_MS + 2).await.expect("readable");
+    assert_eq!(met, Some(Scan::First(NOW_MS + 2)));
+}

@@ -1,0 +1,204 @@
+//! The swap: at once where nothing is to be paid, with the capture where something is.
+
+use super::*;
+
+pub(in super::super) const CASES: &[Case] = cases![
+    without_a_difference_the_seats_are_swapped_at_once,
+    what_is_dearer_is_swapped_with_the_capture_and_not_before,
+    what_is_cheaper_gives_the_difference_back,
+    only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_freed,
+    a_successor_that_claims_other_cells_than_its_seats_is_refused,
+    cells_that_somebody_has_leave_everything_as_it_was,
+    the_same_successor_again_is_the_same_success,
+    the_limit_counts_what_the_visitor_has_afterwards,
+    an_exchange_of_an_exchange_is_one_more,
+];
+
+async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
+    let old = bought(&ledger, &[0, 1]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
+    assert_eq!((new.state, new.total), (Ticketed, 0));
+    assert_eq!(cells(&ledger).await, both_legs(&[4, 5]));
+    let after = record(&ledger, &old).await;
+    assert_eq!(
+        (after.order.state, after.order.reason.as_str()),
+        (Exchanged, "exchanged")
+    );
+    assert!(
+        after
+            .tickets
+            .iter()
+            .all(|t| t.voided_at_ms == Some(NOW_MS + 3))
+    );
+    assert_eq!(
+        after.exchanges,
+        [Part::Exchanged {
+            into: new.id.clone(),
+            state: Ticketed
+        }]
+    );
+    let now = record(&ledger, &new).await;
+    let labels: Vec<&str> = now.tickets.iter().map(|t| t.label.as_str()).collect();
+    assert_eq!(labels, ["A-4", "A-5"]);
+    let told = rows(&ledger).await;
+    let [.., sold, freed] = &told[..] else {
+        panic!("two rows: {told:?}");
+    };
+    assert_eq!((sold.kind, &sold.hold), (Sell, &new.hold));
+    assert_eq!((freed.kind, &freed.hold), (Free, &old.hold));
+    assert_eq!(freed.items, old.held());
+    assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
+    let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
+    assert!(due.is_empty(), "there is nothing to take: {due:?}");
+}
+
+async fn what_is_dearer_is_swapped_with_the_capture_and_not_before(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    assert_eq!((new.state, new.total), (Pending, 700));
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0, 4]));
+    authorised(&ledger, &new).await;
+    is_whole(&ledger, &old).await;
+    let capture = capture_of(&ledger, &new).await;
+    ledger.captured(capture, NOW_MS + 4).await.expect("written");
+    let now = record(&ledger, &new).await;
+    assert_eq!((now.order.state, now.tickets.len()), (Ticketed, 1));
+    assert_eq!(now.order.items, items(&[(4, 0..2, 1_700)]));
+    assert_eq!(record(&ledger, &old).await.order.state, Exchanged);
+    assert_eq!(cells(&ledger).await, both_legs(&[4]));
+    assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
+}
+
+async fn what_is_cheaper_gives_the_difference_back(ledger: Books) {
+    let old = bought(&ledger, &[0, 1]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 600), (5, 0..2, 1_000)]).await;
+    assert_eq!(new.state, Ticketed);
+    let due = owed(&ledger, NOW_MS + 9).await;
+    let [due] = &due[..] else {
+        panic!("one refund: {due:?}");
+    };
+    assert_eq!((due.amount, &due.payment.id), (400, &old.payment));
+    ledger
+        .refund_done(&due.id, NOW_MS + 9)
+        .await
+        .expect("written");
+    let after = record(&ledger, &old).await;
+    let [refund] = &after.refunds[..] else {
+        panic!("one refund: {:?}", after.refunds);
+    };
+    assert_eq!(
+        (
+            refund.amount,
+            refund.fee,
+            refund.reason.word(),
+            refund.state
+        ),
+        (400, 0, "exchange_difference", RefundState::Done)
+    );
+}
+
+async fn only_the_cells_that_are_gained_are_claimed_and_only_those_lost_are_freed(ledger: Books) {
+    let old = bought(&ledger, &[3]).await;
+    // The journey ends earlier, for less.
+    let new = exchanged(&ledger, &old, "x", &[(3, 0..1, 500)]).await;
+    assert_eq!(cells(&ledger).await, BTreeSet::from([(3, 0)]));
+    let told = rows(&ledger).await;
+    let freed = told.last().expect("a row");
+    let freed: Vec<_> = freed
+        .items
+        .iter()
+        .map(|item| (item.seat, item.legs.clone()))
+        .collect();
+    assert_eq!(freed, [(3, 1..2)]);
+    // And goes all the way again, for the rest.
+    let longer = exchanged(&ledger, &new, "y", &[(3, 0..2, 1_000)]).await;
+    assert_eq!(longer.total, 500);
+    let longer = paid(&ledger, &longer).await;
+    assert_eq!(longer.items, items(&[(3, 0..2, 1_000)]));
+    assert_eq!(cells(&ledger).await, both_legs(&[3]));
+    let legs: Vec<_> = record(&ledger, &longer)
+        .await
+        .tickets
+        .into_iter()
+        .map(|t| t.legs)
+        .collect();
+    assert_eq!(legs, [[0, 1]]);
+}
+
+async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let mut bad = wanted(&old, "x", &[(4, 0..2, 1_000)]);
+    bad.successor.items = items(&[(5, 0..2, 0)]);
+    let refused = ledger.exchange(&old.id, bad, TERMS, NOW_MS + 3).await;
+    assert!(matches!(refused, Err(ExchangeRefused::Ledger(_))));
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
+}
+
+async fn cells_that_somebody_has_leave_everything_as_it_was(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    claimed(&ledger, "b", BEN, &[4]).await;
+    let before = rows(&ledger).await;
+    let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
+    assert!(matches!(
+        refused,
+        Err(ExchangeRefused::Claim(ClaimRefused::Taken(taken))) if taken == [4, 12]
+    ));
+    is_whole(&ledger, &old).await;
+    assert_eq!(rows(&ledger).await, before);
+    assert_eq!(record(&ledger, &old).await.exchanges, []);
+}
+
+async fn the_same_successor_again_is_the_same_success(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let wish: Wish<'_> = &[(4, 0..2, 1_000)];
+    let first = exchanged(&ledger, &old, "x", wish).await;
+    let told = rows(&ledger).await;
+    let again = exchanged(&ledger, &old, "x", wish).await;
+    assert_eq!(again, first);
+    assert_eq!(rows(&ledger).await, told);
+}
+
+async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
+    let old = bought(&ledger, &[0, 1]).await;
+    let terms = |limit| Terms { limit, ..TERMS };
+    let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
+    // Two seats are given for two: with both, four stand in the books for a moment.
+    let refused = ledger
+        .exchange(&old.id, wanted(&old, "x", wish), terms(3), NOW_MS + 3)
+        .await;
+    assert!(matches!(
+        refused,
+        Err(ExchangeRefused::Claim(ClaimRefused::Limit {
+            have: 2,
+            limit: 3
+        }))
+    ));
+    let made = ledger
+        .exchange(&old.id, wanted(&old, "x", wish), terms(4), NOW_MS + 3)
+        .await;
+    assert_eq!(made.expect("allowed").expect("known").state, Ticketed);
+}
+
+async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {
+    let first = bought(&ledger, &[0]).await;
+    let second = exchanged(&ledger, &first, "x", &[(4, 0..2, 1_500)]).await;
+    let second = paid(&ledger, &second).await;
+    // Cheaper than both paid: what is too much comes from the newest payment first.
+    let third = exchanged(&ledger, &second, "y", &[(5, 0..2, 800)]).await;
+    assert_eq!(third.state, Ticketed);
+    let mut due = owed(&ledger, NOW_MS + 9).await;
+    due.sort_unstable_by_key(|due| due.amount);
+    let told: Vec<_> = due
+        .iter()
+        .map(|due| (due.amount, &due.payment.order))
+        .collect();
+    assert_eq!(told, [(200, &first.id), (500, &second.id)]);
+    let applied = ledger.refund(&third.id, Which::All, NOW_MS + 9).await;
+    assert!(applied.expect("allowed").expect("known").changed);
+    let back = |record: OrderRecord| record.refunds.iter().map(|r| r.amount).sum::<i64>();
+    assert_eq!(back(record(&ledger, &first).await), 1_000);
+    assert_eq!(back(record(&ledger, &second).await), 500);
+    assert_eq!(cells(&ledger).await, BTreeSet::new());
+}

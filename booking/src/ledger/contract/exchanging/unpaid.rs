@@ -1,0 +1,115 @@
+//! Exchanges that come to nothing: the old order is whole, and no money is kept.
+
+use super::*;
+
+pub(in super::super) const CASES: &[Case] = cases![
+    a_difference_that_is_not_paid_leaves_the_old_order_whole,
+    a_difference_that_comes_late_goes_back,
+    of_a_scanned_order_nothing_is_exchanged,
+    a_scan_before_the_payment_lets_the_difference_go,
+    a_scan_before_the_capture_gives_the_difference_back,
+    a_capture_that_is_refused_leaves_the_old_order_whole,
+];
+
+async fn a_difference_that_is_not_paid_leaves_the_old_order_whole(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    let expired = ledger
+        .expire_due(CLAIM_UNTIL_MS + 1, 10)
+        .await
+        .expect("written");
+    assert_eq!(expired.len(), 1);
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
+    // Another one may follow, and so may a refund.
+    let given_up = exchanged(&ledger, &old, "y", &[(5, 0..2, 1_700)]).await;
+    let gone = ledger
+        .happen(&given_up.id, Happening::GivenUp, NOW_MS + 5)
+        .await;
+    assert_eq!(
+        gone.expect("written").expect("known").order.state,
+        Cancelled
+    );
+    let refund = ledger.refund(&old.id, Which::All, NOW_MS + 6).await;
+    let refund = refund.expect("allowed").expect("known");
+    assert_eq!(refund.order.state, Refunded);
+}
+
+async fn a_difference_that_comes_late_goes_back(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    ledger
+        .expire_due(CLAIM_UNTIL_MS + 1, 10)
+        .await
+        .expect("written");
+    let late = says(&new, ProviderEventKind::Authorised);
+    settled(&ledger, late, CLAIM_UNTIL_MS + 2).await;
+    let last = history(&ledger, &new).await.pop();
+    assert_eq!(last, Some((Expired, "late_exchange_over".to_owned())));
+    let due = ledger
+        .due_effects(CLAIM_UNTIL_MS + 3, 100)
+        .await
+        .expect("readable");
+    let voids: Vec<_> = due
+        .iter()
+        .map(|due| (due.kind, &due.payment.order))
+        .collect();
+    assert_eq!(voids, [(EffectKind::Void, &new.id)]);
+    let searched = ledger.late_due(CLAIM_UNTIL_MS + 3, i64::MAX, 10).await;
+    assert!(searched.expect("readable").is_empty());
+    is_whole(&ledger, &old).await;
+}
+
+async fn of_a_scanned_order_nothing_is_exchanged(ledger: Books) {
+    let old = bought(&ledger, &[0, 1]).await;
+    scan(&ledger, &old, 1).await;
+    let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
+    assert!(matches!(refused, Err(ExchangeRefused::Scanned(seats)) if seats == ["A-1"]));
+    is_whole(&ledger, &old).await;
+}
+
+async fn a_scan_before_the_payment_lets_the_difference_go(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    scan(&ledger, &old, 0).await;
+    authorised(&ledger, &new).await;
+    let last = history(&ledger, &new).await.pop();
+    assert_eq!(last, Some((Cancelled, "exchange_over".to_owned())));
+    let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
+    assert_eq!((due.len(), due[0].kind), (1, EffectKind::Void));
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
+}
+
+async fn a_scan_before_the_capture_gives_the_difference_back(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    authorised(&ledger, &new).await;
+    scan(&ledger, &old, 0).await;
+    let capture = capture_of(&ledger, &new).await;
+    ledger.captured(capture, NOW_MS + 4).await.expect("written");
+    assert_eq!(record(&ledger, &new).await.order.state, Cancelled);
+    let due = ledger.due_effects(NOW_MS + 9, 100).await.expect("readable");
+    assert_eq!((due.len(), due[0].kind), (1, EffectKind::Refund));
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
+    let freed = outbox(&ledger).await.pop();
+    assert_eq!(freed, Some((Free, new.hold)));
+}
+
+async fn a_capture_that_is_refused_leaves_the_old_order_whole(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    authorised(&ledger, &new).await;
+    let capture = capture_of(&ledger, &new).await;
+    let refused = ledger
+        .capture_refused(capture, "no".to_owned(), NOW_MS + 4)
+        .await;
+    refused.expect("written");
+    assert_eq!(
+        record(&ledger, &new).await.order.state,
+        OrderState::CaptureFailed
+    );
+    is_whole(&ledger, &old).await;
+    assert_eq!(cells(&ledger).await, both_legs(&[0]));
+}

@@ -1,0 +1,198 @@
+//! Refunds of what is being captured: the money moves once, whichever comes first.
+
+use super::*;
+
+pub(in super::super) const CASES: &[Case] = cases![
+    an_order_that_was_not_captured_is_let_go,
+    a_capture_that_went_through_before_it_could_be_let_go_is_refunded,
+    a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more,
+    with_a_fee_the_capture_comes_first_and_no_ticket_of_it,
+    of_a_capture_and_a_refund_at_once_the_money_is_owed_once,
+    a_capture_refused_after_the_refund_owes_nothing,
+    an_order_that_was_not_paid_is_not_refunded,
+];
+
+async fn an_order_that_was_not_captured_is_let_go(ledger: Books) {
+    kind(&ledger).await;
+    let order = confirmed(&ledger, "a", ANA, &[0, 1]).await;
+    let after = refunded(&ledger, &order, Which::All).await;
+    assert_eq!(after.state, Refunded);
+    assert!(owed(&ledger, NOW_MS + 3).await.is_empty());
+    let due = ledger.due_effects(NOW_MS + 3, 100).await.expect("readable");
+    assert_eq!((due.len(), due[0].kind), (1, EffectKind::Void));
+    ledger.voided(due[0].id, NOW_MS + 4).await.expect("written");
+    let after = record(&ledger, &order).await;
+    assert_eq!(after.payment, PaymentState::Voided);
+    assert_eq!(after.refunds[0].state, RefundState::Done);
+    assert!(after.tickets.is_empty());
+    let backlog = ledger.backlog().await.expect("readable");
+    assert_eq!(backlog.1, 0, "its capture is owed no more");
+    let hold = order.hold.clone();
+    assert_eq!(outbox(&ledger).await, [(Sell, hold.clone()), (Free, hold)]);
+}
+
+async fn a_capture_that_went_through_before_it_could_be_let_go_is_refunded(ledger: Books) {
+    kind(&ledger).await;
+    let order = confirmed(&ledger, "a", ANA, &[0]).await;
+    let capture = capture_of(&ledger, &order).await;
+    refunded(&ledger, &order, Which::All).await;
+    // It had been lent before, and goes through all the same.
+    ledger.captured(capture, NOW_MS + 4).await.expect("written");
+    let between = record(&ledger, &order).await;
+    assert_eq!((between.order.state, between.tickets.len()), (Refunded, 0));
+    assert!(
+        owed(&ledger, NOW_MS + 4).await.is_empty(),
+        "it is owed once"
+    );
+    let void = ledger
+        .due_effects(NOW_MS + 4, 100)
+        .await
+        .expect("readable")
+        .remove(0);
+    assert_eq!(void.kind, EffectKind::Void);
+    ledger
+        .refund_instead(void.id, NOW_MS + 5)
+        .await
+        .expect("written");
+    let refund = ledger
+        .due_effects(NOW_MS + 5, 100)
+        .await
+        .expect("readable")
+        .remove(0);
+    assert_eq!(refund.kind, EffectKind::Refund);
+    ledger
+        .refunded(refund.id, NOW_MS + 6)
+        .await
+        .expect("written");
+    let after = record(&ledger, &order).await;
+    assert_eq!(after.payment, PaymentState::Refunded);
+    assert_eq!(after.refunds[0].state, RefundState::Done);
+    assert_eq!(ledger.backlog().await.expect("readable").1, 0);
+}
+
+async fn a_capture_that_nobody_heard_of_is_refunded_and_owed_no_more(ledger: Books) {
+    kind(&ledger).await;
+    let order = confirmed(&ledger, "a", ANA, &[0]).await;
+    let capture = capture_of(&ledger, &order).await;
+    let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into());
+    put_off.await.expect("written");
+    refunded(&ledger, &order, Which::All).await;
+    for (kind, now_ms) in [
+        (EffectKind::Void, NOW_MS + 4),
+        (EffectKind::Refund, NOW_MS + 5),
+    ] {
+        let due = ledger.due_effects(now_ms, 100).await.expect("readable");
+        assert_eq!((due.len(), due[0].kind), (1, kind));
+        let done = match kind {
+            EffectKind::Void => ledger.refund_instead(due[0].id, now_ms).await,
+            _ => ledger.refunded(due[0].id, now_ms).await,
+        };
+        done.expect("written");
+    }
+    let after = record(&ledger, &order).await;
+    assert_eq!(after.payment, PaymentState::Refunded);
+    assert_eq!(ledger.backlog().await.expect("readable").1, 0);
+}
+
+async fn with_a_fee_the_capture_comes_first_and_no_ticket_of_it(ledger: Books) {
+    with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
+    for told in [false, true] {
+        let seat = u32::from(told);
+        let order = confirmed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
+        refunded(&ledger, &order, Which::All).await;
+        assert!(
+            owed(&ledger, NOW_MS + 3).await.is_empty(),
+            "nothing was taken yet"
+        );
+        if told {
+            let event = says(&order, ProviderEventKind::Captured);
+            settled(&ledger, event, NOW_MS + 4).await;
+        } else {
+            let capture = capture_of(&ledger, &order).await;
+            ledger.captured(capture, NOW_MS + 4).await.expect("written");
+        }
+        let due = owed(&ledger, NOW_MS + 4).await.remove(0);
+        assert_eq!((&due.payment.order, due.amount), (&order.id, 900));
+        ledger
+            .refund_done(&due.id, NOW_MS + 5)
+            .await
+            .expect("written");
+        let after = record(&ledger, &order).await;
+        assert_eq!((after.order.state, after.tickets.len()), (Refunded, 0));
+        assert_eq!(ledger.backlog().await.expect("readable").1, 0);
+    }
+}
+
+async fn of_a_capture_and_a_refund_at_once_the_money_is_owed_once(ledger: Books) {
+    kind(&ledger).await;
+    for seat in 0..8 {
+        let order = confirmed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
+        let capture = capture_of(&ledger, &order).await;
+        let (captured, refund) = tokio::join!(
+            ledger.captured(capture, NOW_MS + 3),
+            ledger.refund(&order.id, Which::All, NOW_MS + 3),
+        );
+        captured.expect("written");
+        refund.expect("allowed");
+        let after = record(&ledger, &order).await;
+        assert_eq!(after.order.state, Refunded);
+        assert!(
+            after
+                .tickets
+                .iter()
+                .all(|ticket| ticket.voided_at_ms.is_some())
+        );
+        let parts = owed(&ledger, NOW_MS + 3).await;
+        let effects = ledger.due_effects(NOW_MS + 3, 100).await.expect("readable");
+        assert_eq!(parts.len() + effects.len(), 1, "{parts:?} {effects:?}");
+        for part in parts {
+            ledger
+                .refund_done(&part.id, NOW_MS + 4)
+                .await
+                .expect("written");
+        }
+        for effect in effects {
+            ledger.voided(effect.id, NOW_MS + 4).await.expect("written");
+        }
+    }
+}
+
+async fn a_capture_refused_after_the_refund_owes_nothing(ledger: Books) {
+    with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 10}])).await;
+    let order = confirmed(&ledger, "a", ANA, &[0]).await;
+    let capture = capture_of(&ledger, &order).await;
+    refunded(&ledger, &order, Which::All).await;
+    let refused = ledger.capture_refused(capture, "no funds".into(), NOW_MS + 4);
+    refused.await.expect("written");
+    let void = ledger
+        .due_effects(NOW_MS + 4, 100)
+        .await
+        .expect("readable")
+        .remove(0);
+    assert_eq!(void.kind, EffectKind::Void);
+    ledger.voided(void.id, NOW_MS + 5).await.expect("written");
+    let after = record(&ledger, &order).await;
+    assert_eq!(
+        (after.order.state, after.payment),
+        (Refunded, PaymentState::Voided)
+    );
+    assert!(owed(&ledger, i64::MAX / 2).await.is_empty());
+    assert_eq!(ledger.backlog().await.expect("readable").1, 0);
+}
+
+async fn an_order_that_was_not_paid_is_not_refunded(ledger: Books) {
+    kind(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let refused = ledger.refund(&order.id, Which::All, NOW_MS + 1).await;
+    assert!(matches!(
+        refused,
+        Err(RefundRefused::State(OrderState::Pending))
+    ));
+    let other = confirmed(&ledger, "b", BEN, &[1]).await;
+    let capture = capture_of(&ledger, &other).await;
+    let failed = ledger.capture_refused(capture, "no funds".into(), NOW_MS + 2);
+    failed.await.expect("written");
+    let refused = ledger.refund(&other.id, Which::All, NOW_MS + 3).await;
+    assert!(matches!(refused, Err(RefundRefused::State(CaptureFailed))));
+    assert_eq!(seats_claimed(&ledger).await, [0]);
+}

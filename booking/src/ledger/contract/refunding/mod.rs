@@ -1,0 +1,70 @@
+//! Refunds: of tickets, of what is being captured, of shows; and what becomes of the money.
+
+pub(super) mod captures;
+pub(super) mod money;
+pub(super) mod shows;
+pub(super) mod tickets;
+
+use SeatRowKind::{Free, Sell};
+
+use super::*;
+use crate::catalogue::fate::Fate;
+use crate::ids::TicketId;
+use crate::ledger::Scan;
+use crate::orders::refund::{OwedRefund, RefundReason, RefundRefused, RefundState, Which};
+use crate::orders::transition::EffectKind;
+use OrderState::{CaptureFailed, PartlyRefunded, Refunded, Ticketed};
+
+pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
+    stocked(ledger).await;
+    let mut show = stored(1);
+    show.document.refunds = serde_json::from_value(rules).expect("rules");
+    ledger.put_show(show, None, NOW_MS).await.expect("stored");
+}
+
+/// A show that takes everything back for nothing.
+pub(super) async fn kind(ledger: &Books) {
+    with_rules(ledger, serde_json::json!([{"until_h": 0, "fee_pct": 0}])).await;
+}
+
+pub(super) async fn confirmed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
+    let order = claimed(ledger, key, visitor, seats).await;
+    authorised(ledger, &order).await;
+    order
+}
+
+pub(super) async fn capture_of(ledger: &Books, order: &Order) -> i64 {
+    let due = ledger.due_effects(NOW_MS + 1, 100).await.expect("readable");
+    let own = due.iter().find(|due| due.payment.order == order.id);
+    own.expect("its capture is owed").id
+}
+
+pub(super) async fn ticketed(ledger: &Books, key: &str, visitor: Holder, seats: &[u32]) -> Order {
+    let order = confirmed(ledger, key, visitor, seats).await;
+    let capture = capture_of(ledger, &order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    order
+}
+
+pub(super) fn named(order: &Order, seats: &[u32]) -> Which {
+    let id = |seat: &u32| TicketId::of_seat(&order.id, *seat);
+    Which::Named(seats.iter().map(id).collect())
+}
+
+async fn refunded(ledger: &Books, order: &Order, which: Which) -> Order {
+    let applied = ledger.refund(&order.id, which, NOW_MS + 3).await;
+    let applied = applied.expect("allowed").expect("known");
+    assert!(applied.changed);
+    applied.order
+}
+
+pub(super) async fn owed(ledger: &Books, now_ms: i64) -> Vec<OwedRefund> {
+    ledger.due_refunds(now_ms, 100).await.expect("readable")
+}
+
+pub(super) async fn seats_claimed(ledger: &Books) -> Vec<u32> {
+    let mut claimed = ledger.claimed(&show()).await.expect("readable");
+    claimed.sort_unstable();
+    claimed.dedup_by_key(|(seat, ..)| *seat);
+    claimed.into_iter().map(|(seat, ..)| seat).collect()
+}

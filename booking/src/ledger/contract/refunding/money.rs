@@ -1,0 +1,134 @@
+//! The money on its way back: owed until it has gone, and again where it comes back.
+
+use super::*;
+
+pub(in super::super) const CASES: &[Case] = cases![
+    a_refund_is_lent_to_one_and_comes_back,
+    a_refund_that_failed_is_shown_until_it_has_gone,
+    what_came_back_after_it_had_gone_is_owed_again,
+    the_sandbox_gives_no_more_back_than_it_took,
+];
+
+async fn a_refund_is_lent_to_one_and_comes_back(ledger: Books) {
+    kind(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0]).await;
+    refunded(&ledger, &order, Which::All).await;
+    let lent = owed(&ledger, NOW_MS + 3).await.remove(0);
+    assert!(owed(&ledger, NOW_MS + 3).await.is_empty());
+    ledger
+        .lend_refund_on(&lent.id, NOW_MS + 4_000)
+        .await
+        .expect("written");
+    assert!(owed(&ledger, NOW_MS + 8_000).await.is_empty());
+    assert_eq!(
+        owed(&ledger, NOW_MS + 10_000).await.len(),
+        1,
+        "whoever had it died"
+    );
+    let later = ledger.put_off_refund(&lent.id, NOW_MS + 60_000, "away".into(), None);
+    later.await.expect("written");
+    assert!(owed(&ledger, NOW_MS + 59_999).await.is_empty());
+    assert_eq!(owed(&ledger, NOW_MS + 60_000).await[0].attempts, 1);
+}
+
+async fn a_refund_that_failed_is_shown_until_it_has_gone(ledger: Books) {
+    kind(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    refunded(&ledger, &order, named(&order, &[0])).await;
+    let refund = owed(&ledger, NOW_MS + 3).await.remove(0);
+    let facts = async || ledger.order_facts(0, 100).await.expect("readable");
+    assert!(facts().await.is_empty());
+    let failed = ledger.put_off_refund(&refund.id, NOW_MS + 9, "closed".into(), Some(NOW_MS + 4));
+    failed.await.expect("written");
+    assert_eq!(
+        record(&ledger, &order).await.refunds[0].state,
+        RefundState::Failed
+    );
+    let shown = facts().await;
+    assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
+    ledger
+        .refund_done(&refund.id, NOW_MS + 10)
+        .await
+        .expect("written");
+    assert!(facts().await.is_empty());
+}
+
+async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
+    kind(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    refunded(&ledger, &order, named(&order, &[0])).await;
+    refunded(&ledger, &order, Which::All).await;
+    let done = async |now_ms| {
+        let due = owed(&ledger, now_ms).await;
+        for refund in &due {
+            let done = ledger.refund_done(&refund.id, now_ms).await;
+            done.expect("written");
+        }
+        due
+    };
+    assert_eq!(done(NOW_MS + 4).await.len(), 2);
+    let told = async |back: i64, n: i64| {
+        let event = ProviderEvent {
+            event: format!("evt_{n}"),
+            amount: order.currency.of(back),
+            ..says(&order, ProviderEventKind::Refunded)
+        };
+        settled(&ledger, event, NOW_MS + n).await
+    };
+    let payment = async || {
+        let payment = ledger.payment(&order.payment).await.expect("readable");
+        let payment = payment.expect("known");
+        (payment.state, payment.refunded)
+    };
+    assert_eq!(told(2_000, 5).await, "refund_noted");
+    assert_eq!(payment().await, (PaymentState::Refunded, 2_000));
+    assert_eq!(told(1_000, 6).await, "refund_came_back");
+    assert_eq!(payment().await, (PaymentState::Captured, 0));
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
+    // Each was asked for before, and is asked about first.
+    let again = done(NOW_MS + 6).await;
+    assert!(again.iter().all(|refund| refund.attempts == 1), "{again:?}");
+    assert_eq!(again.len(), 2);
+    assert_eq!(payment().await, (PaymentState::Refunded, 2_000));
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert!(shown.is_empty(), "{shown:?}");
+    let record = record(&ledger, &order).await;
+    assert_eq!(
+        record.order.state, Refunded,
+        "the tickets are gone for good"
+    );
+    assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
+}
+
+async fn the_sandbox_gives_no_more_back_than_it_took(ledger: Books) {
+    kind(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1, 2]).await;
+    let id = |nth| crate::ids::RefundId::of_order(&order.id, nth);
+    let give = async |nth, amount| {
+        let id = id(nth);
+        let given = ledger.sandbox_refund(&order.payment, &id, amount, 3_000);
+        given.await.expect("written")
+    };
+    assert_eq!(give(1, 1_000).await, None, "nothing was taken");
+    for to in ["authorised", "captured"] {
+        let moved = ledger
+            .sandbox_move(&order.payment, &["open", "authorised"], to)
+            .await;
+        moved.expect("written");
+    }
+    for _ in 0..2 {
+        assert_eq!(give(1, 1_000).await, Some(1_000), "once by its id");
+    }
+    assert_eq!(give(2, 2_001).await, None, "there is not so much left");
+    assert_eq!(give(2, 2_000).await, Some(3_000));
+    let state = ledger.sandbox_move(&order.payment, &[], "read").await;
+    assert_eq!(state.expect("readable"), "refunded");
+    assert_eq!(
+        ledger
+            .sandbox_refunded(&order.payment)
+            .await
+            .expect("readable"),
+        3_000
+    );
+}

@@ -1,0 +1,104 @@
+//! Shows that do not take place, or later.
+
+use super::*;
+
+pub(in super::super) const CASES: &[Case] = cases![
+    a_cancelled_show_sells_nothing_and_gives_everything_back,
+    a_postponed_show_begins_later_and_takes_tickets_back_until_its_date,
+];
+
+async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books) {
+    stocked(&ledger).await;
+    let paid = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    let taken = confirmed(&ledger, "b", BEN, &[2]).await;
+    let version = ledger.catalogue_version().await.expect("readable");
+    let cancelled = async || {
+        ledger
+            .put_fate(&show(), Fate::Cancelled, None, NOW_MS + 3)
+            .await
+    };
+    assert!(cancelled().await.expect("written"));
+    assert!(!cancelled().await.expect("written"), "once");
+    assert!(ledger.catalogue_version().await.expect("readable") > version);
+    let shows = ledger.shows().await.expect("readable");
+    assert_eq!(shows[0].fate, Some(Fate::Cancelled));
+    let refused = claim(&ledger, &super::order("c", BEN, &[3])).await;
+    assert!(
+        matches!(refused, Err(ClaimRefused::Cancelled)),
+        "{refused:?}"
+    );
+    // Somebody is inside already.
+    let inside = TicketId::of_seat(&paid.id, 0);
+    ledger.scan(&inside, NOW_MS + 3).await.expect("written");
+    let left = async || ledger.orders_of_cancelled(10).await.expect("readable");
+    let mut both = [paid.id.clone(), taken.id.clone()];
+    both.sort();
+    let mut found = left().await;
+    found.sort();
+    assert_eq!(found, both);
+    let before = ledger.refund_figures(&show()).await.expect("readable");
+    assert_eq!(
+        (before.orders_left, before.orders_refunded, before.scanned),
+        (2, 0, 1)
+    );
+    for order in left().await {
+        let given = ledger.refund(&order, Which::Unscanned, NOW_MS + 4).await;
+        assert!(given.expect("allowed").expect("known").changed);
+    }
+    assert!(left().await.is_empty());
+    let reasons: Vec<RefundReason> = record(&ledger, &paid)
+        .await
+        .refunds
+        .iter()
+        .map(|refund| refund.reason)
+        .collect();
+    assert_eq!(reasons, [RefundReason::ShowCancelled]);
+    assert_eq!(record(&ledger, &paid).await.order.state, PartlyRefunded);
+    let refund = owed(&ledger, NOW_MS + 4).await.remove(0);
+    ledger
+        .refund_done(&refund.id, NOW_MS + 5)
+        .await
+        .expect("written");
+    let after = ledger.refund_figures(&show()).await.expect("readable");
+    assert_eq!(
+        (after.orders_left, after.orders_refunded, after.fees),
+        (0, 2, 0)
+    );
+    assert_eq!((after.done.count, after.done.amount), (1, 1_000));
+    assert_eq!(
+        (after.on_its_way.count, after.on_its_way.amount),
+        (1, 1_000)
+    );
+}
+
+async fn a_postponed_show_begins_later_and_takes_tickets_back_until_its_date(ledger: Books) {
+    stocked(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    let postponed = Fate::Postponed {
+        refunds_until_ms: NOW_MS + 10,
+    };
+    let starts_at = "2027-09-01T18:00:00Z".to_owned();
+    let at = Some(starts_at.clone());
+    let written = ledger.put_fate(&show(), postponed, at, NOW_MS + 3).await;
+    assert!(written.expect("written"));
+    let shown = ledger.shows().await.expect("readable").remove(0);
+    assert_eq!(shown.fate, Some(postponed));
+    assert_eq!(shown.document.starts_at.to_string(), starts_at);
+    assert!(
+        ledger
+            .orders_of_cancelled(10)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
+    claimed(&ledger, "b", BEN, &[3]).await;
+    let one = ledger
+        .refund(&order.id, named(&order, &[0]), NOW_MS + 10)
+        .await;
+    assert!(one.expect("allowed").expect("known").changed);
+    let late = ledger.refund(&order.id, Which::All, NOW_MS + 11).await;
+    assert!(matches!(late, Err(RefundRefused::Rule(_))));
+    let nowhere = "other".parse().expect("a slug");
+    let written = ledger.put_fate(&nowhere, Fate::Cancelled, None, NOW_MS);
+    assert!(!written.await.expect("written"), "there is no such show");
+}

@@ -6,19 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use booking::http::Problem;
+use governor::Quota;
 use governor::clock::{Clock, DefaultClock, Reference};
-use governor::middleware::NoOpMiddleware;
-use governor::state::keyed::DefaultKeyedStateStore;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
 
-use super::NETWORKS_MAX;
+use super::networks::{Networks, UsedUp};
 use crate::load::Appointments;
 use crate::web::Network;
-
-type Keyed<C> =
-    RateLimiter<Network, DefaultKeyedStateStore<Network>, C, NoOpMiddleware<<C as Clock>::Instant>>;
-type Direct<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The join limit; a cheap handle.
 pub struct Guard<C: Clock = DefaultClock> {
@@ -26,8 +19,7 @@ pub struct Guard<C: Clock = DefaultClock> {
 }
 
 struct Inner<C: Clock> {
-    networks: Keyed<C>,
-    overflow: Direct<C>,
+    networks: Networks<C>,
     /// When those who were refused are expected back, by network: `None` for those that are not told apart.
     away: Mutex<HashMap<Option<Network>, Appointments>>,
     /// So many of them can be let in within one and the same second.
@@ -57,8 +49,7 @@ impl<C: Clock + Clone> Guard<C> {
         let quota = Quota::per_second(per_s).allow_burst(burst);
         Self {
             inner: Arc::new(Inner {
-                networks: RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock.clone()),
-                overflow: RateLimiter::direct_with_clock(quota, clock.clone()),
+                networks: Networks::new(quota, clock.clone()),
                 away: Mutex::default(),
                 back_per_s: u64::from(per_s.min(burst).get()),
                 begun: clock.now(),
@@ -74,25 +65,15 @@ impl<C: Clock + Clone> Guard<C> {
     /// them are let in when they do.
     pub fn admit(&self, network: Network) -> Result<(), Problem> {
         let inner = &*self.inner;
-        let crowded = inner.networks.len() >= NETWORKS_MAX;
-        let refused = if crowded {
-            inner.overflow.check().err()
-        } else {
-            inner.networks.check_key(&network).err()
-        };
-        let Some(until) = refused else {
+        let Err(UsedUp { network, wait }) = inner.networks.check(network) else {
             return Ok(());
         };
-        let now = inner.clock.now();
+        let now = inner.since_begun(inner.clock.now());
         let wait = self
             .away()
-            .entry((!crowded).then_some(network))
+            .entry(network)
             .or_default()
-            .book(
-                inner.since_begun(now),
-                until.wait_time_from(now),
-                inner.back_per_s,
-            );
+            .book(now, wait, inner.back_per_s);
         let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
         Err(Problem::new(
@@ -113,8 +94,7 @@ impl<C: Clock + Clone> Guard<C> {
 
     /// Forgets networks that are back at rest.
     pub fn evict(&self) {
-        self.inner.networks.retain_recent();
-        self.inner.networks.shrink_to_fit();
+        self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());
         self.away().retain(|_, book| !book.is_over(now));
     }

@@ -2,10 +2,8 @@
 //! this folder.
 
 mod joins;
+mod networks;
 mod searches;
 
 pub use joins::Guard;
 pub use searches::{ApiKey, Searches};
-
-/// More networks than this are not told apart: the rest share one limit, so that memory stays bounded.
-const NETWORKS_MAX: usize = 100_000;

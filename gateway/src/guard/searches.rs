@@ -4,17 +4,16 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use booking::config::Key;
 use booking::http::Problem;
 use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
-use governor::state::keyed::DefaultKeyedStateStore;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-use super::NETWORKS_MAX;
+use super::networks::Networks;
 use crate::web::Network;
 
 /// Where a key stands in a request.
@@ -59,8 +58,7 @@ pub struct Searches {
 }
 
 struct Inner {
-    networks: DefaultKeyedRateLimiter<Network>,
-    overflow: DefaultDirectRateLimiter,
+    networks: Networks,
     /// By the digest of the key, so that looking one up tells nothing of the others.
     partners: HashMap<Digest, Partner>,
     clock: DefaultClock,
@@ -68,7 +66,7 @@ struct Inner {
 
 struct Partner {
     name: String,
-    limit: RateLimiter<NotKeyed, InMemoryState, DefaultClock>,
+    limit: DefaultDirectRateLimiter,
 }
 
 fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
@@ -88,12 +86,9 @@ impl Searches {
             };
             (Digest::of(key.key.0.as_bytes()), partner)
         };
-        let quota = quota(per_s, burst);
-        let state = DefaultKeyedStateStore::default();
         Self {
             inner: Arc::new(Inner {
-                networks: RateLimiter::new(quota, state, clock.clone()),
-                overflow: RateLimiter::direct_with_clock(quota, clock.clone()),
+                networks: Networks::new(quota(per_s, burst), clock.clone()),
                 partners: keys.iter().map(partner).collect(),
                 clock,
             }),
@@ -133,45 +128,34 @@ impl Searches {
         };
         let name = partner.name.clone();
         metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
-        let checked = partner.limit.check();
-        checked.map_err(|until| {
-            self.refused(
-                &until,
+        partner.limit.check().map_err(|until| {
+            refused(
+                until.wait_time_from(inner.clock.now()),
                 "This key has used up its quota of searches for the moment.",
             )
         })
     }
 
     fn by_network(&self, network: Network) -> Result<(), Problem> {
-        let inner = &*self.inner;
         let words =
             "So many searches came from your network that others would have to wait for them.";
-        let refused = |until: NotUntil<_>| self.refused(&until, words);
-        if inner.networks.len() >= NETWORKS_MAX {
-            inner.overflow.check().map_err(refused)
-        } else {
-            inner.networks.check_key(&network).map_err(refused)
-        }
-    }
-
-    fn refused(&self, until: &NotUntil<<DefaultClock as Clock>::Instant>, words: &str) -> Problem {
-        let wait = until.wait_time_from(self.inner.clock.now());
-        let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
-        metrics::counter!("fairgate_searches_limited_total").increment(1);
-        Problem::new(
-            429,
-            "too_many_searches",
-            "Too many searches",
-            format!("{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."),
-        )
-        .retry_after(wait_s)
+        let checked = self.inner.networks.check(network);
+        checked.map_err(|used_up| refused(used_up.wait, words))
     }
 
     /// Forgets networks that are back at rest.
     pub fn evict(&self) {
-        self.inner.networks.retain_recent();
-        self.inner.networks.shrink_to_fit();
+        self.inner.networks.evict();
     }
+}
+
+fn refused(wait: Duration, words: &str) -> Problem {
+    let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
+    metrics::counter!("fairgate_searches_limited_total").increment(1);
+    let detail = format!(
+        "{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."
+    );
+    Problem::new(429, "too_many_searches", "Too many searches", detail).retry_after(wait_s)
 }
 
 #[cfg(test)]

@@ -75,19 +75,31 @@ pub(super) async fn outcome_of(
 }
 
 /// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
-/// False where nothing was done that could be asked about by itself.
+/// False where nothing of it is written as done.
 async fn owe_again(tx: &Tx, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
          AND EXISTS (SELECT 1 FROM refunds WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0)";
     if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
-        return Ok(false);
+        return owe_whole_again(tx, order, now_ms).await;
     }
     // Whoever was asked before is asked what became of it first.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(true)
+}
+
+/// The same for money that went back whole, because nothing was sold for it.
+async fn owe_whole_again(tx: &Tx, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let sql = "WITH asked AS ( \
+         UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
+         note = 'it did not arrive' WHERE order_id = $1 AND kind = 'refund' AND done_at IS NOT NULL \
+         AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state = 'refunded' AND owes = 'refund') \
+         RETURNING order_id) \
+         UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 FROM asked \
+         WHERE payments.order_id = asked.order_id";
+    Ok(tx.execute(sql, &[&order.as_str(), &now_ms]).await? > 0)
 }
 
 /// The captured order gets its tickets, once; a successor with the seats that it was made for.

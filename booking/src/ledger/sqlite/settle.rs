@@ -71,7 +71,7 @@ pub(super) fn outcome_of(
 }
 
 /// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
-/// False where nothing was done that could be asked about by itself.
+/// False where nothing of it is written as done.
 fn owe_again(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<bool> {
     let moved = tx.execute(
         "UPDATE payments SET refunded = 0, state = 'captured', updated_at = ?2 \
@@ -80,12 +80,30 @@ fn owe_again(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<bool> {
         (order.as_str(), now_ms),
     )?;
     if moved == 0 {
-        return Ok(false);
+        return owe_whole_again(tx, order, now_ms);
     }
     // Whoever was asked before is asked what became of it first.
     tx.execute(
         "UPDATE refunds SET done_at = NULL, failed_at = ?2, due_at = ?2, attempts = MAX(attempts, 1), \
          note = 'it did not arrive' WHERE order_id = ?1 AND done_at IS NOT NULL AND amount > 0",
+        (order.as_str(), now_ms),
+    )?;
+    Ok(true)
+}
+
+/// The same for money that went back whole, because nothing was sold for it.
+fn owe_whole_again(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let asked = tx.execute(
+        "UPDATE effects SET done_at = NULL, failed_at = ?2, due_at = ?2, attempts = MAX(attempts, 1), \
+         note = 'it did not arrive' WHERE order_id = ?1 AND kind = 'refund' AND done_at IS NOT NULL \
+         AND EXISTS (SELECT 1 FROM payments WHERE order_id = ?1 AND state = 'refunded' AND owes = 'refund')",
+        (order.as_str(), now_ms),
+    )?;
+    if asked == 0 {
+        return Ok(false);
+    }
+    tx.execute(
+        "UPDATE payments SET refunded = 0, state = 'captured', updated_at = ?2 WHERE order_id = ?1",
         (order.as_str(), now_ms),
     )?;
     Ok(true)

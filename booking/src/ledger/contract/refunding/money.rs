@@ -6,6 +6,7 @@ pub(in super::super) const CASES: &[Case] = cases![
     a_refund_is_lent_to_one_and_comes_back,
     a_refund_that_failed_is_shown_until_it_has_gone,
     what_came_back_after_it_had_gone_is_owed_again,
+    money_that_came_back_though_nothing_was_sold_for_it_is_owed_again,
     the_sandbox_gives_no_more_back_than_it_took,
 ];
 
@@ -98,6 +99,57 @@ async fn what_came_back_after_it_had_gone_is_owed_again(ledger: Books) {
         record.order.state, Refunded,
         "the tickets are gone for good"
     );
+    assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
+}
+
+async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledger: Books) {
+    kind(&ledger).await;
+    // Its capture is refused and its money cannot be let go any more: it goes back whole.
+    let order = confirmed(&ledger, "a", ANA, &[0]).await;
+    let effect = async |kind, now_ms| {
+        let due = ledger.due_effects(now_ms, 100).await.expect("readable");
+        let own = due.into_iter().find(|due| due.kind == kind);
+        own.expect("it is owed")
+    };
+    let capture = effect(EffectKind::Capture, NOW_MS + 1).await;
+    let refused = ledger.capture_refused(capture.id, "closed".into(), NOW_MS + 2);
+    refused.await.expect("written");
+    let void = effect(EffectKind::Void, NOW_MS + 3).await;
+    let taken = ledger.refund_instead(void.id, NOW_MS + 3);
+    taken.await.expect("written");
+    let refund = effect(EffectKind::Refund, NOW_MS + 4).await;
+    ledger
+        .refunded(refund.id, NOW_MS + 4)
+        .await
+        .expect("written");
+    let told = async |back, n| {
+        let event = ProviderEvent {
+            event: format!("evt_back_{n}"),
+            amount: order.currency.of(back),
+            ..says(&order, ProviderEventKind::Refunded)
+        };
+        settled(&ledger, event, NOW_MS + n).await
+    };
+    assert_eq!(told(1_000, 5).await, "refund_noted");
+    assert_eq!(told(0, 6).await, "refund_came_back");
+    assert_eq!(told(0, 7).await, "refund_noted", "it is owed already");
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert_eq!((shown.len(), shown[0].refund_failed), (1, true));
+    // It was asked for before, and is asked about first.
+    let again = effect(EffectKind::Refund, NOW_MS + 7).await;
+    assert_eq!((again.id, again.attempts), (refund.id, 1));
+    ledger
+        .refunded(again.id, NOW_MS + 8)
+        .await
+        .expect("written");
+    let payment = ledger.payment(&order.payment).await.expect("readable");
+    let payment = payment.expect("known");
+    assert_eq!(
+        (payment.state, payment.refunded),
+        (PaymentState::Refunded, 1_000)
+    );
+    let shown = ledger.order_facts(0, 100).await.expect("readable");
+    assert!(shown.is_empty(), "{shown:?}");
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 0));
 }
 

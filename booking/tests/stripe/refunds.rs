@@ -26,6 +26,14 @@ fn refunded(order: &Value) -> bool {
     order["payment"]["state"] == "refunded"
 }
 
+async fn nothing_owed(shop: &Shop) {
+    until("nothing owed", async || {
+        let backlog = shop.ledger.backlog().await.expect("readable");
+        (backlog == (0, 0)).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
     let (shop, order) = taken_in_vain(11, "pending").await;
@@ -43,11 +51,7 @@ async fn a_refund_on_its_way_is_owed_until_it_has_arrived() {
     let payment = text(&order["payment"], "payment");
     shop.stripe.end_refund(&payment, "succeeded");
     shop.order_once(&order, refunded).await;
-    until("nothing owed", async || {
-        let backlog = shop.ledger.backlog().await.expect("readable");
-        (backlog == (0, 0)).then_some(())
-    })
-    .await;
+    nothing_owed(&shop).await;
     assert_eq!(
         intent(&shop, &order).refunds,
         ["succeeded"],
@@ -163,4 +167,22 @@ async fn a_refund_that_came_back_after_it_had_arrived_is_owed_again_and_goes_ane
     })
     .await;
     shop.order_once(&order, state("done")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_was_taken_in_vain_and_came_back_goes_anew() {
+    let (shop, order) = taken_in_vain(15, "succeeded").await;
+    shop.order_once(&order, refunded).await;
+    nothing_owed(&shop).await;
+    let whole = intent(&shop, &order).refunded;
+    assert!(whole > 0);
+    let payment = text(&order["payment"], "payment");
+    shop.stripe.refund_fails(&payment);
+    until("the money to go anew", async || {
+        let intent = intent(&shop, &order);
+        (intent.refunds == ["failed", "succeeded"] && intent.refunded == whole).then_some(())
+    })
+    .await;
+    shop.order_once(&order, refunded).await;
+    nothing_owed(&shop).await;
 }

@@ -137,6 +137,10 @@ async fn begin(
         &now_ms,
     ];
     tx.execute(sql, &with).await?;
+    // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
+    let sql = "UPDATE payments SET card = (SELECT card FROM payments WHERE order_id = $2) WHERE order_id = $1";
+    tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
+        .await?;
     if payment.amount.amount == 0 {
         let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
         finish(tx, applied.order, Happening::NothingToPay, now_ms).await?;

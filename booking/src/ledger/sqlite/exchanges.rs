@@ -128,6 +128,12 @@ fn begin(
         (id.as_str(), of.as_str(), items, given, now_ms),
     )
     .map_err(fairgate_writer::LedgerError::from)?;
+    // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
+    tx.execute(
+        "UPDATE payments SET card = (SELECT card FROM payments WHERE order_id = ?2) WHERE order_id = ?1",
+        (id.as_str(), of.as_str()),
+    )
+    .map_err(fairgate_writer::LedgerError::from)?;
     if payment.amount.amount == 0 {
         apply(tx, &id, Happening::NothingToPay, now_ms)?;
         finish(tx, &id, Happening::NothingToPay, now_ms)?;

@@ -11,6 +11,7 @@ pub(in super::super) const CASES: &[Case] = cases![
     cells_that_somebody_has_leave_everything_as_it_was,
     the_same_successor_again_is_the_same_success,
     the_limit_counts_what_the_visitor_has_afterwards,
+    a_card_has_bought_what_its_seats_were_exchanged_for,
     an_exchange_of_an_exchange_is_one_more,
 ];
 
@@ -179,6 +180,37 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
         .exchange(&old.id, wanted(&old, "x", wish), terms(4), NOW_MS + 3)
         .await;
     assert_eq!(made.expect("allowed").expect("known").state, Ticketed);
+}
+
+async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
+    kind(&ledger).await;
+    let mut limited = stored(1);
+    limited.document.seats_per_card = Some(2);
+    limited.document.refunds =
+        serde_json::from_value(serde_json::json!([{"until_h": 0, "fee_pct": 0}])).expect("rules");
+    ledger
+        .put_show(limited, None, NOW_MS)
+        .await
+        .expect("stored");
+    let pay = async |key: &str, visitor, seats: &[u32]| {
+        let order = claimed(&ledger, key, visitor, seats).await;
+        let mut event = says(&order, ProviderEventKind::Authorised);
+        event.card = Some("visa".to_owned());
+        assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+        record(&ledger, &order).await.order
+    };
+    let old = pay("a", ANA, &[0, 1]).await;
+    assert_eq!(old.state, Confirmed);
+    let capture = capture_of(&ledger, &old).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let old = record(&ledger, &old).await.order;
+    let new = exchanged(&ledger, &old, "x", &[(2, 0..2, 1_000), (3, 0..2, 1_000)]).await;
+    assert_eq!(new.state, Ticketed, "nothing is to be paid");
+    let more = pay("b", BEN, &[0]).await;
+    assert_eq!(
+        (more.state, more.reason.as_str()),
+        (Cancelled, "card_limit")
+    );
 }
 
 async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::stretch::legs_of;
+use super::stretch::{NOTHING_HELD, legs_of};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::Show;
 use crate::http::Problem;
@@ -87,7 +87,8 @@ impl HoldAsk {
     /// # Errors
     /// 422 with the field that is wrong; 409 `departed`.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, Problem> {
-        let legs = legs_of(show, self.from.as_deref(), self.to.as_deref(), now_ms)?;
+        let (from, to) = (self.from.as_deref(), self.to.as_deref());
+        let legs = legs_of(show, from, to, now_ms, NOTHING_HELD)?;
         let wanted = self.wanted(show, &legs)?;
         Ok(Asked { wanted, legs })
     }
@@ -281,6 +282,25 @@ fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, Problem
             "best.quantity: must be 1 or more. Nothing was held.",
         ));
     }
+    let class = best.class.as_deref();
+    Ok(Party {
+        quantity: best.quantity,
+        class: class_of(show, legs, class, "best.class", NOTHING_HELD)?,
+    })
+}
+
+/// A class by its name, where it is sold over these legs. `field` is where it was named, `undone` what a refusal says of the
+/// call.
+///
+/// # Errors
+/// 422 with the field.
+pub fn class_of(
+    show: &Show,
+    legs: &Range<u16>,
+    named: Option<&str>,
+    field: &str,
+    undone: &str,
+) -> Result<u16, Problem> {
     let map = &show.plan.map;
     let is_sold = |key: &str| {
         let run = show.run.as_ref();
@@ -294,22 +314,18 @@ fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, Problem
         .collect();
     let wrong = |what: String| {
         let detail = format!(
-            "best.class: {what}; this train has {} over this stretch. Nothing was held.",
+            "{field}: {what}; this train has {} over this stretch. {undone}",
             sold.join(", ")
         );
-        Problem::field("best.class", detail)
+        Problem::field(field, detail)
     };
-    let named = best.class.as_deref();
     let named = named.ok_or_else(|| wrong("say which class".to_owned()))?;
     let class = map.category_index(named).filter(|class| {
         let category = map.categories.get(usize::from(*class));
         category.is_some_and(|category| is_sold(&category.key))
     });
     let shown: String = named.chars().take(80).collect();
-    Ok(Party {
-        quantity: best.quantity,
-        class: class.ok_or_else(|| wrong(format!("\"{shown}\" is not sold")))?,
-    })
+    class.ok_or_else(|| wrong(format!("\"{shown}\" is not sold")))
 }
 
 /// 422 `not_for_sale`.

@@ -5,7 +5,7 @@ pub mod http;
 pub mod instead;
 pub mod lapse;
 mod natural;
-mod stretch;
+pub mod stretch;
 pub mod take;
 
 use std::ops::Range;

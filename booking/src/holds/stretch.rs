@@ -9,7 +9,11 @@ use crate::rail::run::Run;
 /// Characters of an unknown code that are told back.
 const SHOWN_MAX: usize = 40;
 
-/// The legs of a show from one station to another; the only leg of a show without stops.
+/// What a refused ask for a hold leaves undone.
+pub const NOTHING_HELD: &str = "Nothing was held.";
+
+/// The legs of a show from one station to another; the only leg of a show without stops. `undone` is what a refusal says of
+/// the call.
 ///
 /// # Errors
 /// 422 with the field that is wrong; 409 `departed` where the train has left the first station.
@@ -18,35 +22,37 @@ pub fn legs_of(
     from: Option<&str>,
     to: Option<&str>,
     now_ms: i64,
+    undone: &str,
 ) -> Result<Range<u16>, Problem> {
     let Some(run) = &show.run else {
         for (field, set) in [("from", from.is_some()), ("to", to.is_some())] {
             if set {
                 return Err(Problem::field(
                     field,
-                    format!("{field}: this show has no stops; leave it out. Nothing was held."),
+                    format!("{field}: this show has no stops; leave it out. {undone}"),
                 ));
             }
         }
         return Ok(show.legs());
     };
-    let from = called_at(run, "from", from, "begins")?;
-    let to = called_at(run, "to", to, "ends")?;
+    let from = called_at(run, "from", from, "begins", undone)?;
+    let to = called_at(run, "to", to, "ends", undone)?;
     let legs = run.between(from, to).ok_or_else(|| {
         Problem::field(
             "to",
             format!(
-                "to: {} does not go from {from} to {to}; it calls at {}, in this order. Nothing was held.",
+                "to: {} does not go from {from} to {to}; it calls at {}, in this order. {undone}",
                 run.train,
                 stations(run)
             ),
         )
     })?;
-    let leaves = run.calls.get(usize::from(legs.start));
-    let leaves = leaves.and_then(|call| call.departs.or(call.arrives));
-    if leaves.is_some_and(|at| at.as_millisecond() <= now_ms) {
+    if run
+        .leaves(&legs)
+        .is_some_and(|at| at.as_millisecond() <= now_ms)
+    {
         let detail = format!(
-            "{} has left {from}. Nothing was held. Choose a later train.",
+            "{} has left {from}. {undone} Choose a later train.",
             run.train
         );
         return Err(Problem::new(409, "departed", "The train has left", detail).with("from", from));
@@ -59,12 +65,13 @@ fn called_at<'a>(
     field: &str,
     code: Option<&'a str>,
     what: &str,
+    undone: &str,
 ) -> Result<&'a str, Problem> {
     let code = code.ok_or_else(|| {
         Problem::field(
             field,
             format!(
-                "{field}: say where the journey {what}, by the code of a station; {} calls at {}. Nothing was held.",
+                "{field}: say where the journey {what}, by the code of a station; {} calls at {}. {undone}",
                 run.train,
                 stations(run)
             ),
@@ -77,7 +84,7 @@ fn called_at<'a>(
     Err(Problem::field(
         field,
         format!(
-            "{field}: {} does not call at \"{shown}\"; it calls at {}. Nothing was held.",
+            "{field}: {} does not call at \"{shown}\"; it calls at {}. {undone}",
             run.train,
             stations(run)
         ),

@@ -91,6 +91,13 @@ impl Run {
         stretch(stations, from, to)
     }
 
+    /// When it leaves the station at which some legs begin; none where the timetable does not say.
+    #[must_use]
+    pub fn leaves(&self, legs: &Range<u16>) -> Option<Timestamp> {
+        let call = self.calls.get(usize::from(legs.start))?;
+        call.departs.or(call.arrives)
+    }
+
     /// What a seat of a class costs over some legs, in minor units. None where the class is not sold there, or the legs are
     /// none of this run.
     #[must_use]

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::ask::WaitAsk;
 use super::serve::Waitlist;
+use super::wish::House;
 use super::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::door::Door;
-use crate::holds::ask::limit_exceeded;
 use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, ShowId, WaiterId};
-use crate::inventory::choose::BadWish;
+use crate::rail::journey::Journey;
 use crate::store::Refused;
 
 /// How often a party without a socket should ask.
@@ -34,19 +35,6 @@ pub struct WaitlistRoutes {
     pub answers: Answers,
 }
 
-/// `POST /v1/shows/{show}/waitlist`.
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WaitAsk {
-    /// How many seats.
-    quantity: u32,
-    /// Category keys or labels, any of them; all when absent.
-    categories: Option<Vec<String>>,
-    /// How many of the seats are for wheelchairs.
-    #[serde(default)]
-    accessible: u32,
-}
-
 /// A party as its visitor sees it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct WaiterView {
@@ -58,11 +46,17 @@ pub struct WaiterView {
     show: ShowId,
     /// `waiting`, `offered`, `ended`.
     state: &'static str,
-    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`.
+    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`, `departed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// How many seats it waits for.
     quantity: u32,
+    /// Rail: the key of the class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    /// Rail: the stretch of the train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journey: Option<Journey>,
     /// Parties before it.
     ahead: u64,
     /// When it came, RFC 3339.
@@ -89,8 +83,11 @@ pub struct OfferView {
     /// `hold_…`
     #[schema(value_type = String)]
     hold: HoldId,
-    /// Labels.
+    /// Labels; those of a train name the carriage, too.
     seats: Vec<String>,
+    /// Rail: the stretch of the train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journey: Option<Journey>,
     /// Until when it is kept, RFC 3339.
     expires_at: String,
 }
@@ -104,14 +101,17 @@ pub async fn join(
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.show(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
     let pass = routes.door.live(&headers, &show.id, now_ms / 1_000)?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/shows/{}/waitlist", show.id);
     let act = async {
-        let party = party(&show, parse_json(&body)?)?;
+        let ask: WaitAsk = parse_json(&body)?;
+        let party = ask.party(&show, now_ms)?;
         routes.check(&show, &party).await?;
+        let leaves_ms = party.leaves_ms(show.run.as_deref());
+        let hour_ms = now_ms + WAIT_MS_MAX;
         let waiter = Waiter {
             id: WaiterId::random(&show.id, &mut rand::rng()),
             visitor: pass.sub,
@@ -119,7 +119,7 @@ pub async fn join(
             party,
             number: 0,
             since_ms: now_ms,
-            until_ms: now_ms + WAIT_MS_MAX,
+            until_ms: leaves_ms.map_or(hour_ms, |at| at.min(hour_ms)),
             seen_ms: now_ms,
             offers: 0,
             missed: 0,
@@ -151,7 +151,7 @@ pub async fn read(
     Path(show): Path<String>,
     headers: HeaderMap,
 ) -> Result<Answer, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.show(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
     let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
     let (waiter, ahead) = routes.find(&show, &pass.holder()).await?;
@@ -169,7 +169,7 @@ pub async fn leave(
     Path(show): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let show = routes.show(&show)?;
+    let show = routes.show(&show).await?;
     let now_ms = routes.waitlist.clock.now_ms();
     let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
     let (waiter, _) = routes.find(&show, &pass.holder()).await?;
@@ -195,37 +195,42 @@ pub async fn leave(
 }
 
 impl WaitlistRoutes {
-    fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
-        let found = show
-            .parse::<ShowId>()
-            .ok()
-            .and_then(|id| self.waitlist.catalogue.show(&id));
+    /// The show; a departure that another node may have sold from meanwhile is asked for in the ledger.
+    async fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
+        let catalogue = &self.waitlist.catalogue;
+        let id = show.parse::<ShowId>().ok();
+        let mut found = id.as_ref().and_then(|id| catalogue.show(id));
+        if found.as_ref().is_some_and(|show| show.untouched) {
+            catalogue.follow().await?;
+            found = id.and_then(|id| catalogue.show(&id));
+        }
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Nobody is let wait in vain.
+    /// Nobody is let wait in vain, nor for what may be had at once.
     async fn check(&self, show: &Show, party: &Party) -> Result<(), Problem> {
         if show.fate == Some(Fate::Cancelled) {
-            return Err(Problem::new(
-                409,
-                "nothing_to_wait_for",
+            let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
+            return Err(nothing_to_wait_for(
+                "cancelled",
                 "The show was cancelled",
-                "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.",
-            )
-            .with("reason", WaitEnd::Cancelled.word()));
+                detail,
+            ));
         }
         let view = self.waitlist.seats.seen(show).await?;
-        let served = view.is_none_or(|view| party.may_be_served(&show.plan.map, &view.states));
-        if served {
-            return Ok(());
+        if !view.is_none_or(|view| party.may_be_served(House::of(show), &view.states)) {
+            let detail = "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or another category or class, or look for another show.";
+            return Err(nothing_to_wait_for(
+                "too_few",
+                "Too few seats can come free",
+                detail,
+            ));
         }
-        Err(Problem::new(
-            409,
-            "nothing_to_wait_for",
-            "Too few seats can come free",
-            "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or other categories, or look for another show.",
-        )
-        .with("reason", WaitEnd::TooFew.word()))
+        if show.untouched {
+            let detail = "Nobody has held anything of this train, so all its seats are free. You are not on the waitlist. Hold seats now.";
+            return Err(nothing_to_wait_for("seats_free", "Seats are free", detail));
+        }
+        Ok(())
     }
 
     async fn find(
@@ -244,16 +249,25 @@ impl WaitlistRoutes {
     }
 
     async fn view(&self, show: &Show, waiter: Waiter, ahead: u64, now_ms: i64) -> WaiterView {
-        let is_over = waiter.offer.is_none() && waiter.until_ms <= now_ms;
+        let run = show.run.as_deref();
         let ended = match waiter.ended {
             Some((_, end)) => Some(end),
-            None => is_over.then_some(WaitEnd::TimeOver),
+            None if waiter.offer.is_none() => waiter.time_over(run, now_ms),
+            None => None,
         };
         let offer = match &waiter.offer {
             Some(offer) if ended.is_none() => self.offer(show, &waiter, &offer.hold).await,
             _ => None,
         };
+        let stretch = waiter.party.stretch.as_ref();
+        let legs = run
+            .zip(stretch)
+            .and_then(|(run, stretch)| run.between(&stretch.from, &stretch.to));
         WaiterView {
+            class: stretch.map(|stretch| stretch.class.clone()),
+            journey: run
+                .zip(legs)
+                .and_then(|(run, legs)| Journey::of(run, &legs)),
             state: match (&ended, &offer) {
                 (Some(_), _) => "ended",
                 (None, Some(_)) => "offered",
@@ -279,54 +293,19 @@ impl WaitlistRoutes {
         let hold = self.waitlist.seats.store.hold(hold, waiter.visitor).await;
         let hold = hold.ok()?;
         let label = |item: &crate::holds::Held| show.label(item.seat).to_owned();
+        let journey = show.run.as_ref().zip(hold.items.first());
         Some(OfferView {
             show: show.id.clone(),
             seats: hold.items.iter().map(label).collect(),
+            journey: journey.and_then(|(run, item)| Journey::of(run, &item.legs)),
             expires_at: rfc3339(hold.expires_at_ms),
             hold: hold.id,
         })
     }
 }
 
-/// Reads what a party wants; every name must be the show's.
-fn party(show: &Show, ask: WaitAsk) -> Result<Party, Problem> {
-    if show.run.is_some() || show.grid().legs > 1 {
-        return Err(Problem::not_available(
-            "waitlist",
-            "waitlist: trains have none in this version. Nothing was changed.",
-        ));
-    }
-    let limit = show.document.seats_per_visitor;
-    if ask.quantity > limit {
-        return Err(limit_exceeded(0, u64::from(ask.quantity), limit));
-    }
-    let party = Party {
-        quantity: ask.quantity,
-        categories: ask.categories.clone().unwrap_or_default(),
-        accessible: ask.accessible,
-    };
-    match party
-        .ask(ask.categories)
-        .resolve(&show.plan.map, &std::collections::BTreeMap::new())
-    {
-        Ok(_) => Ok(party),
-        Err(bad) => Err(Problem::field(bad.field(), words(&bad))),
-    }
-}
-
-fn words(bad: &BadWish) -> String {
-    let field = bad.field();
-    match bad {
-        BadWish::Unknown { name, .. } => {
-            format!(
-                "{field} names {name:?}, which this show does not have. You are not on the waitlist. Choose one that it has."
-            )
-        }
-        BadWish::Invalid { problem, .. } => {
-            let problem = problem.replace("best.", "");
-            format!("{field} {problem}. You are not on the waitlist.")
-        }
-    }
+fn nothing_to_wait_for(reason: &'static str, title: &'static str, detail: &str) -> Problem {
+    Problem::new(409, "nothing_to_wait_for", title, detail).with("reason", reason)
 }
 
 fn other_party(present: &Waiter) -> Problem {

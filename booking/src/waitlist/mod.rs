@@ -1,15 +1,18 @@
 //! The waitlist: parties that wait for seats of a show, first come, first served. What comes free meanwhile is kept for
 //! them (`store`), and offered to the first of those who are here and whom it fits.
 
+pub mod ask;
 pub mod here;
 pub mod http;
 pub mod serve;
 pub mod share;
+pub mod wish;
 
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{HoldId, WaiterId};
+use crate::rail::run::Run;
 
 /// Nobody waits longer: an hour.
 pub const WAIT_MS_MAX: i64 = 3_600_000;
@@ -33,6 +36,20 @@ pub struct Party {
     /// How many of the seats are for wheelchairs.
     #[serde(default)]
     pub accessible: u32,
+    /// On a train: where it travels, and in which class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stretch: Option<Stretch>,
+}
+
+/// From one station to another in a class.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The key of the class.
+    pub class: String,
+    /// The code of the station where the party gets on.
+    pub from: String,
+    /// The code of the one where it gets off.
+    pub to: String,
 }
 
 /// A party on a show's waitlist.
@@ -103,10 +120,12 @@ pub enum WaitEnd {
     Limit,
     /// The show was cancelled.
     Cancelled,
+    /// The train has left the station where it wanted to get on.
+    Departed,
 }
 
 impl WaitEnd {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Taken,
         Self::Left,
         Self::TimeOver,
@@ -114,6 +133,7 @@ impl WaitEnd {
         Self::Missed,
         Self::Limit,
         Self::Cancelled,
+        Self::Departed,
     ];
 
     /// The word in the ledger and in answers.
@@ -127,6 +147,7 @@ impl WaitEnd {
             Self::Missed => "missed",
             Self::Limit => "limit",
             Self::Cancelled => "cancelled",
+            Self::Departed => "departed",
         }
     }
 
@@ -142,5 +163,37 @@ impl Waiter {
     #[must_use]
     pub fn is_here(&self, now_ms: i64) -> bool {
         self.seen_ms + HERE_MS > now_ms
+    }
+
+    /// Why its time is over, where it is.
+    #[must_use]
+    pub fn time_over(&self, run: Option<&Run>, now_ms: i64) -> Option<WaitEnd> {
+        let leaves_ms = self.party.leaves_ms(run);
+        let departed = leaves_ms.is_some_and(|at| at <= now_ms);
+        let end = match departed {
+            true => WaitEnd::Departed,
+            false => WaitEnd::TimeOver,
+        };
+        (self.until_ms <= now_ms).then_some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_party_that_was_written_before_trains_had_a_waitlist_is_read_as_it_was() {
+        let old = r#"{"quantity":2,"categories":["cat1"],"accessible":1}"#;
+        let party: Party = serde_json::from_str(old).expect("a party");
+        assert_eq!((party.quantity, &party.stretch), (2, &None));
+        assert_eq!(serde_json::to_string(&party).expect("JSON"), old);
+    }
+
+    #[test]
+    fn every_end_is_read_from_its_word() {
+        for end in WaitEnd::ALL {
+            assert_eq!(WaitEnd::of_word(end.word()), Some(end));
+        }
     }
 }

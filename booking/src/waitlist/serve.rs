@@ -10,6 +10,7 @@ use rand::RngExt;
 
 use super::here::Here;
 use super::share::{in_vain, share};
+use super::wish::{House, Seated};
 use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, TOLD_MS, WaitEnd, Waiter};
 use crate::catalogue::Catalogue;
 use crate::catalogue::fate::Fate;
@@ -18,7 +19,6 @@ use crate::clock::Clock;
 use crate::holds::take::items;
 use crate::holds::{Hold, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
-use crate::inventory::choose::Choice;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{Refused, View};
@@ -116,6 +116,10 @@ impl Waitlist {
             let Some(show) = self.catalogue.show(&id) else {
                 continue;
             };
+            // A departure of which this node has not heard yet that it is sold from: soon it will.
+            if show.untouched {
+                continue;
+            }
             let lease = format!("waitlist:{id}");
             if self.seats.store.is_shared() && !self.ledger.lease(&lease, owner, LEASE_MS).await? {
                 continue;
@@ -135,7 +139,7 @@ impl Waitlist {
         };
         let life = view.version >> 40;
         for waiter in self.ledger.waiters(&show.id).await? {
-            self.settle(&waiter, life, now_ms).await?;
+            self.settle(show, &waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
         if show.fate == Some(Fate::Cancelled) {
@@ -143,7 +147,7 @@ impl Waitlist {
                 self.end(&waiter, WaitEnd::Cancelled, now_ms).await?;
             }
         }
-        let vain: HashSet<usize> = in_vain(&show.plan.map, &view.states, &line)
+        let vain: HashSet<usize> = in_vain(House::of(show), &view.states, &line)
             .into_iter()
             .collect();
         for at in &vain {
@@ -161,10 +165,16 @@ impl Waitlist {
     }
 
     /// Ends what is over: offers that were ordered, let pass or lost, and the waiting of who waited long enough.
-    async fn settle(&self, waiter: &Waiter, life: u64, now_ms: i64) -> Result<(), LedgerError> {
+    async fn settle(
+        &self,
+        show: &Show,
+        waiter: &Waiter,
+        life: u64,
+        now_ms: i64,
+    ) -> Result<(), LedgerError> {
         let Some(offer) = &waiter.offer else {
-            if waiter.until_ms <= now_ms {
-                self.end(waiter, WaitEnd::TimeOver, now_ms).await?;
+            if let Some(end) = waiter.time_over(show.run.as_deref(), now_ms) {
+                self.end(waiter, end, now_ms).await?;
             } else if waiter.missed >= MISSED_MAX {
                 self.end(waiter, WaitEnd::Missed, now_ms).await?;
             }
@@ -228,10 +238,10 @@ impl Waitlist {
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        let map = &show.plan.map;
-        let shares = share(map, &view.states, kept, line, now_ms, &mut rand::rng());
-        for (at, choice) in shares.offers {
-            self.offer(show, &view, &line[at], &choice, now_ms).await?;
+        let house = House::of(show);
+        let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
+        for (at, seated) in shares.offers {
+            self.offer(show, &view, &line[at], &seated, now_ms).await?;
         }
         if !shares.left.is_empty()
             && let Err(refused) = self.seats.store.let_go(&show.id, &shares.left).await
@@ -246,20 +256,22 @@ impl Waitlist {
         show: &Show,
         view: &View,
         waiter: &Waiter,
-        choice: &Choice,
+        seated: &Seated,
         now_ms: i64,
     ) -> Result<(), LedgerError> {
-        let Ok(items) = items(show, &choice.cells, &(0..show.grid().legs)) else {
+        let Ok(items) = items(show, &seated.seats, &seated.legs) else {
             return Ok(());
         };
-        let expires_at_ms = now_ms + OFFER_MS;
+        // Nobody takes seats of a train that has left.
+        let leaves_ms = waiter.party.leaves_ms(show.run.as_deref());
+        let expires_at_ms = (now_ms + OFFER_MS).min(leaves_ms.unwrap_or(i64::MAX));
         let hold = Hold {
             id: HoldId::of_offer(&waiter.id, waiter.offers),
             visitor: waiter.visitor,
             room: waiter.room.clone(),
             items,
             plan_version: show.plan.version,
-            next_to_each_other: choice.next_to_each_other,
+            next_to_each_other: seated.next_to_each_other,
             expires_at_ms,
             lock_until_ms: expires_at_ms + i64::from(show.document.grace_s) * 1_000,
             extensions_left: 0,

@@ -19,4 +19,5 @@ mod retries;
 mod train;
 mod trains;
 mod waiting;
+mod waiting_for_trains;
 mod whole_way;

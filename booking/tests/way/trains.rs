@@ -20,7 +20,7 @@ pub async fn opened() -> (App, Visitor, Visitor) {
     (app, ana, ben)
 }
 
-async fn on_sale(app: &App) -> (Visitor, Visitor) {
+pub async fn on_sale(app: &App) -> (Visitor, Visitor) {
     let plan = serde_json::to_string(&carriages(10)).expect("a plan");
     let ledger = app.ledger().await;
     let stock = "stock".parse().expect("a slug");

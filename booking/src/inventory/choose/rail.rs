@@ -153,12 +153,28 @@ pub fn is_offered(seat: &Seat) -> bool {
     !seat.accessible && !seat.companion && seat.kind != Kind::Booth
 }
 
-fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {
+/// Whether as many seats of the class are free over all of these legs, wherever they are.
+#[must_use]
+pub fn has_room(train: &Train<'_>, legs: &Range<u16>, party: Party) -> bool {
+    let quantity = party.quantity as usize;
+    free(train, legs, party.class).take(quantity).count() == quantity
+}
+
+/// The seats of the class that are given to whoever asks for it, and free over all of these legs.
+fn free<'a>(
+    train: &'a Train<'_>,
+    legs: &'a Range<u16>,
+    class: u16,
+) -> impl Iterator<Item = u32> + 'a {
     let seats = (0..).zip(&train.map.seats);
-    let offered = seats.filter(|(_, seat)| seat.category == class && is_offered(seat));
+    let offered = seats.filter(move |(_, seat)| seat.category == class && is_offered(seat));
     offered
         .map(|(seat, _)| seat)
         .filter(|seat| train.is_free(*seat, legs))
+}
+
+fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {
+    free(train, legs, class)
         .map(|seat| Fit {
             seat,
             left_over: train.left_over(seat, legs),

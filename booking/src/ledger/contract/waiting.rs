@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::ids::WaiterId;
-use crate::waitlist::{OfferEnd, Offered, Party, WAIT_MS_MAX, WaitEnd, Waiter};
+use crate::waitlist::{OfferEnd, Offered, Party, Stretch, WAIT_MS_MAX, WaitEnd, Waiter};
 
 pub(super) const CASES: &[Case] = cases![
     parties_stand_in_the_order_in_which_they_came,
+    a_party_wants_what_it_came_for,
     a_visitor_waits_for_a_show_once_and_may_come_back,
     parties_that_come_at_many_nodes_at_once_have_a_number_each,
     one_visitor_that_comes_at_many_nodes_at_once_waits_once,
@@ -33,6 +34,7 @@ fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
             quantity: 2,
             categories: vec!["cat1".to_owned()],
             accessible: 0,
+            stretch: None,
         },
         number: 0,
         since_ms: NOW_MS + i64::from(n),
@@ -86,6 +88,22 @@ async fn offered(ledger: &Books, waiter: &Waiter, nth: u32) -> Offered {
 async fn over(ledger: &Books, waiter: &Waiter, offer: &Offered, end: OfferEnd) -> bool {
     let over = ledger.offer_over(&waiter.id, &offer.hold, end, NOW_MS + 5);
     over.await.expect("written")
+}
+
+async fn a_party_wants_what_it_came_for(ledger: Books) {
+    let mut on_a_train = party(2, Holder([2; 32]));
+    on_a_train.party.categories.clear();
+    on_a_train.party.stretch = Some(Stretch {
+        class: "second".to_owned(),
+        from: "VNP".to_owned(),
+        to: "AOH".to_owned(),
+    });
+    for wanted in [party(1, Holder([1; 32])), on_a_train] {
+        let joined = ledger.join_waitlist(wanted.clone()).await;
+        assert_eq!(joined.expect("written").party, wanted.party);
+        let (read, _) = found(&ledger, wanted.visitor.0[0]).await;
+        assert_eq!(read.party, wanted.party);
+    }
 }
 
 async fn parties_stand_in_the_order_in_which_they_came(ledger: Books) {

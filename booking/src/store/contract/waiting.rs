@@ -16,6 +16,9 @@ pub(super) const CASES: &[Case] = cases![
     a_new_life_has_the_kept_cells_free,
     whoever_is_offered_seats_is_told,
     what_is_kept_is_no_basket_and_no_order,
+    of_a_seat_only_the_legs_that_came_free_are_kept,
+    an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free,
+    what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg,
 ];
 
 /// Longer than anything in these cases.
@@ -229,4 +232,84 @@ async fn what_is_kept_is_no_basket_and_no_order(store: Store) {
     assert_eq!(seat(&store, 0).await, CellState::Held);
     let (_, baskets) = store.counts(&show(), LOCK_MS, 0).await.expect("open");
     assert_eq!((baskets.all, baskets.lapsing_cells), (1, 2));
+}
+
+/// A basket over one leg of a seat.
+fn on_leg(key: &str, visitor: Holder, seat: u32, leg: u16) -> Hold {
+    let mut hold = basket(key, visitor, &[seat]);
+    hold.items[0].legs = leg..leg + 1;
+    hold
+}
+
+/// The states of a seat, leg by leg.
+async fn legs(store: &Store, seat: u32) -> Vec<CellState> {
+    let states = states(store).await;
+    let cells = GRID.cells_of(seat, 0..GRID.legs);
+    cells.map(|cell| states[cell as usize]).collect()
+}
+
+async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
+    opened(&store).await;
+    assert!(kept(&store).await.is_empty());
+    // The first leg of seat 0 lapses, the second of seat 1 is given back; the other leg of each is somebody's still.
+    let lapsing = on_leg("lapses", ANA, 0, 0);
+    let stays = Hold {
+        lock_until_ms: WAITED_MS,
+        ..on_leg("stays", BEN, 0, 1)
+    };
+    let released = on_leg("released", ANA, 1, 1);
+    for hold in [&lapsing, &stays, &released] {
+        assert!(store.take(hold.clone(), NO_LIMIT).await.is_ok());
+    }
+    assert_eq!(store.release(&released.id, ANA).await, Ok(()));
+    assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [lapsing.id]);
+    assert_eq!(kept(&store).await, [0, GRID.seats + 1]);
+    assert_eq!(legs(&store, 1).await, [CellState::Free, CellState::Held]);
+    let whole = offered(&store, "a", ANA, &[0]).await;
+    assert_eq!(whole, Err(Refused::Taken(vec![GRID.seats])));
+    let part = store.offer(on_leg("b", ANA, 0, 0), NO_LIMIT).await;
+    assert!(part.is_ok());
+    assert_eq!(kept(&store).await, [GRID.seats + 1]);
+    assert_eq!(store.hold(&stays.id, BEN).await, Ok(stays));
+    assert_eq!(store.let_go(&show(), &[GRID.seats + 1]).await, Ok(()));
+    assert_eq!(seat(&store, 1).await, CellState::Free);
+}
+
+async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Store) {
+    opened(&store).await;
+    assert!(kept(&store).await.is_empty());
+    let first = on_leg("first", BEN, 0, 0);
+    assert!(store.take(first.clone(), NO_LIMIT).await.is_ok());
+    assert_eq!(store.release(&first.id, BEN).await, Ok(()));
+    assert_eq!(legs(&store, 0).await, [CellState::Held, CellState::Free]);
+    let crowd = store.take(basket("crowd", BEN, &[0]), NO_LIMIT).await;
+    assert_eq!(crowd, Err(Refused::Taken(vec![0])));
+    let offer = offered(&store, "a", ANA, &[0]).await.expect("to be had");
+    assert!(kept(&store).await.is_empty());
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    // Both legs come free with it, whatever they were before.
+    assert_eq!(store.release(&offer.id, ANA).await, Ok(()));
+    assert_eq!(kept(&store).await, cells(&[0]));
+}
+
+async fn what_an_exchange_and_a_refund_give_back_is_kept_leg_by_leg(store: Store) {
+    opened(&store).await;
+    assert!(kept(&store).await.is_empty());
+    let over = |leg: u16, mut row: crate::store::SeatRow| {
+        row.items[0].legs = leg..leg + 1;
+        row
+    };
+    let sold = row(1, SeatRowKind::Sell, "whole", ANA, &[4]);
+    // Whoever travelled over both legs gets off after the first one now.
+    let shorter = over(1, row(2, SeatRowKind::Free, "whole", ANA, &[4]));
+    assert_eq!(store.deliver(&show(), &[sold, shorter]).await, Ok(2));
+    assert_eq!(kept(&store).await, [GRID.seats + 4]);
+    assert_eq!(legs(&store, 4).await, [CellState::Sold, CellState::Held]);
+    let offer = store.offer(on_leg("a", BEN, 4, 1), NO_LIMIT).await;
+    assert!(offer.is_ok());
+    let refunded = over(0, row(3, SeatRowKind::Free, "whole", ANA, &[4]));
+    assert_eq!(store.deliver(&show(), &[refunded]).await, Ok(3));
+    assert_eq!(kept(&store).await, [4]);
+    assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
+    assert_eq!(legs(&store, 4).await, [CellState::Free, CellState::Held]);
 }

@@ -1,6 +1,6 @@
 //! Trains under trial, with figures. `legs fit` compares the chooser with other ways of seating the same travellers; `legs
-//! rush` lets 200 buyers ask 20,000 times for stretches of one train, in process and in a Redis of its own, and looks
-//! through the history for a seat that two of them had. Exit code 1 where a claim fails.
+//! rush` lets 200 buyers ask 20,000 times for stretches of one train, in process, at one node and at three on one Redis, and
+//! at three on a Redis cluster, and looks through the history for a seat that two of them had. Exit code 1 where a claim fails.
 
 mod fit;
 mod rush;
@@ -10,11 +10,8 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use booking::clock::Clock;
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
-use booking::store::redis::{Options, RedisStore};
-use fairgate_redis::Redis;
 use serde_json::json;
 
 /// Of what free re-seating sells.
@@ -52,14 +49,17 @@ fn show_fit() -> bool {
 }
 
 async fn show_rush() -> bool {
-    let mut held = tried("memory", Arc::new(MemoryStore::default())).await;
+    let memory: Arc<dyn InventoryStore> = Arc::new(MemoryStore::default());
+    let mut held = tried("memory", vec![memory]).await;
     if fairgate_servers::or_skip("a rush in Redis") {
         return held;
     }
-    let server = fairgate_servers::Redis::single().await.expect("it starts");
-    let redis = Redis::connect(&server.url()).expect("a URL");
-    let store = RedisStore::open(redis, "ledger", Options::new(Clock::system())).await;
-    held &= tried("redis", Arc::new(store.expect("it answers"))).await;
+    for nodes in [1, 3] {
+        let single = fairgate_servers::Redis::single().await.expect("it starts");
+        held &= tried("redis", rush::nodes(&single, nodes).await).await;
+    }
+    let cluster = fairgate_servers::Redis::cluster().await.expect("it starts");
+    held &= tried("redis cluster", rush::nodes(&cluster, 3).await).await;
     held
 }
 
@@ -68,13 +68,14 @@ fn tell(figures: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{figures}");
 }
 
-async fn tried(name: &str, store: Arc<dyn InventoryStore>) -> bool {
+async fn tried(name: &str, stores: Vec<Arc<dyn InventoryStore>>) -> bool {
+    let nodes = stores.len();
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = rush::ledger(folder.path()).await;
-    let outcome = rush::run(store, ledger, rush::RUSH).await;
+    let outcome = rush::run(stores, ledger, rush::RUSH).await;
     let held = outcome.findings.is_empty() && outcome.taken > 0;
     let figures = json!({
-        "trial": "rush", "store": name, "held": held, "requests": rush::RUSH.requests, "taken": outcome.taken,
+        "trial": "rush", "store": name, "nodes": nodes, "held": held, "requests": rush::RUSH.requests, "taken": outcome.taken,
         "refused": outcome.refused, "given_back": outcome.given_back, "filled_pct": outcome.filled_pct,
         "took_s": outcome.took.as_secs_f64(), "findings": outcome.findings.len(),
     });

@@ -1,5 +1,5 @@
-//! A rush on one train: many buyers ask at once for stretches of it, give some back, and a brute-force checker looks
-//! through the whole history for a seat that two of them had on one leg at one time.
+//! A rush on one train: many buyers ask at once for stretches of it, at one node or several, give some back, and a
+//! brute-force checker looks through the whole history for a seat that two of them had on one leg at one time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,13 +11,15 @@ use booking::catalogue::show::Show;
 use booking::clock::Clock;
 use booking::holds::ask::HoldAsk;
 use booking::holds::take::HoldDesk;
-use booking::ids::HoldId;
+use booking::ids::{HoldId, ShowId, VenueId};
 use booking::inventory::CellState;
 use booking::inventory::seats::Seats;
 use booking::ledger::Ledger;
 use booking::ledger::sqlite::SqliteLedger;
 use booking::store::InventoryStore;
+use booking::store::redis::{Options, RedisStore};
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
+use fairgate_redis::Redis;
 use fairgate_writer::Writer;
 use rand::RngExt;
 use serde_json::json;
@@ -33,7 +35,7 @@ pub struct Rush {
     pub buyers: u32,
 }
 
-/// What the issue asks.
+/// A train as long as they come, and a crowd for it.
 pub const RUSH: Rush = Rush {
     seats: 1_000,
     stops: 16,
@@ -43,6 +45,8 @@ pub const RUSH: Rush = Rush {
 
 /// Per cent of the holds that are given back.
 const GIVEN_BACK_PCT: u32 = 20;
+/// A node's picture is what all nodes did within this.
+const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
@@ -70,17 +74,24 @@ struct Had {
     until: Option<Instant>,
 }
 
-/// Runs a rush on a train of its own in this store.
-pub async fn run(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, rush: Rush) -> Outcome {
+/// Runs a rush on a train of its own, at as many nodes as there are stores: of one memory, or on one Redis. The buyers
+/// spread over them.
+pub async fn run(
+    stores: Vec<Arc<dyn InventoryStore>>,
+    ledger: Arc<dyn Ledger>,
+    rush: Rush,
+) -> Outcome {
     let clock = Clock::system();
-    let (desk, show) = opened(store, ledger, rush, &clock).await;
+    let desks = opened(stores, ledger, rush, &clock).await;
+    let show = "t1-rush".parse().expect("a slug");
     let began = Instant::now();
     let mut buying = tokio::task::JoinSet::new();
     for (n, pass) in passes(rush.buyers, clock.now_ms() / 1_000)
         .into_iter()
         .enumerate()
     {
-        let (desk, show, clock) = (desk.clone(), Arc::clone(&show), clock.clone());
+        let (desk, clock) = (desks[n % desks.len()].clone(), clock.clone());
+        let show = desk.catalogue.show(&show).expect("it runs");
         let share =
             rush.requests / rush.buyers + u32::from((n as u32) < rush.requests % rush.buyers);
         buying.spawn(async move { buy(&desk, &show, &pass, share, rush.stops, &clock).await });
@@ -98,43 +109,48 @@ pub async fn run(store: Arc<dyn InventoryStore>, ledger: Arc<dyn Ledger>, rush: 
     outcome.taken = holds.len();
     outcome.given_back = holds.values().filter(|back| **back).count();
     outcome.findings = overlaps(&history);
-    let show = desk.catalogue.show(&show.id).expect("it is sold");
-    let (odd, filled_pct) = picture(&desk, &show, &history).await;
-    outcome.findings.extend(odd);
-    outcome.filled_pct = filled_pct;
+    for desk in &desks {
+        let (odd, filled_pct) = picture(desk, &show, &history).await;
+        outcome.findings.extend(odd);
+        outcome.filled_pct = filled_pct;
+    }
     outcome
 }
 
+/// A desk at each node.
 async fn opened(
-    store: Arc<dyn InventoryStore>,
+    stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,
     rush: Rush,
     clock: &Clock,
-) -> (HoldDesk, Arc<Show>) {
-    let catalogue = Catalogue::open(Arc::clone(&ledger), false).await;
-    let catalogue = catalogue.expect("it can be read");
-    let stock = "stock".parse().expect("a slug");
-    let map = carriages(rush.seats);
-    let put = catalogue.put_venue(&stock, &map, clock.now_ms()).await;
-    put.expect("stored");
+) -> Vec<HoldDesk> {
+    let stock: VenueId = "stock".parse().expect("a slug");
     let leaves_ms = clock.now_ms() + 3_600_000;
-    let daily = Daily {
-        stock,
-        stops: rush.stops,
-        seats_per_visitor: 1_000,
-        leaves: jiff::Timestamp::from_millisecond(leaves_ms).expect("a moment"),
-    };
-    let sold = catalogue.sell_departures(Arc::new(daily)).await;
-    sold.expect("its plan can be read");
-    let seats = Seats::new(store, Arc::clone(&ledger), clock.clone());
-    let show = "t1-rush".parse().expect("a slug");
-    let show = catalogue.show(&show).expect("it runs");
-    let desk = HoldDesk {
-        catalogue,
-        seats,
-        ledger,
-    };
-    (desk, show)
+    let leaves = jiff::Timestamp::from_millisecond(leaves_ms).expect("a moment");
+    let mut desks = Vec::new();
+    for store in stores {
+        let catalogue = Catalogue::open(Arc::clone(&ledger), false).await;
+        let catalogue = catalogue.expect("it can be read");
+        let map = carriages(rush.seats);
+        // What another node put already stays as it is.
+        let put = catalogue.put_venue(&stock, &map, clock.now_ms()).await;
+        put.expect("stored");
+        let daily = Daily {
+            stock: stock.clone(),
+            stops: rush.stops,
+            seats_per_visitor: 1_000,
+            leaves,
+        };
+        let sold = catalogue.sell_departures(Arc::new(daily)).await;
+        sold.expect("its plan can be read");
+        let seats = Seats::new(store, Arc::clone(&ledger), clock.clone());
+        desks.push(HoldDesk {
+            catalogue,
+            seats,
+            ledger: Arc::clone(&ledger),
+        });
+    }
+    desks
 }
 
 fn passes(buyers: u32, now_s: i64) -> Vec<LivePass> {
@@ -244,8 +260,10 @@ fn overlaps(history: &[Had]) -> Vec<String> {
     findings
 }
 
-/// Whether the store's picture is what is left of the history; and how full the train is.
-async fn picture(desk: &HoldDesk, show: &Show, history: &[Had]) -> (Vec<String>, f64) {
+/// Whether a node's picture is what is left of the history, as soon as it has heard of everything; and how full the train
+/// is.
+async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
+    let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();
     let mut expected = vec![CellState::Free; grid.cells() as usize];
     for had in history.iter().filter(|had| had.until.is_none()) {
@@ -253,18 +271,36 @@ async fn picture(desk: &HoldDesk, show: &Show, history: &[Had]) -> (Vec<String>,
             expected[cell as usize] = CellState::Held;
         }
     }
-    let seen = desk.seats.seen(show).await.expect("it answers");
-    let states = seen.expect("it is open").states;
-    let held = states.iter().filter(|state| **state == CellState::Held);
-    let filled_pct = 100.0 * held.count() as f64 / f64::from(grid.cells());
-    let differing =
-        (0..grid.cells()).filter(|cell| states[*cell as usize] != expected[*cell as usize]);
-    let findings = differing.map(|cell| format!("cell {cell} is not what its holders were told"));
-    (findings.collect(), filled_pct)
+    let since = Instant::now();
+    loop {
+        let seen = desk.seats.seen(&show).await.expect("it answers");
+        let states = seen.expect("it is open").states;
+        if states != expected && since.elapsed() < SEEN_WITHIN {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let held = states.iter().filter(|state| **state == CellState::Held);
+        let filled_pct = 100.0 * held.count() as f64 / f64::from(grid.cells());
+        let differing =
+            (0..grid.cells()).filter(|cell| states[*cell as usize] != expected[*cell as usize]);
+        let told = |cell| format!("cell {cell} is not what its holders were told");
+        return (differing.map(told).collect(), filled_pct);
+    }
 }
 
 /// A ledger in a file of its own.
 pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
     let writer = Writer::open(&folder.join("ledger.db")).expect("a file");
     Arc::new(SqliteLedger::open(writer).await.expect("a ledger"))
+}
+
+/// The stores of so many nodes that share one Redis.
+pub async fn nodes(server: &fairgate_servers::Redis, nodes: usize) -> Vec<Arc<dyn InventoryStore>> {
+    let mut stores: Vec<Arc<dyn InventoryStore>> = Vec::new();
+    for _ in 0..nodes {
+        let redis = Redis::connect(&server.url()).expect("a URL");
+        let store = RedisStore::open(redis, "ledger", Options::new(Clock::system())).await;
+        stores.push(Arc::new(store.expect("it answers")));
+    }
+    stores
 }

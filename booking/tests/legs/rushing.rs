@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use booking::clock::Clock;
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
-use booking::store::redis::{Options, RedisStore};
-use fairgate_redis::Redis;
 use fairgate_servers as servers;
 
 use crate::fit::{LINE, Line, simulate};
@@ -19,10 +16,10 @@ const SMALL: Rush = Rush {
     ..RUSH
 };
 
-async fn rushed(store: Arc<dyn InventoryStore>) {
+async fn rushed(stores: Vec<Arc<dyn InventoryStore>>) {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = rush::ledger(folder.path()).await;
-    let outcome = rush::run(store, ledger, SMALL).await;
+    let outcome = rush::run(stores, ledger, SMALL).await;
     assert!(outcome.findings.is_empty(), "{:#?}", outcome.findings);
     assert!(outcome.taken > 100, "{outcome:?}");
     assert!(outcome.given_back > 10, "{outcome:?}");
@@ -32,7 +29,7 @@ async fn rushed(store: Arc<dyn InventoryStore>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg() {
-    rushed(Arc::new(MemoryStore::default())).await;
+    rushed(vec![Arc::new(MemoryStore::default())]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,9 +38,16 @@ async fn of_many_buyers_at_once_no_two_have_a_seat_on_one_leg_in_redis() {
         return;
     }
     let redis = servers::Redis::single().await.expect("it starts");
-    let connected = Redis::connect(&redis.url()).expect("a URL");
-    let store = RedisStore::open(connected, "ledger", Options::new(Clock::system())).await;
-    rushed(Arc::new(store.expect("it answers"))).await;
+    rushed(rush::nodes(&redis, 1).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_buyers_at_three_nodes_no_two_have_a_seat_on_one_leg_in_a_redis_cluster() {
+    if servers::or_skip("a rush on a train at three nodes in a Redis cluster") {
+        return;
+    }
+    let cluster = servers::Redis::cluster().await.expect("it starts");
+    rushed(rush::nodes(&cluster, 3).await).await;
 }
 
 #[test]

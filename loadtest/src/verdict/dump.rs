@@ -43,14 +43,30 @@ pub struct Show {
     pub grace_s: f64,
     pub seats_per_visitor: u64,
     pub labels: Vec<String>,
+    /// How many times each seat is sold: a train's once for each stretch between neighbouring stops.
+    legs: u16,
     #[serde(skip)]
     seats: HashMap<String, u32>,
 }
 
 impl Show {
-    /// The index of a seat.
-    pub fn seat(&self, label: &str) -> Option<u32> {
-        self.seats.get(label).copied()
+    /// The cells of a seat over these legs, or over all of them; none where the show has no such seat.
+    pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
+        let Some(seat) = self.seats.get(label) else {
+            return Vec::new();
+        };
+        let every: Vec<u16>;
+        let legs = match legs {
+            Some(legs) => legs,
+            None => {
+                every = (0..self.legs).collect();
+                &every
+            }
+        };
+        let seats = u32::try_from(self.labels.len()).unwrap_or(u32::MAX);
+        legs.iter()
+            .map(|leg| u32::from(*leg) * seats + seat)
+            .collect()
     }
 
     /// The label of a cell: cells are leg-major.
@@ -174,6 +190,13 @@ impl Order {
         self.made_for
             .as_ref()
             .map_or(&self.labels, |seats| &seats.labels)
+    }
+
+    /// The cells it was made for.
+    pub fn made_cells(&self) -> &[u32] {
+        self.made_for
+            .as_ref()
+            .map_or(&self.cells, |seats| &seats.cells)
     }
 
     /// The labels that are kept for it now, while it lives.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::dump::{Exchange, Order};
+use super::history::ExchangeCall;
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
@@ -46,18 +47,26 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 /// Somebody asked for it, for these seats.
 fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Findings) {
     let seats: BTreeSet<&str> = new.labels.iter().map(String::as_str).collect();
+    let cells: BTreeSet<u32> = new.cells.iter().copied().collect();
+    let show = story.dump.shows.get(&new.show);
+    let over = |asked: &ExchangeCall| {
+        let legs = asked.legs.as_deref();
+        let labels = new.labels.iter();
+        let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
+        wanted.is_none_or(|wanted: BTreeSet<u32>| wanted == cells)
+    };
     let told = story.orders.get(&*exchange.order);
     let mut calls = told.into_iter().flat_map(|told| &told.exchanges);
     let fits = calls.any(|(call, asked)| {
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        call.perhaps() && answered && (wanted.is_empty() || wanted == seats)
+        call.perhaps() && answered && (wanted.is_empty() || wanted == seats) && over(asked)
     });
     if !fits {
         wrong(findings, || {
             format!(
-                "{} was made for {}, and nobody asked for {seats:?}",
+                "{} was made for {}, and nobody asked for {seats:?} (cells {cells:?})",
                 new.order, exchange.order
             )
         });

@@ -320,7 +320,7 @@ fn against_ledger(
     for (index, state) in (0..).zip(cells) {
         let right = match (state, expected.get(&index)) {
             (&FREE | 3, None) => true,
-            (&HELD, None) => basket_lives(story, show, known.label(index)),
+            (&HELD, None) => basket_lives(story, show, index),
             (state, Some(expected)) => state == expected,
             _ => false,
         };
@@ -333,8 +333,8 @@ fn against_ledger(
     }
 }
 
-/// Whether a basket that had not run out may still have a seat in the end.
-fn basket_lives(story: &Story<'_>, show: &str, label: &str) -> bool {
+/// Whether a basket that had not run out may still have a cell in the end.
+fn basket_lives(story: &Story<'_>, show: &str, cell: u32) -> bool {
     let end = story
         .history
         .settled_ms
@@ -346,13 +346,13 @@ fn basket_lives(story: &Story<'_>, show: &str, label: &str) -> bool {
         .get(show)
         .map_or(0.0, |show| show.grace_s * 1_000.0 + 2_000.0);
     story.holds.values().any(|hold| {
-        let seats = hold
-            .seats
-            .as_ref()
-            .is_none_or(|seats| seats.contains(&label));
+        let has = |seats: &Vec<&str>| {
+            let mut cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
+            cells.any(|had| had == cell)
+        };
         *hold.asked.show == *show
-            && seats
             && !hold.dropped
             && hold.asked.expires_ms + grace_ms > end
+            && hold.seats.as_ref().is_none_or(has)
     })
 }

@@ -17,8 +17,8 @@ const FRAME_LATE_MS: f64 = 1_500.0;
 /// After a fault things may lag for so long, milliseconds.
 const RECOVERY_MS: f64 = 5_000.0;
 
-/// Who was given a seat, and when that was asked and answered.
-type Takers<'a> = HashMap<(&'a str, &'a str), Vec<(&'a str, f64, f64)>>;
+/// Who was given a cell, by show and cell, and when that was asked and answered.
+type Takers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 
 fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
     let mut takers: Takers<'a> = HashMap::new();
@@ -29,19 +29,21 @@ fn takers<'a>(story: &Story<'a>) -> Takers<'a> {
             .iter()
             .flat_map(|(call, change)| change.add.iter().map(|seat| (*call, seat)));
         for (call, seat) in taken.chain(changed) {
-            takers.entry((&hold.asked.show, seat)).or_default().push((
-                id,
-                call.sent_ms,
-                call.done_ms,
-            ));
+            for cell in story.cells(hold.asked, seat) {
+                takers.entry((&hold.asked.show, cell)).or_default().push((
+                    id,
+                    call.sent_ms,
+                    call.done_ms,
+                ));
+            }
         }
     }
     // Seats that others are given for are taken without a basket.
     for order in &story.dump.orders {
         let gained = order.made_in.iter();
-        let gained = gained.flat_map(|exchange| &exchange.gained.labels);
-        for seat in gained {
-            takers.entry((&order.show, seat)).or_default().push((
+        let gained = gained.flat_map(|exchange| &exchange.gained.cells);
+        for cell in gained {
+            takers.entry((&order.show, *cell)).or_default().push((
                 &order.order,
                 order.created_ms,
                 order.created_ms,
@@ -118,7 +120,7 @@ fn held_late(
     gone_ms: f64,
     findings: &mut Findings,
 ) -> bool {
-    let (Some(seats), Some(show)) = (&hold.seats, story.dump.shows.get(&*hold.asked.show)) else {
+    let Some(seats) = &hold.seats else {
         return false;
     };
     let deadline = hold.asked.expires_ms;
@@ -136,14 +138,15 @@ fn held_late(
         .iter()
         .any(|(of, sent)| *of == &*hold.asked.show && *sent <= seen_ms);
     let mut watched = false;
-    for seat in seats {
-        let Some(cell) = show.seat(seat) else {
-            continue;
-        };
-        let others = takers
-            .get(&(&*hold.asked.show, *seat))
+    let seats = seats.iter();
+    let cells = seats.flat_map(|seat| {
+        story
+            .cells(hold.asked, seat)
             .into_iter()
-            .flatten();
+            .map(move |cell| (seat, cell))
+    });
+    for (seat, cell) in cells {
+        let others = takers.get(&(&*hold.asked.show, cell)).into_iter().flatten();
         let anothers = lost
             || others.clone().any(|(by, sent_ms, done_ms)| {
                 *by != id && *done_ms > deadline && *sent_ms <= seen_ms
@@ -180,9 +183,6 @@ fn freed_early(
     (id, hold): (&str, &HoldStory<'_>),
     findings: &mut Findings,
 ) {
-    let Some(show) = story.dump.shows.get(&*hold.asked.show) else {
-        return;
-    };
     let from = hold.call.done_ms + FRAME_LATE_MS;
     let until = hold.asked.expires_ms.min(hold.touched_ms);
     if until <= from
@@ -192,10 +192,14 @@ fn freed_early(
     {
         return;
     }
-    for seat in &hold.asked.seats {
-        let Some(cell) = show.seat(seat) else {
-            continue;
-        };
+    let seats = hold.asked.seats.iter();
+    let cells = seats.flat_map(|seat| {
+        story
+            .cells(hold.asked, seat)
+            .into_iter()
+            .map(move |cell| (seat, cell))
+    });
+    for (seat, cell) in cells {
         for picture in pictures
             .iter()
             .filter(|picture| picture.show == &*hold.asked.show && picture.saw(from, until))
@@ -213,20 +217,18 @@ fn freed_early(
     }
 }
 
-/// From when until when a hold had a seat for certain, by show and seat.
-type Stays<'a> = HashMap<(&'a str, &'a str), Vec<(f64, f64, &'a str)>>;
+/// From when until when a hold had a cell for certain, by show and cell.
+type Stays<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 
-/// Nobody is given a seat that stands in somebody's basket.
+/// Nobody is given a cell that stands in somebody's basket.
 fn taken_early(story: &Story<'_>, findings: &mut Findings) {
-    if story.has_legs() {
-        return;
-    }
-    let mut by_seat: Stays<'_> = HashMap::new();
+    let mut by_cell: Stays<'_> = HashMap::new();
     for (id, hold) in &story.holds {
         for stretch in &hold.stretches {
             let until = stretch.until_ms.min(hold.ended_ms());
-            for seat in stretch.seats.iter().filter(|_| until > stretch.from_ms) {
-                by_seat.entry((&hold.asked.show, seat)).or_default().push((
+            let seats = stretch.seats.iter().filter(|_| until > stretch.from_ms);
+            for cell in seats.flat_map(|seat| story.cells(hold.asked, seat)) {
+                by_cell.entry((&hold.asked.show, cell)).or_default().push((
                     stretch.from_ms,
                     until,
                     id,
@@ -234,14 +236,16 @@ fn taken_early(story: &Story<'_>, findings: &mut Findings) {
             }
         }
     }
-    for ((show, seat), mut taken) in by_seat {
+    for ((show, cell), mut taken) in by_cell {
         taken.sort_by(|a, b| a.0.total_cmp(&b.0));
         for pair in taken.windows(2) {
             let ((from, until, former), (next_from, _, next)) = (pair[0], pair[1]);
             if former != next && next_from < until && !story.history.forgot_within(from, next_from)
             {
                 findings.add(Invariant::Lapse, || {
-                    format!("seat {seat} of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
+                    let known = story.dump.shows.get(show);
+                    let seat = known.map_or("?", |known| known.label(cell));
+                    format!("cell {cell} ({seat}) of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
                 });
             }
         }

@@ -123,14 +123,11 @@ fn one_order(story: &Story<'_>, findings: &mut Findings) {
 
 /// No basket is handed out over a living order, not even after a restart.
 fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
-    if story.has_legs() {
-        return;
-    }
-    let mut by_seat: HashMap<(&str, &str), Vec<Had<'_>>> = HashMap::new();
+    let mut by_cell: HashMap<(&str, u32), Vec<Had<'_>>> = HashMap::new();
     for order in &story.dump.orders {
         for stay in stays(story, order) {
-            for label in stay.labels {
-                by_seat.entry((&order.show, label)).or_default().push((
+            for cell in stay.cells {
+                by_cell.entry((&order.show, cell)).or_default().push((
                     stay.from_ms,
                     stay.until_ms,
                     order,
@@ -140,16 +137,19 @@ fn no_basket_over_an_order(story: &Story<'_>, findings: &mut Findings) {
     }
     for (id, hold) in &story.holds {
         let show = &*hold.asked.show;
-        for seat in &hold.asked.seats {
-            for (since_ms, until_ms, order) in by_seat.get(&(show, &**seat)).into_iter().flatten() {
+        let seats = hold.asked.seats.iter();
+        for cell in seats.flat_map(|seat| story.cells(hold.asked, seat)) {
+            for (since_ms, until_ms, order) in by_cell.get(&(show, cell)).into_iter().flatten() {
                 let first_asked = hold.call.sent_ms;
                 let under_it =
                     order.hold != **id && *since_ms < first_asked && hold.call.done_ms < *until_ms;
                 if under_it {
                     findings.add(Invariant::OneOwner, || {
                         format!(
-                            "line {}: {id} was given seat {seat}, which {} had since {since_ms:.0}",
-                            hold.call.line, order.order,
+                            "line {}: {id} was given {}, which {} had since {since_ms:.0}",
+                            hold.call.line,
+                            named(story, show, cell),
+                            order.order,
                         )
                     });
                 }
@@ -270,11 +270,16 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         claims.entry(&claim.order).or_default().insert(claim.cell);
     }
     let mut tickets: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    let mut admits: HashMap<&str, BTreeSet<u32>> = HashMap::new();
     for ticket in &story.dump.tickets {
         tickets
             .entry(&ticket.order)
             .or_default()
             .insert(&ticket.label);
+        if let Some(show) = story.dump.shows.get(&ticket.show) {
+            let cells = show.cells(&ticket.label, Some(&ticket.legs));
+            admits.entry(&ticket.order).or_default().extend(cells);
+        }
     }
     for order in &story.dump.orders {
         let id = order.order.as_str();
@@ -291,9 +296,20 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         if let Some(hold) = story.holds.get(order.hold.as_str()) {
             let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
             let made = set(order.made_labels().iter().map(String::as_str));
+            let took = |seats: &Vec<&str>| -> BTreeSet<u32> {
+                let cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
+                cells.collect()
+            };
+            let took = hold.seats.as_ref().map(took);
+            let over = order.made_cells().iter().copied().collect();
             if let Some(held) = at_order.filter(|held| *held != made) {
                 wrong(format!(
                     "{} held {held:?}, the order was made for {made:?}",
+                    order.hold
+                ));
+            } else if let Some(took) = took.filter(|took| *took != over) {
+                wrong(format!(
+                    "{} took cells {took:?}, the order was made for {over:?}",
                     order.hold
                 ));
             }
@@ -319,6 +335,11 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         };
         if !whole {
             wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
+        } else if !issued.is_empty() && admits.get(id) != Some(&cells) {
+            wrong(format!(
+                "its cells are {cells:?}, and its tickets are for {:?}",
+                admits.get(id)
+            ));
         }
     }
     given_back(story, findings);

@@ -211,13 +211,10 @@ impl<'a> Story<'a> {
         by_order.or_else(by_hold).or_else(by_holder)
     }
 
-    /// Whether cells are more than seats: a train's seat may be sold once for each stretch, and the history does not
-    /// tell over which stretches a basket was taken.
-    pub fn has_legs(&self) -> bool {
-        self.dump
-            .orders
-            .iter()
-            .any(|order| order.cells.len() > order.labels.len())
+    /// The cells that a hold takes with a seat.
+    pub fn cells(&self, asked: &HoldCall, seat: &str) -> Vec<u32> {
+        let show = self.dump.shows.get(&*asked.show);
+        show.map_or_else(Vec::new, |show| show.cells(seat, asked.legs.as_deref()))
     }
 
     /// Whether an order of the ledger is this run's.

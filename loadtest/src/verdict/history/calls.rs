@@ -78,6 +78,8 @@ pub struct HoldCall {
     /// Empty where there is no answer.
     pub hold: Box<str>,
     pub seats: Vec<Box<str>>,
+    /// Over which legs of a train; over all there are where it does not say.
+    pub legs: Option<Vec<u16>>,
     pub expires_ms: f64,
 }
 
@@ -127,6 +129,8 @@ pub struct ExchangeCall {
     /// The order whose tickets they are.
     pub order: Box<str>,
     pub wanted: Option<Vec<Box<str>>>,
+    /// Over which legs of a train; over all there are where it does not say.
+    pub legs: Option<Vec<u16>>,
     /// The order for the others; empty where there is no answer.
     pub successor: Box<str>,
     /// What that costs more.
@@ -150,6 +154,7 @@ struct Raw {
     quantity: Option<u64>,
     hold: Option<Box<str>>,
     seats: Option<Vec<Box<str>>>,
+    legs: Option<Vec<u16>>,
     expires_ms: Option<f64>,
     #[serde(default)]
     add: Option<Vec<Box<str>>>,
@@ -268,6 +273,7 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
             quantity: raw.quantity,
             hold: answered(done, "hold", raw.hold)?,
             seats: answered(done, "seats", raw.seats)?,
+            legs: raw.legs,
             expires_ms: answered(done, "expires_ms", raw.expires_ms)?,
         })),
         "change" => Op::Change(Box::new(ChangeCall {
@@ -314,6 +320,7 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "exchange" => Op::Exchange(Box::new(ExchangeCall {
             order: asked("order", raw.order)?,
             wanted: raw.wanted,
+            legs: raw.legs,
             successor: answered(done, "successor", raw.successor)?,
             amount: answered(done, "amount", raw.amount)?,
         })),

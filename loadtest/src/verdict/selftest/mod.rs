@@ -5,6 +5,7 @@ mod back;
 mod clean;
 mod plants;
 mod swap;
+mod train;
 
 use serde_json::json;
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::back::{all_back, one_back, refund};
 use super::clean::{Run, at, holder};
 use super::swap::{back_after_all, exchanged, not_paid};
+use super::train;
 use crate::verdict::report::Invariant;
 
 /// One change to the clean run.
@@ -558,6 +559,25 @@ plants! {
         run.ledger_order((555, "order_x", "hold_x"), 50.0, &[9], &[(50.02, "pending"), (60.0, "expired")]);
         run.dump.extend(end);
     };
+
+    Nothing "a train of which everything is sold over its first leg" |run| run.becomes_a_train();
+    Nothing "odd, but right: one seat of a train in two baskets, on legs that do not touch" |run| train::two_baskets(run, &[1]);
+    Lapse "one seat of a train in two baskets, on one leg" |run| train::two_baskets(run, &[0]);
+    Lapse "one seat of a train in two baskets, of which one goes further" |run| train::two_baskets(run, &[0, 1]);
+    Nothing "odd, but right: a seat of a train in a basket that was in another's over both legs" |run| train::after_both(run);
+    Nothing "odd, but right: a basket over an order's seat, on another leg" |run| train::over_an_order(run, &[1]);
+    OneOwner "a basket over an order's seat, on its leg" |run| train::over_an_order(run, &[0]);
+    OneOwner "a basket over an order's seat, on its leg and the next" |run| train::over_an_order(run, &[0, 1]);
+    Nothing "odd, but right: a seat of a train sold to two, on legs that do not touch" |run| train::two_orders(run, &[1]);
+    Nothing "odd, but right: a basket of a train that ran out is freed soon" |run| train::runs_out(run, 2.2);
+    Lapse "a basket of a train that ran out is still held on its leg" |run| train::runs_out(run, 10.0);
+    AllOrNone "tickets of a train are for another leg" |run| train::tickets_over(run, &[1]);
+    AllOrNone "tickets of a train go further than was sold" |run| train::tickets_over(run, &[0, 1]);
+    AllOrNone "an order of a train is for another leg than its basket" |run| train::orders_another_leg(run);
+    Nothing "odd, but right: a ticket of a train given for the same seat on another leg" |run| train::rides_further(run, &[15], &[1]);
+    Nothing "odd, but right: a ticket of a train given for the same seat and one leg more" |run| train::rides_further(run, &[3, 15], &[0, 1]);
+    Exchanges "a ticket of a train was given for another leg than was asked for" |run| train::rides_further(run, &[15], &[0]);
+    Exchanges "a ticket of a train was given for fewer legs than were asked for" |run| train::rides_further(run, &[15], &[0, 1]);
 
     Nothing "odd, but right: a hold's answer repeated after it lapsed" |run| {
         let mut again = run.call_of(2, "hold").clone();

@@ -51,9 +51,9 @@ pub fn at(s: f64) -> f64 {
     BEGIN_MS + (s * 1_000.0).round()
 }
 
-/// A seat's label.
-fn label(cell: u32) -> String {
-    format!("A-{}", cell + 1)
+/// The label of a cell's seat.
+pub fn label(cell: u32) -> String {
+    format!("A-{}", cell % SEATS + 1)
 }
 
 fn labels(cells: &[u32]) -> Vec<String> {
@@ -181,6 +181,23 @@ impl Run {
             "kind": "snapshot", "observer": 0, "at_ms": at(s), "show": SHOW, "version": self.version.to_string(),
             "cells": SEATS, "packed": packed(&self.packed),
         }));
+    }
+
+    /// The show is a train's with two legs, over the first of which all was sold that is.
+    pub fn becomes_a_train(&mut self) {
+        self.row("show", "show", SHOW)["legs"] = json!(2);
+        self.packed.resize(2 * SEATS as usize, 0);
+        let second = packed(&self.packed[SEATS as usize..]);
+        for record in &mut self.history {
+            if record["packed"].is_string() {
+                let first = record["packed"].as_str().unwrap_or_default();
+                record["packed"] = json!(format!("{first}{second}"));
+                record["cells"] = json!(2 * SEATS);
+            }
+            if record["op"] == "hold" {
+                record["legs"] = json!([0]);
+            }
+        }
     }
 
     /// What the last picture and the seats show in the end.

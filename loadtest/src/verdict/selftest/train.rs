@@ -1,0 +1,113 @@
+//! Trains in planted runs: what is sold over one of two legs, and over both.
+
+use serde_json::json;
+
+use super::clean::{Run, SEATS, at, label};
+use super::swap::exchanged;
+
+/// The cell of a seat on the second leg.
+const fn further(cell: u32) -> u32 {
+    SEATS + cell
+}
+
+/// A visitor's basket of one seat over these legs.
+pub fn hold(run: &mut Run, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> String {
+    let id = format!("hold_{visitor}_{s}");
+    run.hold(visitor, s, &[seat], &id);
+    run.record("call", |call| call["hold"] == *id)["legs"] = json!(legs);
+    id
+}
+
+/// Visitors 9 and 4 have A-10 in their baskets at one time: one over the first leg, the other over these.
+pub fn two_baskets(run: &mut Run, legs: &[u16]) {
+    run.becomes_a_train();
+    hold(run, 9, 95.0, 9, &[0]);
+    hold(run, 4, 96.0, 9, legs);
+}
+
+/// Visitor 0 has A-1 over the first leg, and visitor 4 is given it over another or the same.
+pub fn over_an_order(run: &mut Run, legs: &[u16]) {
+    run.becomes_a_train();
+    hold(run, 4, 110.0, 0, legs);
+}
+
+/// Visitor 9 orders A-10 over the first leg, visitor 8 over these, and neither pays.
+pub fn two_orders(run: &mut Run, legs: &[u16]) {
+    run.becomes_a_train();
+    for (visitor, s, legs) in [(9, 95.0, &[0][..]), (8, 95.5, legs)] {
+        let hold = hold(run, visitor, s, 9, legs);
+        run.call(visitor, "order", s + 1.0, None, json!({ "hold": hold }));
+        let steps = [(s + 1.02, "pending"), (s + 21.0, "expired")];
+        let cells: Vec<u32> = legs.iter().map(|leg| u32::from(*leg) * SEATS + 9).collect();
+        let id = format!("order_{visitor}_train");
+        let end = run.dump.pop();
+        run.ledger_order((visitor, &id, &hold), s + 1.0, &cells, &steps);
+        run.dump.extend(end);
+        run.row("order", "order", id)["labels"] = json!([label(9)]);
+    }
+}
+
+/// Visitor 9's basket of A-10 over the second leg runs out, and is shown as free after so many seconds.
+pub fn runs_out(run: &mut Run, after_s: f64) {
+    run.becomes_a_train();
+    hold(run, 9, 95.0, 9, &[1]);
+    run.delta(95.1, &[(further(9), 1)]);
+    run.delta(115.0 + after_s, &[(further(9), 0)]);
+    run.ends_as(further(9), 0);
+}
+
+/// Visitor 1 gives A-4 over the first leg for A-4 over the cells that are said, having asked for these legs.
+pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
+    exchanged(run, 1_000);
+    run.becomes_a_train();
+    run.call_of(1, "exchange")["wanted"] = json!([label(3)]);
+    run.call_of(1, "exchange")["legs"] = json!(asked);
+    let gained: Vec<u32> = cells.iter().copied().filter(|cell| *cell != 3).collect();
+    run.row("exchange", "order", "order_1")["gained"] =
+        json!({ "cells": gained, "labels": [label(3)] });
+    let order = run.row("order", "order", "order_1x");
+    (order["cells"], order["labels"]) = (json!(cells), json!([label(3)]));
+    let legs: Vec<u32> = cells.iter().map(|cell| cell / SEATS).collect();
+    let ticket = run.row("ticket", "order", "order_1x");
+    (ticket["label"], ticket["legs"]) = (json!(label(3)), json!(legs));
+    let claim = run.row("claim", "order", "order_1x").clone();
+    run.forget_rows(|row| row["kind"] == "claim" && row["order"] == "order_1x");
+    run.ends_as(9, 0);
+    for cell in cells {
+        let mut claim = claim.clone();
+        claim["cell"] = json!(cell);
+        run.dump.insert(3, claim);
+        run.ends_as(*cell, 2);
+    }
+}
+
+/// Visitor 0's tickets are all over these legs.
+pub fn tickets_over(run: &mut Run, legs: &[u16]) {
+    run.becomes_a_train();
+    for ticket in run
+        .dump
+        .iter_mut()
+        .filter(|row| row["kind"] == "ticket" && row["order"] == "order_0")
+    {
+        ticket["legs"] = json!(legs);
+    }
+}
+
+/// Visitor 1's order is for the second leg, of a basket over the first.
+pub fn orders_another_leg(run: &mut Run) {
+    run.becomes_a_train();
+    run.row("order", "order", "order_1")["cells"] = json!([further(3)]);
+    run.row("claim", "order", "order_1")["cell"] = json!(further(3));
+    run.row("ticket", "order", "order_1")["legs"] = json!([1]);
+    run.ends_as(3, 0);
+    run.ends_as(further(3), 2);
+}
+
+/// When the first of two baskets is surely gone.
+pub fn after_both(run: &mut Run) {
+    run.becomes_a_train();
+    hold(run, 9, 70.0, 9, &[0, 1]);
+    run.call(9, "drop", 71.0, 204, json!({ "hold": "hold_9_70" }));
+    hold(run, 4, 72.0, 9, &[1]);
+    run.call_of(9, "drop")["done_ms"] = json!(at(71.2));
+}

@@ -8,6 +8,7 @@ use anyhow::Context;
 use super::Rig;
 use super::memory;
 use super::process::{self, Process};
+use crate::swarm::figures_of;
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +118,16 @@ impl Rig {
         memory::resident_mb(pid?)
     }
 
+    /// What a gateway or booking has counted under a name since it was started, over all labels.
+    ///
+    /// # Errors
+    /// Where it does not say.
+    pub async fn counted(&self, part: Part, name: &str) -> anyhow::Result<f64> {
+        let figures = figures_of(self.process(part)?.url()).await;
+        let figures = figures.with_context(|| format!("{part} does not tell its figures"))?;
+        Ok(sum_of(&figures, name))
+    }
+
     fn signal(&self, part: Part, signal: process::Signal) {
         if let Ok(process) = self.process(part) {
             process.signal(signal);
@@ -130,5 +141,33 @@ impl Rig {
             Part::Redis(_) | Part::Ledger => None,
         };
         found.with_context(|| format!("the rig has no {part}"))
+    }
+}
+
+/// The sum of all samples of a name in the text format of Prometheus.
+fn sum_of(figures: &str, name: &str) -> f64 {
+    let of_name = figures.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let is_it = rest.starts_with([' ', '{']);
+        rest.rsplit(' ')
+            .next()
+            .filter(|_| is_it)?
+            .parse::<f64>()
+            .ok()
+    });
+    of_name.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum_of;
+
+    #[test]
+    fn a_figure_is_the_sum_over_its_labels_and_of_no_other_name() {
+        let figures = "# TYPE offers_total counter\noffers_total{end=\"taken, or so\"} 3\noffers_total 4\n\
+            offers_total_over 100\nother 7\n";
+        for (name, sum) in [("offers_total", 7.0), ("other", 7.0), ("none", 0.0)] {
+            assert!((sum_of(figures, name) - sum).abs() < f64::EPSILON, "{name}");
+        }
     }
 }

@@ -210,3 +210,12 @@ pub async fn is_ready(url: &str) -> bool {
         .await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
+
+/// What a gateway or booking counted, in the text format of Prometheus; none where it does not answer.
+pub async fn figures_of(url: &str) -> Option<String> {
+    let answer = http::Http::new(&[url.to_owned()])
+        .send(&http::Call::get("/metrics"), 0)
+        .await;
+    let answer = answer.ok().filter(http::Answer::is_ok)?;
+    String::from_utf8(answer.body.to_vec()).ok()
+}

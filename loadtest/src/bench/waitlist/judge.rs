@@ -51,7 +51,7 @@ pub enum Fate {
     Ordered,
     /// It let them pass: it stands behind all others from then on.
     Passed,
-    /// They went with the process that held them.
+    /// They went with the process that held them, where those who live on do not know of them.
     Lost,
 }
 
@@ -61,6 +61,8 @@ pub struct Run {
     pub parties: Vec<Party>,
     /// The process that was killed was gone in this time.
     pub kill: Span,
+    /// Offers outlive a process: they are kept outside of it.
+    pub outlives: bool,
 }
 
 /// What is wrong, and how much could have been.
@@ -77,6 +79,7 @@ pub fn judge(run: &Run) -> Judged {
     run.offered_twice(&mut judged);
     run.passed_over(&mut judged);
     run.forgotten(&mut judged);
+    run.lost(&mut judged);
     judged
 }
 
@@ -130,7 +133,10 @@ impl Run {
                 };
                 let waiting: Vec<usize> = (0..self.parties.len()).filter(waits).collect();
                 if let Some(first) = waiting.iter().find(|other| before(other)) {
-                    let told = format!("party {first} was passed over for party {at}");
+                    let after_s = (made - self.kill.from) as f64 / 1e3;
+                    let told = format!(
+                        "party {first} was passed over for party {at}, {after_s:.1} s from the kill"
+                    );
                     judged.findings.push(told);
                 }
                 judged.choices += usize::from(waiting.iter().any(|other| !before(other)));
@@ -158,6 +164,24 @@ impl Run {
         let looked = |look: &Span| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
+    }
+
+    /// No offer went with a process that does not keep them.
+    fn lost(&self, judged: &mut Judged) {
+        for (at, party) in self.parties.iter().enumerate() {
+            let mut lost = party.offers.iter().filter(|offer| offer.fate == Fate::Lost);
+            if let Some(offer) = lost.next().filter(|_| self.outlives) {
+                let told = format!("party {at} lost its offer of {:?}", offer.seats);
+                judged.findings.push(told);
+            }
+        }
+    }
+
+    /// How long nobody was offered anything from the kill on, milliseconds; none where nobody was any more.
+    pub fn stood_still_ms(&self) -> Option<i64> {
+        let offers = self.parties.iter().flat_map(|party| &party.offers);
+        let after = offers.map(|offer| offer.made - self.kill.from);
+        after.filter(|after| *after >= 0).min()
     }
 
     /// Everybody was served, or left.
@@ -227,7 +251,11 @@ mod tests {
         parties[2].offers = vec![offer(&["A-2"], 24_500, 26_000, Fate::Ordered)];
         // Nobody had anything then.
         let kill = Span { from: 100, to: 200 };
-        Run { parties, kill }
+        Run {
+            parties,
+            kill,
+            outlives: false,
+        }
     }
 
     fn check(run: &Run, expected: &[&str]) {
@@ -259,7 +287,10 @@ mod tests {
             change(&mut run);
             judge(&run).findings
         };
-        assert_eq!(passed(|_| {}), ["party 1 was passed over for party 2"]);
+        assert_eq!(
+            passed(|_| {}),
+            ["party 1 was passed over for party 2, 24.4 s from the kill"]
+        );
         let away = passed(|run| run.parties[1].looks.retain(|look| look.from < 8_000));
         assert!(away.is_empty(), "{away:?}");
         let larger = passed(|run| {
@@ -275,7 +306,10 @@ mod tests {
         let first = offer(&["A-1"], 20_000, 22_000, Fate::Passed);
         let again = offer(&["A-1"], 24_200, 24_300, Fate::Ordered);
         run.parties[0].offers = vec![first, again];
-        check(&run, &["party 2 was passed over for party 0"]);
+        check(
+            &run,
+            &["party 2 was passed over for party 0, 24.1 s from the kill"],
+        );
         run.parties[0].offers[1] = offer(&["A-1"], 26_500, 27_000, Fate::Ordered);
         check(&run, &[]);
     }
@@ -293,7 +327,30 @@ mod tests {
         ];
         run.parties[1].offers = vec![offer(&["A-1", "A-2"], 32_000, 33_000, Fate::Ordered)];
         run.parties[2].offers = vec![offer(&["A-9"], 20_000, 21_000, Fate::Ordered)];
-        check(&run, &["party 0 was passed over for party 1"]);
+        check(
+            &run,
+            &["party 0 was passed over for party 1, 2.0 s from the kill"],
+        );
+    }
+
+    #[test]
+    fn an_offer_that_should_have_outlived_a_kill_and_did_not_is_found() {
+        let mut run = clean();
+        run.outlives = true;
+        check(&run, &[]);
+        let lost = offer(&["A-1"], 50, 19_000, Fate::Lost);
+        run.parties[0].offers.insert(0, lost);
+        check(&run, &["party 0 lost its offer of [\"A-1\"]"]);
+    }
+
+    #[test]
+    fn a_line_stands_still_from_the_kill_to_the_next_offer() {
+        let mut run = clean();
+        assert_eq!(run.stood_still_ms(), Some(19_900));
+        run.kill.from = 23_000;
+        assert_eq!(run.stood_still_ms(), Some(1_500));
+        run.kill.from = 25_000;
+        assert_eq!(run.stood_still_ms(), None);
     }
 
     #[test]

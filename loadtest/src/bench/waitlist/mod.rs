@@ -1,14 +1,15 @@
-//! A thousand parties wait for a full house, its baskets lapse, and a process is killed: is everybody served in turn, no seat
-//! offered to two at a time, nobody forgotten?
+//! A thousand parties wait for a full house, its baskets lapse, and the process that serves the line is killed: is everybody
+//! served in turn, no seat offered to two at a time, nobody forgotten?
 
 mod judge;
+mod kill;
 mod visit;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use hyper::Method;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
@@ -16,10 +17,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{Verdict, people, report};
-use crate::rig::{Part, Rig, Spec, Target};
+use crate::rig::{Rig, Spec};
 use crate::swarm::{Call, Http, Snapshot};
-use judge::{Fate, Party, Run, Span, judge};
-use visit::{Visit, Way, now_ms};
+use judge::{Fate, Party, Run, judge};
+use visit::{Visit, Way};
 
 /// The show.
 const SHOW: &str = "night";
@@ -28,8 +29,6 @@ const ACROSS: u32 = 20;
 const BASKET: u32 = 4;
 /// Baskets lapse after this, where they are not given back before.
 const HOLD_S: u64 = 15;
-/// The process is killed when so many of a hundred have been served.
-const KILLED_AT_PCT: usize = 40;
 /// All of them are served within this.
 const SERVED_WITHIN: Duration = Duration::from_secs(175);
 /// All seats are free within this after that.
@@ -42,7 +41,7 @@ pub struct Options {
     /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute more.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=5_000))]
     parties: u32,
-    /// The processes; a booking is killed, or a gateway where booking is inside.
+    /// The processes. Of several bookings, or of gateways with booking inside, the one that serves the line is killed.
     #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
     rig: Spec,
     /// Print the figures as JSON.
@@ -65,7 +64,10 @@ struct Figures {
     lost: usize,
     /// Offers at which somebody behind would have fitted, too.
     choices: usize,
+    killed: String,
     killed_after: usize,
+    /// How long nobody was offered anything from the kill on.
+    stood_still_ms: Option<i64>,
     took_s: f64,
     findings: Vec<String>,
     held: bool,
@@ -96,23 +98,26 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
     let served = Arc::new(AtomicUsize::new(0));
     let visits = line_up(&http, of_parties, &served).await?;
     let killed = async {
-        let (kill, after) = kill(&rig, &served, parties).await?;
+        let killed = kill::serving(&rig, &served, parties).await?;
         let waited = tokio::time::timeout(SERVED_WITHIN, all(visits)).await;
-        anyhow::Ok((
-            kill,
-            after,
-            waited.context("not everybody was served in time")??,
-        ))
+        anyhow::Ok((killed, waited.context("not everybody was served in time")??))
     };
-    let (kill, killed_after, parties) = killed.await.inspect_err(|_| rig.tell_log())?;
+    let (killed, parties) = killed.await.inspect_err(|_| rig.tell_log())?;
     let took = begun.elapsed();
     lapsing.await??;
-    let run = Run { parties, kill };
+    let run = Run {
+        parties,
+        kill: killed.gone,
+        outlives: !rig.forgets(kill::target(rig.spec())),
+    };
     let judged = judge(&run);
     let mut findings = judged.findings;
     findings.extend(still_held(&http, seats).await?);
     for finding in findings.iter().take(TOLD_MAX) {
         eprintln!("{finding}");
+    }
+    if !findings.is_empty() {
+        eprintln!("the logs are kept in {}", rig.keep());
     }
     rig.stop().await?;
     let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
@@ -132,19 +137,13 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         passed: of(Fate::Passed),
         lost: of(Fate::Lost),
         choices: judged.choices,
-        killed_after,
+        killed: killed.part.to_string(),
+        killed_after: killed.after,
+        stood_still_ms: run.stood_still_ms(),
         took_s: took.as_secs_f64(),
         held: findings.is_empty(),
         findings,
     })
-}
-
-const fn killed_one(rig: Spec) -> Target {
-    if rig.bookings == 0 {
-        Target::Gateway
-    } else {
-        Target::Booking
-    }
 }
 
 async fn open(rig: &Rig, http: &Http, rows: u32, visitors: usize) -> anyhow::Result<()> {
@@ -233,33 +232,6 @@ async fn all(mut visits: Visits) -> anyhow::Result<Vec<Party>> {
     Ok(parties.into_iter().map(|(_, party)| party).collect())
 }
 
-/// Kills the process that serves when enough have been served, and starts it again: when that was, and how many had been.
-async fn kill(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow::Result<(Span, usize)> {
-    let begun = Instant::now();
-    while served.load(Ordering::SeqCst) * 100 < parties * KILLED_AT_PCT {
-        ensure!(
-            begun.elapsed() < SERVED_WITHIN,
-            "the line does not move: {} served",
-            served.load(Ordering::SeqCst)
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let part = match killed_one(rig.spec()) {
-        Target::Booking => Part::Booking(0),
-        _ => Part::Gateway(0),
-    };
-    let after = served.load(Ordering::SeqCst);
-    let from = now_ms();
-    rig.kill(part).await?;
-    rig.revive(part).await?;
-    let to = now_ms();
-    eprintln!(
-        "{part} was killed after {after} were served, and back {} ms later",
-        to - from
-    );
-    Ok((Span { from, to }, after))
-}
-
 /// Seats that nobody has and that are not free.
 async fn still_held(http: &Http, seats: u32) -> anyhow::Result<Option<String>> {
     let read = Call::get(format!("/v1/shows/{SHOW}/seats"));
@@ -287,8 +259,8 @@ impl report::Figures for Figures {
     fn lines(&self) -> Vec<String> {
         vec![
             format!(
-                "{} parties wait for {} seats, on {}; killed after {} were served",
-                self.parties, self.seats, self.rig, self.killed_after
+                "{} parties wait for {} seats, on {}; {} killed after {} were served",
+                self.parties, self.seats, self.rig, self.killed, self.killed_after
             ),
             format!(
                 "  served or left           {} of {}, {:.0} s",
@@ -299,6 +271,13 @@ impl report::Figures for Figures {
             format!(
                 "  offers                   {}; {} let pass, {} lost with the process",
                 self.offers, self.passed, self.lost
+            ),
+            format!(
+                "  no offer after the kill  {}",
+                self.stood_still_ms.map_or_else(
+                    || "none was due".to_owned(),
+                    |still| format!("for {still} ms")
+                )
             ),
             format!(
                 "  passed over, twice, forgotten, left locked  {} of {} choices",

@@ -1,0 +1,100 @@
+//! The kill: of the processes that might serve the line, the one that does.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+use super::SERVED_WITHIN;
+use super::judge::Span;
+use super::visit::now_ms;
+use crate::rig::{Part, Rig, Spec, Target};
+
+/// The process is killed when so many of a hundred have been served.
+const KILLED_AT_PCT: usize = 40;
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What a process counts of the offers that it made.
+const OFFERS: &str = "fairgate_waitlist_offers_total";
+
+/// What was killed.
+pub struct Killed {
+    pub part: Part,
+    /// How many had been served.
+    pub after: usize,
+    /// From the kill until it was back.
+    pub gone: Span,
+}
+
+/// The kind of process that serves the line.
+pub const fn target(rig: Spec) -> Target {
+    if rig.bookings == 0 {
+        Target::Gateway
+    } else {
+        Target::Booking
+    }
+}
+
+/// Kills the process that serves the line when enough have been served, and starts it again.
+///
+/// # Errors
+/// Where the line does not move, or the process does not come back.
+pub async fn serving(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow::Result<Killed> {
+    let begun = Instant::now();
+    let enough = || served.load(Ordering::SeqCst) * 100 >= parties * KILLED_AT_PCT;
+    until(begun, async || Ok(enough().then_some(()))).await?;
+    let part = who_serves(rig, begun).await?;
+    let (after, from) = (served.load(Ordering::SeqCst), now_ms());
+    rig.kill(part).await?;
+    rig.revive(part).await?;
+    let to = now_ms();
+    eprintln!(
+        "{part}, which served the line, was killed after {after} were served, and back {} ms later",
+        to - from
+    );
+    let gone = Span { from, to };
+    Ok(Killed { part, after, gone })
+}
+
+/// The process that serves the line: one does at a time, so it is the one whose offers are seen to become more.
+async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<Part> {
+    let might: Vec<Part> = match (target(rig.spec()), rig.spec()) {
+        (Target::Booking, spec) => (0..spec.bookings).map(Part::Booking).collect(),
+        (_, spec) => (0..spec.gateways).map(Part::Gateway).collect(),
+    };
+    if let [only] = might[..] {
+        return Ok(only);
+    }
+    let mut before = offers(rig, &might).await?;
+    until(begun, async || {
+        let now = offers(rig, &might).await?;
+        let mut pairs = might.iter().zip(before.iter().zip(&now));
+        let grown = pairs.find(|(_, (before, now))| before < now);
+        let grown = grown.map(|(part, _)| *part);
+        before = now;
+        Ok(grown)
+    })
+    .await
+}
+
+async fn offers(rig: &Rig, of: &[Part]) -> anyhow::Result<Vec<f64>> {
+    let mut offers = Vec::new();
+    for part in of {
+        offers.push(rig.counted(*part, OFFERS).await?);
+    }
+    Ok(offers)
+}
+
+/// Looks until there is something.
+async fn until<T>(
+    begun: Instant,
+    mut look: impl AsyncFnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    loop {
+        if let Some(found) = look().await? {
+            return Ok(found);
+        }
+        ensure!(begun.elapsed() < SERVED_WITHIN, "the line does not move");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

@@ -1,13 +1,18 @@
-// Waiting for seats: joins the waitlist, says who is ahead, shows the offer with its clock, takes it or leaves. Asking how it
-// stands also tells the server that somebody is here; the live socket does, too.
+// Waiting for seats of a show or of a train: joins the waitlist, says who is ahead, shows the offer with its clock, takes it or
+// leaves. Asking how it stands also tells the server that somebody is here; the live socket does, too.
 
-import { $, announce, call, kept, make, put, show, showProblem, t, when } from "./core.js";
+import { $, announce, call, kept, make, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
 
 export class Waiting {
-  /** `page`: {show, title, room, lobby, heldId()}; `on`: `taken(hold)` when an offer is taken over as what is held. */
+  /**
+   * `page`: {show, title, room, lobby, heldId(), choices, wants(choice), journey(waiter), full}: what may be chosen as
+   * `{value, text}`, what a choice adds to the quantity that is asked for, a party's way in words, and whether nothing that fits
+   * is free from the beginning; the last two are a train's. `on`: `taken(hold)` when an offer is taken over as what is held,
+   * `waits(whether)` whenever how it stands was told.
+   */
   constructor(page, on) {
     this.page = page;
     this.on = on;
@@ -15,10 +20,11 @@ export class Waiting {
     this.waiter = null;
     this.inBaskets = 0;
     this.soldOut = false;
+    this.full = page.full ?? false;
     this.asked = false;
     this.intent = new Intent();
     this.clock = new Countdown($("wait-clock"), () => this.look());
-    for (const option of $("best-category").options) $("wait-category").append(make("option", { value: option.value, text: option.text }));
+    $("wait-category").replaceChildren(...page.choices.map(({ value, text }) => make("option", { value, text })));
     $("wait-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.join();
@@ -77,6 +83,7 @@ export class Waiting {
     clearTimeout(this.timer);
     const before = this.waiter?.state;
     this.waiter = waiter;
+    this.on.waits?.(this.isWaiting());
     if (waiter) kept.set(`waiting.${this.page.show}`, true);
     else kept.remove(`waiting.${this.page.show}`);
     if (this.isWaiting()) this.later(waiter.refresh_s ?? 5);
@@ -96,7 +103,7 @@ export class Waiting {
     const waiter = this.waiter;
     if (waiter?.state === "waiting") return waiter.ahead ? t("seats.wait_ahead", { n: waiter.ahead }) : t("seats.wait_first");
     if (waiter?.state === "offered") return t("seats.wait_offered");
-    if (waiter?.state === "ended") return t(`seats.wait_ended_${waiter.reason}`);
+    if (waiter?.state === "ended") return t([`train.wait_ended_${waiter.reason}`, `seats.wait_ended_${waiter.reason}`].find(raw));
     return this.soldOut ? t("seats.wait_lead", { n: this.inBaskets }) : t("seats.wait_lead_asked");
   }
 
@@ -104,12 +111,13 @@ export class Waiting {
     const state = this.waiter?.state ?? "none";
     const offer = state === "offered" ? this.waiter.offer : null;
     const taken = offer !== null && this.page.heldId() === offer.hold;
-    const invited = state === "none" && !this.page.heldId() && (this.soldOut || this.asked);
+    const invited = state === "none" && !this.page.heldId() && (this.soldOut || this.full || this.asked);
     show($("wait"), !taken && (state !== "none" || invited));
     $("wait").dataset.state = state;
     $("wait").dataset.missed = String(this.waiter?.missed ?? 0);
     put("wait-title", t(`seats.wait_title_${state}`));
     put("wait-lead", this.lead());
+    put("wait-journey", this.waiter?.journey ? this.page.journey(this.waiter) : "");
     put("wait-more", state === "waiting" ? t("seats.wait_more", { n: this.waiter.quantity, time: when(this.waiter.until) }) : "");
     put("wait-missed", state === "waiting" && this.waiter.missed ? t("seats.wait_missed", { n: this.waiter.missed }) : "");
     show($("wait-form"), invited);
@@ -124,8 +132,8 @@ export class Waiting {
     const valid = quantity >= 1;
     $("wait-quantity").setAttribute("aria-invalid", String(!valid));
     if (!valid) return $("wait-quantity").focus();
-    const category = $("wait-category").value;
-    const body = { quantity, ...(category ? { categories: [category] } : {}), ...(this.accessible ? { accessible: Math.min(quantity, this.accessible) } : {}) };
+    const accessible = this.accessible ? { accessible: Math.min(quantity, this.accessible) } : {};
+    const body = { quantity, ...this.page.wants($("wait-category").value), ...accessible };
     const answer = await this.working("wait-join", () => atTheDoor(this.page.room, this.page.title, () => this.intent.send("POST", this.path, body)));
     if (!answer.ok) return this.refused(answer.problem);
     showProblem(null);

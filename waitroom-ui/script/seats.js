@@ -60,7 +60,9 @@ function run(g) {
     // What is suggested there is a new choice, not a change of this one.
     refused: (problem) => picker.refused({ ...problem, suggestion: undefined }, () => showProblem(null)),
   });
-  const waiting = new Waiting({ show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => bar.hold?.hold }, { taken: (held) => take(held) });
+  const choices = [...$("best-category").options].map(({ value, text }) => ({ value, text }));
+  const wants = (category) => (category ? { categories: [category] } : {});
+  const waiting = new Waiting({ show: doc.show, title: doc.title, room: data.room, lobby, heldId: () => bar.hold?.hold, choices, wants }, { taken: (held) => take(held) });
   const feed = new Feed(doc.show, room, g.count, {
     seats(next, changed) {
       states = next;

@@ -1,12 +1,17 @@
-// The page of a departure: holds seats of a class between two of its stops, and ties the held bar to the form.
+// The page of a departure: holds seats of a class between two of its stops, waits for them where too few are free, and ties the
+// held bar to both.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { holdOf, Intent, labelsOf } from "./holds.js";
 import { journeyWords } from "./journey.js";
+import { Live } from "./live.js";
 import { HeldBar } from "./seats-held.js";
+import { Waiting } from "./seats-wait.js";
 
 const { show: doc, room, from, to, zone } = data;
+const classes = data.classes ?? [];
+const short = classes.filter(({ enough }) => !enough);
 const form = $("train-form");
 const intent = new Intent();
 const bar = new HeldBar(doc.show, room?.room, {
@@ -16,9 +21,41 @@ const bar = new HeldBar(doc.show, room?.room, {
     show($("held-journey"), Boolean(bar.hold?.journey));
     if (bar.hold?.journey) put("held-journey", journeyWords(bar.hold.journey, bar.hold.time_zone ?? zone));
   },
-  ended: () => form?.querySelector("button")?.focus({ preventScroll: true }),
+  ended() {
+    form?.querySelector("button")?.focus({ preventScroll: true });
+    if (waiting.isWaiting()) waiting.look();
+    else waiting.render();
+  },
   refused: (problem) => refused(problem),
 });
+const lobby = `/r/${encodeURIComponent(room?.room ?? "everyday")}`;
+const labelOf = (kind) => classes.find((one) => one.class === kind)?.label ?? kind;
+const waiting = new Waiting(
+  {
+    show: doc.show,
+    title: doc.title,
+    room,
+    lobby,
+    heldId: () => bar.hold?.hold,
+    choices: classes.map((one) => ({ value: one.class, text: one.label })),
+    wants: (kind) => ({ class: kind, from, to }),
+    journey: (waiter) => `${journeyWords(waiter.journey, zone)} · ${labelOf(waiter.class)}`,
+    full: classes.length > 0 && short.length === classes.length,
+  },
+  {
+    taken: (held) => taken(held),
+    waits: (whether) => (whether ? live.start() : live.stop()),
+  },
+);
+// While somebody waits the room's socket says at once that seats are offered, and keeps a page in the background among those who
+// are here.
+const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
+
+/** Opens the form of those who wait, for a class that has too few seats. */
+function wish(kind) {
+  const wanted = short.find((one) => one.class === kind) ?? short[0];
+  waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });
+}
 
 async function hold(event) {
   event?.preventDefault();
@@ -27,7 +64,7 @@ async function hold(event) {
   $("travellers").setAttribute("aria-invalid", String(!valid));
   if (!valid) return $("travellers").focus();
   const kind = form.querySelector("input[name=class]:checked")?.value;
-  if (!kind) return showProblem({ code: "capacity", status: 409 });
+  if (!kind) return wish();
   $("hold").disabled = true;
   put("hold", t("seats.holding"));
   const ask = { from, to, best: { quantity, class: kind } };
@@ -36,15 +73,21 @@ async function hold(event) {
   put("hold", t("train.hold"));
   if (!answer.ok) return refused(answer.problem);
   showProblem(null);
-  bar.take({ ...answer.body, time_zone: zone });
-  announce(t("seats.held_said", { n: answer.body.seats.length }), true);
+  taken(answer.body);
+}
+
+function taken(held) {
+  bar.take({ ...held, time_zone: zone });
+  waiting.render();
+  announce(t("seats.held_said", { n: held.seats.length }), true);
   $("held-title").focus({ preventScroll: true });
   $("held").scrollIntoView({ block: "nearest" });
 }
 
 function refused(problem) {
   const actions = [];
-  if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: `/r/${encodeURIComponent(problem.room ?? room?.room ?? "everyday")}` });
+  if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
+  if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
   if (problem.code === "journey_held" && problem.hold) actions.push({ label: t("seats.to_checkout"), href: `/checkout/${encodeURIComponent(problem.hold)}` });
   if (problem.code === "departed") actions.push({ label: t("train.search"), href: "/rail" });
   if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold() });
@@ -53,4 +96,10 @@ function refused(problem) {
 
 ready();
 form?.addEventListener("submit", hold);
-holdOf(doc.show, room?.room).then((held) => held && bar.take(held));
+$("wait-open")?.addEventListener("click", () => wish(data.class));
+$("wait-category").value = (short.find((one) => one.class === data.class) ?? short[0])?.class ?? "";
+holdOf(doc.show, room?.room).then((held) => {
+  if (held) bar.take(held);
+  waiting.render();
+  waiting.start();
+});

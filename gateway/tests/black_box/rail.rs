@@ -6,7 +6,8 @@ use std::path::Path;
 use booking::rail::import::{Source, Wanted, import};
 use serde_json::json;
 
-use crate::harness::{Browser, Server, Visitor, in_seconds};
+use crate::harness::{Browser, DEADLINE, Held, Server, Visitor, in_seconds, until};
+use crate::waiting::{give_back, state};
 
 /// A line with two stations of nearly one name, and one behind it that is reached by changing only.
 const FEED: [(&str, &str); 3] = [
@@ -257,11 +258,12 @@ async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_class_is_told_as_full_and_leads_nowhere() {
-    let server = opened().await;
-    let date = date();
-    let show = format!("r1-{date}");
+/// Takes all seats of the smallest class of a day's R1 from end to end: its key, and who has them.
+async fn filled<'a>(
+    server: &'a Server,
+    show: &str,
+    date: &str,
+) -> (String, Vec<(Visitor<'a>, Held)>) {
     let path = format!("/v1/rail/trips?from=RVN&to=HIL&date={date}");
     let trips = server.get(&path).await.expect(200);
     assert_eq!(trips[0]["time_zone"], "Europe/Berlin");
@@ -274,28 +276,106 @@ async fn a_full_class_is_told_as_full_and_leads_nowhere() {
         class["class"].as_str().expect("a key"),
         class["free"].as_u64().expect("a number"),
     );
+    let mut baskets = Vec::new();
     while left > 0 {
-        let visitor = Visitor::admitted(&server, "everyday").await;
+        let visitor = Visitor::admitted(server, "everyday").await;
         let quantity = left.min(5);
         let ask = json!({"best": {"quantity": quantity, "class": key}, "from": "RVN", "to": "HIL"});
-        visitor.hold(&show, &ask).await;
+        let held = visitor.hold(show, &ask).await;
+        baskets.push((visitor, held));
         left -= quantity;
     }
+    (key.to_owned(), baskets)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_class_is_told_as_full_and_leads_nowhere() {
+    let server = opened().await;
+    let date = date();
+    let show = format!("r1-{date}");
+    let (key, _) = filled(&server, &show, &date).await;
     let address = format!("/rail?from=RVN&to=HIL&date={date}");
-    crate::harness::until(
-        "the class is told as full",
-        crate::harness::DEADLINE,
+    until("the class is told as full", DEADLINE, async || {
+        let page = server.get(&address).await.text().replace("&#x2f;", "/");
+        let is_full = page.contains("data-status=\"full\"");
+        assert_eq!(
+            page.contains(&format!(
+                "/s/{show}?from=RVN&amp;to=HIL&amp;date={date}&amp;class={key}&"
+            )),
+            !is_full
+        );
+        is_full.then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_traveller_waits_for_a_full_class_is_offered_seats_and_takes_them() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = opened().await;
+    let date = date();
+    let show = format!("r1-{date}");
+    let trips = server
+        .get(&format!("/v1/rail/trips?from=RVN&to=HIL&date={date}"))
+        .await
+        .expect(200);
+    let smallest = trips[0]["classes"][0]["class"].as_str().expect("a key");
+    let address = format!("/s/{show}?from=RVN&to=LAK&date={date}&class={smallest}&seats=2");
+    ana.go(&server.at(&address)).await;
+    let (class, baskets) = filled(&server, &show, &date).await;
+    assert_eq!(class, smallest);
+    // The page still shows the seats that were free when it was loaded.
+    ana.click("#hold").await;
+    ana.until::<bool>(
+        "document.querySelector('#problem').dataset.code === 'best_available_not_found'",
+    )
+    .await;
+    ana.picture("11-rail-refused").await;
+    ana.click("#problem .actions button").await;
+    let chosen: String = ana
+        .until("!document.querySelector('#wait-form').hidden && document.querySelector('#wait-category').value")
+        .await;
+    assert_eq!(chosen, class);
+    ana.picture("11-rail-wait-form").await;
+    ana.click("#wait-join").await;
+    state(&ana, "waiting").await;
+    let way: String = ana
+        .until("document.querySelector('#wait-journey').textContent")
+        .await;
+    assert!(way.contains("R1 Riverton North – Lakeside"), "{way}");
+    ana.picture("11-rail-waiting").await;
+    ana.click("#wait-leave").await;
+    state(&ana, "none").await;
+    until(
+        "the page tells that the class is full",
+        DEADLINE,
         async || {
-            let page = server.get(&address).await.text().replace("&#x2f;", "/");
-            let is_full = page.contains("data-status=\"full\"");
-            assert_eq!(
-                page.contains(&format!(
-                    "/s/{show}?from=RVN&amp;to=HIL&amp;date={date}&amp;class={key}&"
-                )),
-                !is_full
-            );
-            is_full.then_some(())
+            let page = server.get(&address).await.text();
+            page.contains("id=\"wait-open\"").then_some(())
         },
     )
     .await;
+    ana.go(&server.at(&address)).await;
+    ana.click("#wait-open").await;
+    ana.picture("11-rail-wait-open").await;
+    ana.click("#wait-join").await;
+    state(&ana, "waiting").await;
+    give_back(&baskets[0]).await;
+    state(&ana, "offered").await;
+    ana.picture("11-rail-wait-offered").await;
+    // A page that is loaded again finds its offer.
+    ana.go(&server.at(&address)).await;
+    state(&ana, "offered").await;
+    ana.click("#wait-take").await;
+    let held: String = ana
+        .until("!document.querySelector('#held-journey').hidden && document.querySelector('#wait').hidden && document.querySelector('#held').innerText")
+        .await;
+    assert!(held.contains("R1 Riverton North – Lakeside"), "{held}");
+    ana.picture("11-rail-wait-taken").await;
+    ana.click("#to-checkout").await;
+    ana.until::<bool>("document.querySelectorAll('input.traveller').length === 2")
+        .await;
+    ana.close("Ana").await;
 }

@@ -23,7 +23,7 @@ async fn basket<'a>(server: &'a Server, row: &str) -> (Visitor<'a>, Held) {
     (who, held)
 }
 
-async fn give_back((who, held): &(Visitor<'_>, Held)) {
+pub async fn give_back((who, held): &(Visitor<'_>, Held)) {
     let path = format!("/v1/holds/{}", held.hold);
     let answer = Answer::of(who.booking(Method::DELETE, &path)).await;
     answer.expect("an answer").expect(204);
@@ -146,7 +146,7 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     }
 }
 
-async fn state(browser: &Browser, state: &str) {
+pub async fn state(browser: &Browser, state: &str) {
     let stands = format!(
         "document.querySelector('#wait').dataset.state === {}",
         json!(state)

@@ -174,13 +174,16 @@ pub async fn leave(
     let pass = routes.door.pass(&headers, &show.id, now_ms / 1_000)?;
     let (waiter, _) = routes.find(&show, &pass.holder()).await?;
     routes.waitlist.end(&waiter, WaitEnd::Left, now_ms).await?;
-    if let Some(offer) = &waiter.offer {
+    // Read once more: seats that were offered in between go to the next party, too.
+    let (left, _) = routes.find(&show, &pass.holder()).await?;
+    let noted = if left.id == waiter.id { left } else { waiter };
+    if let Some(offer) = &noted.offer {
         routes.waitlist.seats.ensure_open(&show).await?;
         match routes
             .waitlist
             .seats
             .store
-            .release(&offer.hold, waiter.visitor)
+            .release(&offer.hold, noted.visitor)
             .await
         {
             // What became an order is the order's.

@@ -241,7 +241,10 @@ impl Waitlist {
         let house = House::of(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
         for (at, seated) in shares.offers {
-            self.offer(show, &view, &line[at], &seated, now_ms).await?;
+            if !self.offer(show, &view, &line[at], &seated, now_ms).await? {
+                // It is chosen for anew before those behind it: nobody is overtaken.
+                return Ok(());
+            }
         }
         if !shares.left.is_empty()
             && let Err(refused) = self.seats.store.let_go(&show.id, &shares.left).await
@@ -251,6 +254,7 @@ impl Waitlist {
         Ok(())
     }
 
+    /// Offers a party its seats. False where the store could not, though another choice or another moment may do.
     async fn offer(
         &self,
         show: &Show,
@@ -258,9 +262,9 @@ impl Waitlist {
         waiter: &Waiter,
         seated: &Seated,
         now_ms: i64,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<bool, LedgerError> {
         let Ok(items) = items(show, &seated.seats, &seated.legs) else {
-            return Ok(());
+            return Ok(true);
         };
         // Nobody takes seats of a train that has left.
         let leaves_ms = waiter.party.leaves_ms(show.run.as_deref());
@@ -282,12 +286,16 @@ impl Waitlist {
             Ok(hold) => hold,
             Err(Refused::Limit { .. }) => {
                 self.end(waiter, WaitEnd::Limit, now_ms).await?;
-                return Ok(());
+                return Ok(true);
             }
             // Somebody was quicker, or the store cannot: the next round chooses anew.
-            Err(refused) => {
+            Err(refused @ (Refused::Taken(_) | Refused::NotReady | Refused::Unreachable)) => {
                 tracing::debug!(waiter = %waiter.id, %refused, "an offer could not be made yet");
-                return Ok(());
+                return Ok(false);
+            }
+            Err(refused) => {
+                tracing::warn!(waiter = %waiter.id, %refused, "an offer was refused");
+                return Ok(true);
             }
         };
         let offer = Offered {
@@ -301,7 +309,7 @@ impl Waitlist {
             // It left meanwhile, or another node noted this very offer before.
             self.give_back_unless_noted(waiter, &hold.id).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn give_back_unless_noted(

@@ -152,6 +152,7 @@ fn waitlist() -> OpenApiRouter<WaitlistRoutes> {
 
 fn rail() -> OpenApiRouter<RailRoutes> {
     OpenApiRouter::new()
+        .routes(routes!(rail::timetable))
         .routes(routes!(rail::stations))
         .routes(routes!(rail::trips))
         .routes(routes!(rail::journeys))

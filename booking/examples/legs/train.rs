@@ -65,6 +65,7 @@ impl Daily {
         Run {
             train: "T1".to_owned(),
             date: jiff::civil::date(2027, 2, 1),
+            time_zone: None,
             calls: (0..self.stops).map(call).collect(),
             fares: Arc::new(Fares::ByDistance([(CLASS.to_owned(), rate)].into())),
         }

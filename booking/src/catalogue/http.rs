@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Catalogue;
+use super::places::Place;
 use super::show::{RefundRule, Show};
 use crate::clock::Clock;
 use crate::http::{Params, Path, Problem};
@@ -65,6 +66,10 @@ pub struct ShowView {
     starts_at: Timestamp,
     #[schema(value_type = String)]
     venue: VenueId,
+    /// What people call the venue; null where nobody told.
+    venue_name: Option<String>,
+    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
+    time_zone: Option<String>,
     room: String,
     seats: u32,
     legs: u16,
@@ -126,8 +131,9 @@ pub struct ShowList {
 }
 
 impl ShowView {
-    fn new(show: &Show, room: String) -> Self {
+    fn new(show: &Show, catalogue: &Catalogue) -> Self {
         let document = &show.document;
+        let Place { name, time_zone } = catalogue.place_of(show);
         let categories =
             show.plan
                 .map
@@ -156,7 +162,9 @@ impl ShowView {
             title: document.title.clone(),
             starts_at: document.starts_at,
             venue: document.venue.clone(),
-            room,
+            venue_name: name,
+            time_zone,
+            room: catalogue.room_of(&show.id),
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,
             categories: categories.collect(),
@@ -214,7 +222,7 @@ pub async fn list(
         .skip((page - 1).saturating_mul(PAGE))
         .take(PAGE);
     let shows = shown
-        .map(|show| ShowView::new(show, routes.catalogue.room_of(&show.id)))
+        .map(|show| ShowView::new(show, &routes.catalogue))
         .collect();
     Answer::json(
         200,
@@ -235,10 +243,7 @@ pub async fn read(
     Path(show): Path<String>,
 ) -> Result<Answer, Problem> {
     let show = routes.show(&show)?;
-    Answer::json(
-        200,
-        &ShowView::new(&show, routes.catalogue.room_of(&show.id)),
-    )
+    Answer::json(200, &ShowView::new(&show, &routes.catalogue))
 }
 
 /// The geometry of a show: never changes under its tag.

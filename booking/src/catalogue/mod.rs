@@ -5,6 +5,7 @@ pub mod coverage;
 pub mod departures;
 pub mod fate;
 pub mod http;
+pub mod places;
 pub mod plan;
 pub mod promoter;
 pub mod seatmap;
@@ -38,6 +39,7 @@ struct Shared {
     plans: RwLock<HashMap<(VenueId, u32), Arc<Plan>>>,
     coverage: RwLock<Coverage>,
     departures: departures::Known,
+    places: RwLock<Arc<places::Places>>,
     /// The ledger's catalogue version that the above is at least as new as. Held while any of it is changed, so that no
     /// older reading takes the place of a newer change.
     version: Mutex<u64>,

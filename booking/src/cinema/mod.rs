@@ -65,6 +65,7 @@ impl Cinemas {
             built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
         let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         if shared.0 < number {
+            self.catalogue.know_places(index.places());
             *shared = (number, index);
         }
         Ok(())

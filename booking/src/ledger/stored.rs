@@ -263,6 +263,8 @@ pub(super) fn as_hold(order: &Order) -> Hold {
 struct RunRow {
     train: String,
     date: Date,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
     calls: Vec<CallRow>,
     fares: FaresRow,
 }
@@ -308,6 +310,7 @@ pub(super) fn stored_run(run: &Run) -> Result<String> {
     to_json(&RunRow {
         train: run.train.clone(),
         date: run.date,
+        time_zone: run.time_zone.clone(),
         calls: run.calls.iter().map(call).collect(),
         fares,
     })
@@ -333,6 +336,7 @@ pub(super) fn run_of(text: &str) -> Result<Arc<Run>> {
     Ok(Arc::new(Run {
         train: row.train,
         date: row.date,
+        time_zone: row.time_zone,
         calls: row.calls.into_iter().map(call).collect(),
         fares: Arc::new(fares),
     }))

@@ -11,6 +11,7 @@ use super::exchange::{Part, price};
 use super::refund::http::{RefundOffer, RefundView, offered, view as refund_view};
 use super::transition::Happening;
 use super::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
+use crate::catalogue::places::Place;
 use crate::clock::{Clock, rfc3339};
 use crate::door::Door;
 use crate::holds::http::MoneyView;
@@ -84,6 +85,10 @@ pub struct OrderView {
     /// The show's title and beginning, as the catalogue has them now.
     title: Option<String>,
     starts_at: Option<String>,
+    /// What people call the venue; null where nobody told.
+    venue_name: Option<String>,
+    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
+    time_zone: Option<String>,
     state: OrderState,
     /// Why it stands there: a stable code.
     reason: String,
@@ -388,7 +393,10 @@ impl OrderRoutes {
                 }
             }
         }
-        let show = self.desk.holds.catalogue.show(&order.show);
+        let catalogue = &self.desk.holds.catalogue;
+        let show = catalogue.show(&order.show);
+        let place = show.as_ref().map(|show| catalogue.place_of(show));
+        let Place { name, time_zone } = place.unwrap_or_default();
         // The state that was read with the history: a later one would not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
@@ -430,6 +438,8 @@ impl OrderRoutes {
             starts_at: show
                 .as_ref()
                 .map(|show| show.document.starts_at.to_string()),
+            venue_name: name,
+            time_zone,
             show: order.show,
             state: order.state,
             reason: order.reason,

@@ -62,6 +62,22 @@ pub struct TripQuery {
     date: Option<String>,
 }
 
+/// The timetable at hand: which days it sells, by which clocks.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TimetableView {
+    /// The IANA name of the zone that its days and clocks are in.
+    time_zone: String,
+    /// The first day on sale: today, there.
+    #[schema(value_type = String)]
+    first: Date,
+    /// The last day on sale.
+    #[schema(value_type = String)]
+    last: Date,
+    /// The first of these days on which a train has yet to leave; null where none has.
+    #[schema(value_type = Option<String>)]
+    next: Option<Date>,
+}
+
 /// A station.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct StationView {
@@ -190,6 +206,24 @@ pub async fn stations(
         }
     };
     Answer::json(200, &found)
+}
+
+/// Tells which days are on sale.
+#[utoipa::path(get, path = "/v1/rail/timetable", tag = "rail",
+    responses((status = 200, body = TimetableView), (status = 422)))]
+pub async fn timetable(State(routes): State<RailRoutes>) -> Result<Answer, Problem> {
+    let current = routes.current()?;
+    let (timetable, now_ms) = (&current.timetable, routes.clock.now_ms());
+    let (first, last) = timetable.window(now_ms);
+    Answer::json(
+        200,
+        &TimetableView {
+            time_zone: timetable.timezone.clone(),
+            first,
+            last,
+            next: timetable.next_day(now_ms),
+        },
+    )
 }
 
 /// All trains from one station to another on a date, earliest first.

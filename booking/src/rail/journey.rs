@@ -14,6 +14,8 @@ pub struct Journey {
     pub train: String,
     /// The day of the run, `2026-11-21`.
     pub date: String,
+    /// The IANA name of the zone whose clocks the timetable is written by; null where it is not known.
+    pub time_zone: Option<String>,
     /// Where it begins.
     pub from: End,
     /// Where it ends.
@@ -46,6 +48,7 @@ impl Journey {
         Some(Self {
             train: run.train.clone(),
             date: run.date.to_string(),
+            time_zone: run.time_zone.clone(),
             from: end(from, from.departs.or(from.arrives)),
             to: end(to, to.arrives.or(to.departs)),
         })

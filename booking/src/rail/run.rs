@@ -18,6 +18,8 @@ pub struct Run {
     pub train: String,
     /// The day on which it leaves its first station, by the timetable's time zone.
     pub date: Date,
+    /// The IANA name of that zone, whose clocks its times are told by; none where it was stored before zones were.
+    pub time_zone: Option<String>,
     /// Two at least.
     pub calls: Vec<Call>,
     /// What its stretches cost.
@@ -152,6 +154,7 @@ mod tests {
         Run {
             train: "G1".to_owned(),
             date: jiff::civil::date(2026, 11, 21),
+            time_zone: None,
             calls: calls.collect(),
             fares: Arc::new(fares),
         }

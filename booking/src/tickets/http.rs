@@ -40,6 +40,10 @@ pub struct TicketView {
     title: String,
     starts_at: String,
     venue: String,
+    /// What people call the venue; null where nobody told.
+    venue_name: Option<String>,
+    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
+    time_zone: Option<String>,
     seat: String,
     legs: Vec<u16>,
     /// Rail: the stretch it is good for; null else.
@@ -183,6 +187,7 @@ fn view(printed: Printed, test: bool) -> TicketView {
         title,
         starts_at,
         venue,
+        place,
         journey,
         signed,
     } = printed;
@@ -193,6 +198,8 @@ fn view(printed: Printed, test: bool) -> TicketView {
         title,
         starts_at: starts_at.to_string(),
         venue,
+        venue_name: place.name,
+        time_zone: place.time_zone,
         seat: ticket.label,
         legs: ticket.legs,
         journey,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fairgate_pass::{Keyring, TicketClaims};
 
 use crate::catalogue::Catalogue;
+use crate::catalogue::places::Place;
 use crate::http::Problem;
 use crate::ids::TicketId;
 use crate::ledger::{Ledger, LedgerError, Scan};
@@ -37,6 +38,8 @@ pub struct Printed {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
+    /// What people call it, and its clocks.
+    pub place: Place,
     /// Rail: the stretch it is good for.
     pub journey: Option<Journey>,
     /// The compact JWS, as the QR code holds it.
@@ -100,6 +103,7 @@ impl TicketDesk {
             journey,
             starts_at,
             venue: show.document.venue.to_string(),
+            place: self.catalogue.place_of(&show),
             ticket,
             signed,
         })

@@ -46,6 +46,23 @@ fn the_date_is_that_of_getting_on_and_the_show_has_the_trains_own() {
 }
 
 #[test]
+fn the_next_day_is_that_of_the_stations_and_of_a_train_that_has_yet_to_leave() {
+    let timetable = small();
+    for (now, next) in [
+        // Yesterday still, by the clocks of Greenwich.
+        ("2027-01-19T17:30:00Z", "2027-01-20"),
+        ("2027-01-20T13:59:00Z", "2027-01-20"),
+        // What leaves after ten in the evening leaves on the next day, though its run began before.
+        ("2027-01-20T14:00:00Z", "2027-01-21"),
+        ("2027-01-20T16:05:00Z", "2027-01-21"),
+    ] {
+        let now: Timestamp = now.parse().expect("a moment");
+        let found = timetable.next_day(now.as_millisecond());
+        assert_eq!(found, Some(day(next)), "{now}");
+    }
+}
+
+#[test]
 fn two_trips_of_one_train_on_one_date_are_two_shows() {
     let timetable = small();
     let of = |date: &str| {

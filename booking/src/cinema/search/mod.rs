@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 
 use super::near::Plain;
 use super::{Cinema, City, Film, Hall, Programme, Showing};
+use crate::catalogue::places::{Place, Places};
 use crate::ids::ShowId;
 pub use place::{Point, km_between};
 
@@ -186,6 +187,27 @@ impl Index {
     #[must_use]
     pub fn programme(&self) -> &Programme {
         &self.programme
+    }
+
+    /// Where its halls are: the cinema and what stands at the hall's door, by the city's clocks.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        let cinemas = self.programme.cinemas.iter().zip(&self.city_of);
+        let cinemas: HashMap<&str, (&Cinema, &City)> = cinemas
+            .filter_map(|(cinema, city)| {
+                let city = self.programme.cities.get(*city)?;
+                Some((cinema.id.as_str(), (cinema, city)))
+            })
+            .collect();
+        let place = |hall: &Hall| {
+            let (cinema, city) = cinemas.get(hall.cinema.as_str())?;
+            let place = Place {
+                name: Some(format!("{}, {}", cinema.name, hall.name)),
+                time_zone: Some(city.time_zone.clone()),
+            };
+            Some((hall.id.clone(), place))
+        };
+        self.programme.halls.iter().filter_map(place).collect()
     }
 
     /// Whether a show is one of its showings.

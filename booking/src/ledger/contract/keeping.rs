@@ -68,6 +68,7 @@ fn departure(id: &str, stop: &str, fares: Fares) -> StoredShow {
     let run = Run {
         train: "G1".to_owned(),
         date: jiff::civil::date(2027, 2, 1),
+        time_zone: Some("Asia/Shanghai".to_owned()),
         calls: vec![call("A", 0), call(stop, 30_000), call("C", 90_000)],
         fares: Arc::new(fares),
     };

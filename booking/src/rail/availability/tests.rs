@@ -52,6 +52,7 @@ fn show(id: &str) -> Arc<Show> {
     let run = Run {
         train: "G1".to_owned(),
         date: jiff::civil::date(2027, 2, 1),
+        time_zone: None,
         calls: ["A", "B", "C"].map(call).into(),
         fares: Arc::new(Fares::Table(Default::default())),
     };

@@ -53,6 +53,7 @@ impl Timetable {
         Some(Run {
             train: of.train.clone(),
             date,
+            time_zone: Some(self.timezone.clone()),
             calls: calls.collect(),
             fares: Arc::new(self.fares(of)),
         })

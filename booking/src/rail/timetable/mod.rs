@@ -33,6 +33,9 @@ use crate::money::Currency;
 /// Seconds of a service day; times may lie beyond.
 pub const DAY_S: u32 = 86_400;
 
+/// Days that a train is on its way, at most, where the next one that leaves is looked for.
+const NIGHTS_MAX: i64 = 4;
+
 /// Where trains call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -272,6 +275,43 @@ impl Timetable {
             first,
             days_on(first, i64::from(self.parts.terms.window_days) - 1),
         )
+    }
+
+    /// The first date on sale on which a train has yet to leave a station, by the clocks there; none where none has.
+    #[must_use]
+    pub fn next_day(&self, now_ms: i64) -> Option<Date> {
+        let (mut date, last) = self.window(now_ms);
+        while date <= last {
+            if self.leaves(date, now_ms) {
+                return Some(date);
+            }
+            date = days_on(date, 1);
+        }
+        None
+    }
+
+    /// Whether a train leaves any station on a date, after a moment.
+    fn leaves(&self, date: Date, now_ms: i64) -> bool {
+        // Who leaves on a date may have begun some days before: by how many, when that day began, and which services ran.
+        let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
+            .map(|nights| days_on(date, -nights))
+            .map(|date| {
+                let ran = self.parts.services.iter().map(|service| service.runs(date));
+                (self.day_start(date).as_millisecond(), ran.collect())
+            })
+            .collect();
+        let leaves = |trip: &Trip, seconds: u32| {
+            let seconds = seconds + trip.shift_s;
+            began
+                .get((seconds / DAY_S) as usize)
+                .is_some_and(|(start_ms, ran)| {
+                    ran[trip.service as usize] && start_ms + i64::from(seconds) * 1_000 > now_ms
+                })
+        };
+        self.parts.trips.iter().any(|trip| {
+            let mut departs = self.stops(trip).iter().filter_map(|stop| stop.departs);
+            departs.any(|seconds| leaves(trip, seconds))
+        })
     }
 
     /// The calls of a trip.

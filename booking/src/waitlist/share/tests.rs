@@ -188,6 +188,7 @@ impl Line {
         let run = Run {
             train: "G1".to_owned(),
             date: jiff::civil::date(2027, 2, 1),
+            time_zone: None,
             calls: STOPS.map(call).into(),
             fares: Arc::new(Fares::Table(Default::default())),
         };

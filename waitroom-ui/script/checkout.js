@@ -18,6 +18,7 @@ async function start() {
   if (ordered) return location.replace(`/o/${encodeURIComponent(ordered)}`);
   const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
   const known = holdKept(id);
+  show($("loading"), false);
   if (answer.ok) hold = { ...known, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
   else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? expired(known) : showProblem(answer.problem);
   else hold = known ?? (data.hold?.seats ? { ...data.hold, skew_ms: skewOf(data.hold.server_time) } : null);
@@ -26,11 +27,13 @@ async function start() {
   $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: seat.label }), make("b", { text: money(seat.price) }))));
   put("total", money(hold.total));
   if (hold.journey) {
-    put("journey", journeyWords(hold.journey, hold.time_zone));
+    put("journey", journeyWords(hold.journey));
     show($("journey"));
     askForTravellers(hold.seats);
   }
   if (back()) $("back").href = back();
+  // All at once: what somebody is about to press does not move.
+  for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
 
@@ -64,7 +67,7 @@ async function pay(event) {
   put("pay", t("checkout.pay"));
   if (!answer.ok) return refused(answer.problem);
   const { order, order_key, payment } = answer.body;
-  keepOrder(order, { key: order_key, show: hold?.show, payment, time_zone: hold?.time_zone });
+  keepOrder(order, { key: order_key, show: hold?.show, payment });
   kept.set(`ordered.${id}`, order);
   if (hold?.show) forgetHold(hold.show, id);
   location.assign(`/o/${encodeURIComponent(order)}`);

@@ -50,12 +50,12 @@ export function money(value) {
   return format.format(value.amount / 10 ** format.resolvedOptions().maximumFractionDigits);
 }
 
-/** A time for people. With an offset of its own it is a venue's wall clock and stays that; in UTC it becomes local. */
-export function when(text) {
+/** A time for people: by the clocks of `zone`, or its own offset's, where that is a venue's; else, in UTC, by the reader's. */
+export function when(text, zone) {
   const time = new Date(text);
   if (!text || Number.isNaN(time.getTime())) return text || "–";
-  const own = /[+-]\d\d:\d\d$/.test(text) && !/[+-]00:00$/.test(text);
-  if (!own) return new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(time);
+  if (zone) return t("common.venue_time", { time: new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone: zone }).format(time) });
+  if (!/[+-]\d\d:\d\d$/.test(text)) return new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(time);
   const wall = new Date(`${text.slice(0, 19)}Z`);
   const shown = new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(wall);
   return t("common.venue_time", { time: shown });

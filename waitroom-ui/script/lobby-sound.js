@@ -4,10 +4,9 @@ import { $, kept, show } from "./core.js";
 
 let context = null;
 
-/** Shows the switch; sound has to be allowed by a touch, so ticking it opens the audio and lets it be heard once. */
+/** Wires the switch, where there is sound; it has to be allowed by a touch, so ticking it opens the audio and lets it be heard once. */
 export function wireSound() {
-  if (!globalThis.AudioContext) return;
-  show($("sound-line"));
+  if (!globalThis.AudioContext) return show($("sound-line"), false);
   $("sound").checked = Boolean(kept.get("sound"));
   $("sound").addEventListener("change", () => {
     kept.set("sound", $("sound").checked);

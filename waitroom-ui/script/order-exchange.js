@@ -3,7 +3,7 @@
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
-import { keepOrder, keptOrder } from "./keys.js";
+import { keepOrder } from "./keys.js";
 
 const PAID = ["ticketed", "partly_refunded"];
 let filled = "";
@@ -16,7 +16,7 @@ export async function renderExchange(order) {
   show($("exchanged"), Boolean(into) && (open || done));
   if (open || done) {
     put("exchanged-lead", t(done ? "order.exchange.done" : "order.exchange.open"));
-    keepOrder(into.order, { key: into.order_key, time_zone: keptOrder(order.order).time_zone });
+    keepOrder(into.order, { key: into.order_key });
     $("exchanged-link").href = `/o/${encodeURIComponent(into.order)}`;
   }
   const may = PAID.includes(order.state) && !open && new Date(order.starts_at) > new Date(order.server_time);
@@ -34,7 +34,7 @@ async function fillShows(order) {
   if (!own.ok || !all.ok) return;
   const now = new Date(order.server_time);
   const same = all.body.shows.filter(({ room, starts_at: starts, kind }) => room === own.body.room && kind !== "rail" && new Date(starts) > now);
-  $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at)}` })));
+  $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at, one.time_zone)}` })));
   $("exchange-show").value = order.show;
 }
 
@@ -54,7 +54,7 @@ export async function findTrains(order) {
 }
 
 function choice(trip, { class: name, label, price }) {
-  const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs }, to: { at: trip.arrives } }, trip.time_zone), class: label, price: money(price) });
+  const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs }, to: { at: trip.arrives }, time_zone: trip.time_zone }), class: label, price: money(price) });
   return make("option", { value: JSON.stringify({ show: trip.show, class: name }), text: words });
 }
 

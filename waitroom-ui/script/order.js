@@ -28,8 +28,9 @@ async function refresh() {
     if (["offline", "server"].includes($("problem").dataset.code)) showProblem(null);
     take(answer.body);
   } else {
-    showProblem(answer.problem);
-    if ([401, 403, 404].includes(answer.status)) return put("order-state", "–");
+    const none = [401, 403, 404].includes(answer.status);
+    showProblem(answer.problem, {}, none ? [{ label: t("common.to_home"), href: "/" }] : []);
+    if (none) return show($("state-box"), false);
   }
   // Quick while something is on its way, then rarely: late money can still move a settled order.
   const moneyMoves = order?.refunds?.some(({ state }) => state === "on_its_way");
@@ -116,10 +117,11 @@ function waitForTheBank() {
 }
 
 function renderSeats() {
+  show($("seats-box"));
   put("order-id", order.order);
   const title = order.title ?? order.show?.title;
-  if (order.journey) put("show-title", journeyWords(order.journey, keptOrder(id).time_zone));
-  else if (title) put("show-title", [title, order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
+  if (order.journey) put("show-title", journeyWords(order.journey));
+  else if (title) put("show-title", [title, order.venue_name, order.starts_at && when(order.starts_at, order.time_zone)].filter(Boolean).join(" · "));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }

@@ -28,7 +28,8 @@ export class Picker {
     const { g } = this.page;
     for (const zone of g.zones) $("best-zone").append(make("option", { value: zone.key, text: zone.label }));
     show($("best-zone-field"), g.zones.length > 0);
-    show($("best-accessible-field"), g.seats.some((seat) => seat.accessible));
+    // Its place is kept where there is nothing to ask for: what stands below it is about to be pressed.
+    $("best-accessible").disabled = !g.seats.some((seat) => seat.accessible);
     const priced = g.areas.filter((area) => this.price(area.first));
     show($("areas"), priced.length > 0);
     $("area-list").replaceChildren(...priced.map((area) => this.stepper(area)));

@@ -72,7 +72,6 @@ function run(g) {
       mark(changed);
     },
     freshness(status) {
-      show($("freshness"));
       $("freshness").dataset.phase = { live: "selling", polling: "prequeue", offline: "closed" }[status];
       $("freshness").querySelector(".words").textContent = t({ live: "seats.live", polling: "seats.polling", offline: "common.offline" }[status]);
     },

@@ -2,7 +2,7 @@
 
 import { $, call, data, make, put, ready, show, showProblem, t, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
-import { keptOrder, orderKey, orderOfTicket } from "./keys.js";
+import { orderKey, orderOfTicket } from "./keys.js";
 import { ticketDrawing } from "./svg.js";
 
 const id = (typeof data.ticket === "string" ? data.ticket : data.ticket?.ticket) ?? decodeURIComponent(location.pathname.split("/").pop());
@@ -14,18 +14,19 @@ async function start() {
   ready();
   const [answer, drawing] = await Promise.all([call("GET", path, { bearer }), ticketDrawing(id, bearer)]);
   if (!answer.ok) {
-    return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
+    const none = [401, 403, 404].includes(answer.status);
+    return showProblem(answer.problem, {}, [none ? { label: t("common.to_home"), href: "/" } : { label: t("common.try_again"), run: () => location.reload() }]);
   }
   const ticket = answer.body;
   const title = ticket.title ?? ticket.show?.title ?? t("ticket.title");
   put("show-title", title);
   document.title = `${title} · ${document.title}`;
-  if (ticket.journey) put("starts", journeyTimes(ticket.journey, known ? keptOrder(known).time_zone : undefined));
-  else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
+  if (ticket.journey) put("starts", journeyTimes(ticket.journey));
+  else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at, ticket.time_zone) }));
   put("seat", typeof ticket.seat === "string" ? ticket.seat : (ticket.seat?.label ?? "–"));
   // A train's venue is its kind of carriages: nothing that helps to find it.
   for (const field of ticket.journey ? ["name"] : ["venue", "name"]) {
-    const value = ticket[field]?.title ?? ticket[field];
+    const value = ticket[`${field}_name`] ?? ticket[field]?.title ?? ticket[field];
     show($(`${field}-tile`), Boolean(value));
     if (value) put(field, value);
   }

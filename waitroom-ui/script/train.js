@@ -9,7 +9,7 @@ import { Live } from "./live.js";
 import { HeldBar } from "./seats-held.js";
 import { Waiting } from "./seats-wait.js";
 
-const { show: doc, room, from, to, zone } = data;
+const { show: doc, room, from, to } = data;
 const classes = data.classes ?? [];
 const short = classes.filter(({ enough }) => !enough);
 const form = $("train-form");
@@ -19,7 +19,7 @@ const bar = new HeldBar(doc.show, room?.room, {
     show(form, !bar.hold);
     show($("stretch"), !bar.hold);
     show($("held-journey"), Boolean(bar.hold?.journey));
-    if (bar.hold?.journey) put("held-journey", journeyWords(bar.hold.journey, bar.hold.time_zone ?? zone));
+    if (bar.hold?.journey) put("held-journey", journeyWords(bar.hold.journey));
   },
   ended() {
     form?.querySelector("button")?.focus({ preventScroll: true });
@@ -39,7 +39,7 @@ const waiting = new Waiting(
     heldId: () => bar.hold?.hold,
     choices: classes.map((one) => ({ value: one.class, text: one.label })),
     wants: (kind) => ({ class: kind, from, to }),
-    journey: (waiter) => `${journeyWords(waiter.journey, zone)} · ${labelOf(waiter.class)}`,
+    journey: (waiter) => `${journeyWords(waiter.journey)} · ${labelOf(waiter.class)}`,
     full: classes.length > 0 && short.length === classes.length,
   },
   {
@@ -77,7 +77,7 @@ async function hold(event) {
 }
 
 function taken(held) {
-  bar.take({ ...held, time_zone: zone });
+  bar.take(held);
   waiting.render();
   announce(t("seats.held_said", { n: held.seats.length }), true);
   $("held-title").focus({ preventScroll: true });

@@ -494,7 +494,14 @@ fn a_train_tells_its_times_its_classes_and_how_old_that_is() {
         "seats of a train are not changed one by one"
     );
     let shown = page("train", &train(&Value::Null, false)).expect("it renders");
-    assert!(!shown.contains("id=\"train-form\"") && shown.contains("Times are in UTC."));
+    assert!(
+        !shown.contains("id=\"train-form\"")
+            && shown.contains("<p class=\"hint\">Times are in UTC.")
+    );
+    let mut known = train(&Value::Null, false);
+    known["zone"] = json!("Asia/Shanghai");
+    let shown = page("train", &known).expect("it renders");
+    assert!(!shown.contains("<p class=\"hint\">Times are in UTC."));
     assert!(
         !page("train", &train(&json!("cancelled"), true))
             .expect("it renders")

@@ -62,11 +62,9 @@ impl Pages {
         })
     }
 
-    /// Whether there is a timetable to search; what is found does not matter, and few stations have a dash in their names.
+    /// Whether there is a timetable to search.
     pub(super) async fn has_timetable(&self) -> bool {
-        self.ask_with("/v1/rail/stations", &[("q", "-")])
-            .await
-            .is_ok()
+        self.ask("/v1/rail/timetable").await.is_ok()
     }
 
     /// A public document with a query.

@@ -197,7 +197,7 @@ async fn seats(
     Path(show): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let document = match pages.ask(&address::path(&["v1", "shows", &show])).await {
+    let mut document = match pages.ask(&address::path(&["v1", "shows", &show])).await {
         Ok(document) => document,
         Err(refused) => return render_refused(&pages, &refused),
     };
@@ -209,6 +209,9 @@ async fn seats(
     };
     if document["kind"] == "rail" {
         return train::train(&pages, document, view, &query).await;
+    }
+    if let Some(zone) = document["time_zone"].as_str() {
+        document["starts_at"] = clocks::there(&document["starts_at"], zone);
     }
     let most = document["limits"]["seats_per_visitor"].as_u64();
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));

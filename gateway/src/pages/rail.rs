@@ -26,13 +26,15 @@ struct Asked<'a> {
     party: String,
     /// Whether journeys with a change are asked for where there are trains without.
     changes: bool,
+    now_ms: i64,
 }
 
 impl<'a> Asked<'a> {
-    fn read(query: &'a BTreeMap<String, String>, now_ms: i64) -> Self {
+    /// Reads the form; `next` is the day that is meant where none was given.
+    fn read(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
         let date = match field("date") {
-            "" => today(now_ms).to_string(),
+            "" => next.to_owned(),
             date => date.to_owned(),
         };
         let party: u32 = field("seats").parse().unwrap_or(1);
@@ -42,6 +44,7 @@ impl<'a> Asked<'a> {
             date,
             party: party.clamp(1, PARTY_MAX).to_string(),
             changes: field("changes") == "1",
+            now_ms,
         }
     }
 
@@ -57,21 +60,33 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn today(now_ms: i64) -> Date {
-    let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-    now.to_zoned(jiff::tz::TimeZone::UTC).date()
-}
-
 pub(super) async fn rail(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let asked = Asked::read(&query, pages.lobby.rooms.now());
+    // Which days there are, by the clocks of the stations; and whether there is a timetable at all, before anybody types.
+    let days = pages.ask("/v1/rail/timetable").await;
+    let day = |name: &str| {
+        let days = days.as_ref().ok();
+        days.and_then(|days| days[name].as_str())
+            .unwrap_or_default()
+    };
+    let next = Some(day("next")).filter(|next| !next.is_empty());
+    let asked = Asked::read(
+        &query,
+        next.unwrap_or(day("first")),
+        pages.lobby.rooms.now(),
+    );
     let mut context = json!({
-        "test": pages.test, "party": asked.party, "party_max": PARTY_MAX,
+        "test": pages.test, "party": asked.party, "party_max": PARTY_MAX, "first": day("first"), "last": day("last"),
         "asked": {"from": asked.from, "to": asked.to, "date": asked.date},
     });
-    let status = match find(&pages, &asked, &mut context).await {
+    let found = match days {
+        Ok(_) => find(&pages, &asked, &mut context).await,
+        Err(refused) => Err(refused),
+    };
+    let status = match found {
+        Ok(()) if context["missing"].is_string() => StatusCode::UNPROCESSABLE_ENTITY,
         Ok(()) => StatusCode::OK,
         Err(Refused { status, document }) => {
             context["problem"] = document;
@@ -87,8 +102,6 @@ pub(super) async fn rail(
 
 async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(), Refused> {
     if asked.from.is_empty() && asked.to.is_empty() {
-        // Whether there is a timetable at all is told before anybody types.
-        pages.ask_with("/v1/rail/stations", &[("q", "-")]).await?;
         return Ok(());
     }
     let (from, to) = tokio::try_join!(pages.station(asked.from), pages.station(asked.to))?;
@@ -100,15 +113,25 @@ async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(
         choices("to", asked.to, &to, |named| asked.at(&shown.0, named)),
     ];
     context["choices"] = choices.into_iter().flatten().collect();
+    for (field, typed) in [("from", &from), ("to", &to)] {
+        if *typed == Typed::Nothing {
+            context["missing"] = field.into();
+        }
+    }
     let (Some(start), Some(end)) = (from.code(), to.code()) else {
         return Ok(());
     };
     let query = [("from", start), ("to", end), ("date", asked.date.as_str())];
     let trips = pages.ask_with("/v1/rail/trips", &query).await?;
-    let trips = told(trips, &asked.party);
+    let mut trips = told(trips, &asked.party);
+    let all = trips.len();
+    trips.retain(|trip| !has_left(trip, asked.now_ms));
+    context["left"] = (all - trips.len()).into();
     if trips.is_empty() || asked.changes {
         let journeys = pages.ask_with("/v1/rail/journeys", &query).await?;
-        context["journeys"] = changing(journeys, &asked.party).into();
+        let mut journeys = changing(journeys, &asked.party);
+        journeys.retain(|journey| !has_left(journey, asked.now_ms));
+        context["journeys"] = journeys.into();
     } else {
         let more = asked.at(&shown.0, &shown.1);
         context["changes"] = format!("{more}&changes=1").into();
@@ -179,6 +202,13 @@ fn changing(mut journeys: Value, party: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Whether a train, or the first of a journey, has left the station where somebody gets on.
+pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
+    let departs = trip["departs"].as_str();
+    let departs = departs.and_then(|at| at.parse::<Timestamp>().ok());
+    departs.is_some_and(|at| at.as_millisecond() <= now_ms)
+}
+
 /// A train as the page tells it: by the timetable's clocks, each class with where its seats are held.
 pub(super) fn shown(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
@@ -244,18 +274,26 @@ mod tests {
     }
 
     #[test]
-    fn a_form_without_a_date_means_today_and_other_days_are_the_same_search() {
+    fn a_train_has_left_when_its_time_is_there_by_whatever_clocks() {
+        let trip = json!({"departs": "2027-01-10T22:00:00+08:00"});
+        let at_ms = 1_799_589_600_000;
+        assert!(!has_left(&trip, at_ms - 1) && has_left(&trip, at_ms));
+        assert!(!has_left(&json!({"departs": null}), at_ms));
+    }
+
+    #[test]
+    fn a_form_without_a_date_means_the_next_day_with_trains_and_other_days_are_the_same_search() {
         let query = [("from", "a"), ("to", "b"), ("seats", "3")];
         let query: BTreeMap<_, _> = query
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let asked = Asked::read(&query, 1_800_000_000_000);
+        let asked = Asked::read(&query, "2027-01-15", 0);
         assert_eq!(asked.date, "2027-01-15");
         assert_eq!(
             asked.later(-1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
         );
         let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
-        assert_eq!(Asked::read(&nonsense, 0).later(1), None);
+        assert_eq!(Asked::read(&nonsense, "2027-01-15", 0).later(1), None);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Pages;
 use super::clocks::{day, there};
-use super::rail::shown;
+use super::rail::{has_left, shown};
 use super::render::render;
 use crate::room::RoomView;
 
@@ -23,14 +23,18 @@ pub(super) async fn train(
 ) -> Response {
     let field = |name: &str| query.get(name).map_or("", |text| text.trim());
     let stops = show["stops"].as_array().cloned().unwrap_or_default();
-    let stretch = stretch(&stops, field("from"), field("to"));
+    let (asked_from, asked_to) = (field("from"), field("to"));
+    let stretch = stretch(&stops, asked_from, asked_to);
     let stop = |at: usize| stops.get(at).cloned().unwrap_or_default();
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
     let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
+    // Whoever asks for a stretch that the train does not go must not take the whole way for it.
+    let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
+    let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
     let trip = trip(pages, &show, &from, &to, field("date")).await;
     let trip = trip.map_or(Value::Null, |trip| shown(trip, &party.to_string()));
-    let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
+    let zone = known_zone(&show, &trip).unwrap_or("UTC").to_owned();
     let told = stops.into_iter().map(|mut stop| {
         for end in ["arrives", "departs"] {
             stop[end] = there(&stop[end], &zone);
@@ -38,12 +42,20 @@ pub(super) async fn train(
         stop
     });
     show["stops"] = told.collect();
+    let zone = known_zone(&show, &trip).map(str::to_owned);
+    let left = has_left(&from, pages.lobby.rooms.now());
     let context = json!({
         "test": pages.test, "show": show, "room": room, "trip": trip, "class": field("class"), "quantity": party,
         "from": from["station"], "to": to["station"], "from_name": from["name"], "to_name": to["name"],
-        "first": stretch.start, "last": stretch.end, "date": trip["date"],
+        "first": stretch.start, "last": stretch.end, "date": trip["date"], "zone": zone, "elsewhere": elsewhere, "left": left,
     });
     render(pages, "train", &context)
+}
+
+/// The zone whose clocks the timetable is written by, as the show knows it, or else the search.
+fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
+    let own = show["time_zone"].as_str();
+    own.or_else(|| trip["time_zone"].as_str())
 }
 
 /// The stops of the stretch: the first at which the train calls at `from`, and the next one behind it at `to`.
@@ -62,9 +74,12 @@ fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
 }
 
 /// The train in the search over this stretch: what its classes cost there, and what is free. The day on which it leaves there is
-/// in the address, or else one of three by the clocks of Greenwich.
+/// in the address, or else follows from the timetable's clocks; where those are not known it is one of three.
 async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str) -> Option<Value> {
-    let there = day(&from["departs"], "UTC");
+    let there = day(
+        &from["departs"],
+        show["time_zone"].as_str().unwrap_or("UTC"),
+    );
     let near = |days: i64| there.and_then(|day| day.checked_add(days.days()).ok());
     let mut days: Vec<Date> = date.parse().into_iter().collect();
     days.extend([near(0), near(1), near(-1)].into_iter().flatten());

@@ -68,6 +68,10 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
     ana.click(".find a").await;
     ana.until::<bool>("window.fairgate && document.querySelector('#best-quantity').value === '3'")
         .await;
+    let place: String = ana
+        .until("document.querySelector('#venue').textContent")
+        .await;
+    assert_eq!(place, "Kino Mitte, Saal 1");
     ana.picture("10-cinema-seats").await;
     // Nobody waits where there is no line: the page goes in by itself.
     ana.click("#best-find").await;
@@ -89,6 +93,16 @@ async fn a_misspelt_film_is_found_and_its_seats_are_chosen_and_paid() {
     .await;
     ana.click("#approve").await;
     ana.until::<bool>("document.querySelectorAll('#tickets svg').length === 3")
+        .await;
+    let title: String = ana
+        .until("document.querySelector('#show-title').textContent")
+        .await;
+    assert!(
+        title.contains("The Orchard Keeper · Kino Mitte, Saal 1"),
+        "{title}"
+    );
+    ana.click(".ticket-link").await;
+    ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#venue').textContent === 'Kino Mitte, Saal 1'")
         .await;
     ana.close("Ana").await;
 }

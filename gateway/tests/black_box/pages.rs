@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Answer, Promoter, Server, Visitor};
+use crate::harness::{Answer, Browser, Promoter, Server, Visitor};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
@@ -43,6 +43,53 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
         {
             assert_eq!(server.get(asset).await.status, 200, "{asset} of {path}");
         }
+    }
+}
+
+/// The pages on the way to a ticket, and both searches, are measured where their own tests take their pictures.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_is_wider_than_the_narrowest_phone() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let long = "Incomprehensibilities ".repeat(8);
+    let title = json!({"title": long.trim()});
+    let message = "https://example.org/".to_owned() + &"a".repeat(120);
+    let room = json!({"title": long.trim(), "message": message, "codes": "required"});
+    Promoter::of(&server).on_sale("40x60", title, room).await;
+    for (path, ready) in [
+        ("/", "document.querySelector('.cards')"),
+        (
+            "/?q=nothing-is-called-so",
+            "document.querySelector('.empty')",
+        ),
+        ("/r/sale", "document.querySelector('#join')"),
+        ("/s/night", "window.fairgate"),
+        ("/s/night?seats=2", "window.fairgate"),
+        ("/cinema?from=soon", "document.querySelector('#problem')"),
+        ("/rail", "document.querySelector('#problem')"),
+        (
+            "/checkout/hold_x",
+            "document.querySelector('#problem').dataset.code",
+        ),
+        (
+            "/o/order_x",
+            "document.querySelector('#problem').dataset.code",
+        ),
+        (
+            "/t/ticket_x",
+            "document.querySelector('#problem').dataset.code",
+        ),
+        ("/nowhere", "document.querySelector('.problem-page')"),
+    ] {
+        browser.go(&server.at(path)).await;
+        browser.until::<bool>(&format!("Boolean({ready})")).await;
+        browser.fits(path).await;
+    }
+    // Of the pages that are not there, and of nothing else.
+    for complaint in browser.end().await {
+        assert!(complaint.contains("status of 4"), "{complaint}");
     }
 }
 

@@ -45,13 +45,18 @@ const FEED: [(&str, &str); 3] = [
 ];
 
 async fn put(data: &Path) {
+    put_in("Europe/Berlin", data).await;
+}
+
+/// The same timetable by the clocks of another place.
+async fn put_in(zone: &str, data: &Path) {
     let feed = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
         std::fs::write(feed.path().join(name), text).expect("written");
     }
     let wanted = Wanted {
         source: Source::Timetable {
-            timezone: "Europe/Berlin".to_owned(),
+            timezone: zone.to_owned(),
         },
         folder: feed.path().to_owned(),
         rail: None,
@@ -137,7 +142,72 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.click(".ticket-link").await;
     ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#name').textContent === 'Ana Fan'").await;
     ana.picture("11-rail-ticket").await;
+    on_another_device(&ana, &server).await;
     ana.close("Ana").await;
+}
+
+/// Somebody far away who has the key of the order reads it, and its ticket, by the clocks of the stations.
+async fn on_another_device(ana: &Browser, server: &Server) {
+    let ben = Browser::in_zone("America/New_York").await;
+    let ben = ben.expect("chromium was there before");
+    let kept: Vec<String> = ana
+        .until("(() => { const [ticket, order] = [location.pathname.split('/').pop(), document.querySelector('#to-order').pathname.split('/').pop()]; return [ticket, order, JSON.parse(localStorage.getItem(`fairgate.order.${order}`)).key]; })()")
+        .await;
+    let [ticket, order, key] = kept.as_slice() else {
+        panic!("{kept:?}");
+    };
+    ben.go(&server.at("/")).await;
+    ben.run(&format!("localStorage.setItem('fairgate.order.{order}', JSON.stringify({{ key: '{key}' }})); localStorage.setItem('fairgate.ticket.{ticket}', JSON.stringify('{order}'))"))
+        .await;
+    for (page, title, words) in [
+        (
+            format!("/o/{order}"),
+            "#show-title",
+            "R3 Riverton North – Hilltop",
+        ),
+        (format!("/t/{ticket}"), "#starts", ""),
+    ] {
+        ben.go(&server.at(&page)).await;
+        let told: String = ben
+            .until(&format!("document.querySelector('{title}').textContent.includes('12:00 – 14:00') && document.querySelector('{title}').textContent"))
+            .await;
+        assert!(told.contains(words), "{told}");
+    }
+    ben.close("Ben").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_search_proposes_the_date_at_the_stations() {
+    // Where it is another day than in Greenwich, at whatever time this runs.
+    let utc = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    let zone = if utc.hour() < 10 {
+        "Pacific/Pago_Pago"
+    } else {
+        "Pacific/Kiritimati"
+    };
+    let server = Server::prepared(&[], async |data| put_in(zone, data).await).await;
+    let there = || {
+        let now = jiff::Timestamp::now().in_tz(zone).expect("a known zone");
+        now.date().to_string()
+    };
+    let before = there();
+    let days = server.get("/v1/rail/timetable").await.expect(200);
+    let page = server.get("/rail").await.text();
+    let first = days["first"].as_str().expect("a day");
+    assert!([before, there()].contains(&first.to_owned()), "{days}");
+    assert_eq!(days["time_zone"], zone);
+    let next = days["next"].as_str().expect("trains run every day");
+    assert!(
+        page.contains(&format!("name=\"date\" value=\"{next}\" min=\"{first}\"")),
+        "{next}, {first}: {page}"
+    );
+    let found = server
+        .get(&format!("/v1/rail/trips?from=RVN&to=HIL&date={next}"))
+        .await;
+    let trips = found.expect(200);
+    assert!(!trips.as_array().expect("a list").is_empty(), "{trips}");
+    let today = utc.date().to_string();
+    assert_ne!(first, today, "the clocks of Greenwich are another day's");
 }
 
 /// The same class and stretch of another train of that day, for the same price; its travellers stay.
@@ -205,6 +275,8 @@ async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
             200,
             "Lakeside &lt;b&gt;",
         ),
+        (format!("?from=RVN&date={date}"), 422, "Where to?"),
+        (format!("?to=LAK&date={date}"), 422, "Where from?"),
         (
             format!("?from=RVN&to=RVN&date={date}"),
             422,
@@ -242,6 +314,21 @@ async fn what_is_typed_stays_text_and_what_is_wrong_is_told() {
         text.contains("09:05 → 10:00") && text.contains("value=\"first\" checked"),
         "{text}"
     );
+    assert!(!text.contains("id=\"elsewhere\""), "{text}");
+    for (query, words) in [
+        ("?from=HIL&to=LAK", "id=\"elsewhere\""),
+        ("?from=RVN&to=FAR", "way from Riverton North to Hilltop"),
+        (
+            "?from=LAK&to=nowhere",
+            "way from Lakeside &lt;b&gt; to Hilltop",
+        ),
+    ] {
+        let page = server.get(&format!("/s/r1-{date}{query}")).await;
+        assert!(page.text().contains(words), "{query}: {}", page.text());
+    }
+    let gone = server.get("/s/r1-2020-01-01").await;
+    assert!(gone.text().contains("has left"), "{}", gone.text());
+    assert!(gone.text().contains("08:00 → 10:00"), "{}", gone.text());
     assert!(
         server
             .get("/")

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chromiumoxide::Page;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::{
-    SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams,
+    SetDeviceMetricsOverrideParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
 };
 use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
 use chromiumoxide::cdp::browser_protocol::page::CaptureScreenshotFormat;
@@ -33,6 +33,8 @@ const PROGRAMS: [&str; 3] = [
 pub const DESKTOP: (i64, i64) = (1280, 900);
 /// A phone's window.
 pub const PHONE: (i64, i64) = (390, 844);
+/// The narrowest window that pages are made for.
+pub const NARROW: (i64, i64) = (320, 640);
 
 /// Brings an element into view and says whether a click on its middle will be the element's own.
 const STANDS_STILL: &str = "async function() {
@@ -58,6 +60,14 @@ impl Browser {
     /// A browser with a fresh profile; `None`, said aloud, where there is no chromium.
     pub async fn open() -> Option<Self> {
         Self::start(true).await
+    }
+
+    /// The same, in a place with these clocks.
+    pub async fn in_zone(zone: &str) -> Option<Self> {
+        let browser = Self::open().await?;
+        let clocks = SetTimezoneOverrideParams::new(zone);
+        browser.page.execute(clocks).await.expect("a known zone");
+        Some(browser)
     }
 
     /// The same, with scripts turned off.
@@ -245,12 +255,33 @@ impl Browser {
             .clone()
     }
 
-    /// Pictures of the whole page, as a desktop and as a phone show it.
+    /// Waits until the page is no wider than the narrowest phone, where it must not be pushed sideways.
+    ///
+    /// # Panics
+    /// When it stays wider.
+    pub async fn fits(&self, what: &str) {
+        self.resize(NARROW, true).await;
+        until(
+            &format!("{what} fits {} pixels", NARROW.0),
+            DEADLINE,
+            async || {
+                let metrics = self.page.layout_metrics().await.ok()?;
+                (metrics.css_content_size.width <= NARROW.0 as f64).then_some(())
+            },
+        )
+        .await;
+    }
+
+    /// Pictures of the whole page, as a desktop and as phones show it, the narrowest among them.
+    ///
+    /// # Panics
+    /// When it is wider than that one.
     pub async fn picture(&self, name: &str) {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
-        for (window, device) in [(PHONE, "phone"), (DESKTOP, "desktop")] {
-            self.resize(window, device == "phone").await;
+        self.fits(name).await;
+        for (window, device) in [(NARROW, "narrow"), (PHONE, "phone"), (DESKTOP, "desktop")] {
+            self.resize(window, device != "desktop").await;
             let wanted = ScreenshotParams::builder()
                 .format(CaptureScreenshotFormat::Png)
                 .full_page(true)
@@ -269,14 +300,20 @@ impl Browser {
             .expect("a window of that size");
     }
 
+    /// Ends the browser, and gives what its console complained of.
+    pub async fn end(mut self) -> Vec<String> {
+        let complaints = self.complaints();
+        self.chromium.close().await.expect("the browser closes");
+        self.chromium.wait().await.expect("the browser ends");
+        complaints
+    }
+
     /// Ends the browser.
     ///
     /// # Panics
     /// When its console complained of anything.
-    pub async fn close(mut self, whose: &str) {
-        let complaints = self.complaints();
-        self.chromium.close().await.expect("the browser closes");
-        self.chromium.wait().await.expect("the browser ends");
+    pub async fn close(self, whose: &str) {
+        let complaints = self.end().await;
         assert!(complaints.is_empty(), "{whose}'s console: {complaints:#?}");
     }
 }

@@ -69,12 +69,12 @@ async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times
 
     let newcomer = Visitor::new(&server, "sale");
     let join = newcomer
-        .post("places", &json!({"secret": newcomer.secret}))
+        .post_once("places", &json!({"secret": newcomer.secret}))
         .await;
     join.refused(429, "too_many_joins");
     let asked = json!({"seats": ["B-1"]});
     let hold = bob
-        .send(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
+        .send_once(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
         .await;
     hold.refused(503, "busy");
 
@@ -91,7 +91,7 @@ async fn overload_sheds_joins_and_holds_but_nothing_that_was_begun_and_its_times
     let (join_back, hold_back) = (back_in(&join), back_in(&hold));
     until("the hold is taken", hold_back, async || {
         let hold = bob
-            .send(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
+            .send_once(reqwest::Method::POST, "/v1/shows/night/holds", &asked)
             .await;
         (hold.status == 201).then_some(())
     })

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Answer, Promoter, Server, Visitor};
+use crate::harness::{Answer, Promoter, Server, Visitor, coming_back};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
@@ -57,11 +57,14 @@ async fn a_browser_needs_nothing_but_its_cookies() {
         .build()
         .expect("a client");
     let call = async |method: Method, path: &str, body| {
-        let request = browser
-            .request(method, server.at(path))
-            .header("sec-fetch-site", "same-origin")
-            .json(&body);
-        Answer::of(request).await.expect("an answer")
+        coming_back(async || {
+            let request = browser
+                .request(method.clone(), server.at(path))
+                .header("sec-fetch-site", "same-origin")
+                .json(&body);
+            Answer::of(request).await.expect("an answer")
+        })
+        .await
     };
     let joined = call(Method::POST, "/v1/rooms/sale/places", json!({})).await;
     let secret = joined.expect(201)["secret"].clone();

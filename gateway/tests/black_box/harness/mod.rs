@@ -20,6 +20,6 @@ pub use promoter::Promoter;
 pub use real_data::{draw_folder, real_data};
 pub use server::{DOOR_KEY, PROMOTER_KEY, Server, VIEWER_KEY, free_port, gateway};
 pub use socket::{Live, Picture};
-pub use visitor::{Held, Ordered, Visitor, buyer};
+pub use visitor::{Held, Ordered, Visitor, buyer, coming_back};
 use wait::within;
 pub use wait::{DEADLINE, until};

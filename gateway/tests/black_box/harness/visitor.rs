@@ -84,14 +84,18 @@ impl<'a> Visitor<'a> {
     /// Joins, which must give a new place.
     pub async fn join(&mut self) {
         let body = json!({"secret": self.secret});
-        let joined = coming_back(async || self.post("places", &body).await).await;
-        let joined = joined.expect(201);
+        let joined = self.post("places", &body).await.expect(201);
         self.place = text(&joined["place"]);
         self.number = joined["number"].as_u64().expect("a number");
     }
 
-    /// `POST /v1/rooms/{room}/{what}`, with the place once there is one.
+    /// `POST /v1/rooms/{room}/{what}`, with the place once there is one; a busy server is asked again when it says so.
     pub async fn post(&self, what: &str, body: &Value) -> Answer {
+        coming_back(async || self.post_once(what, body).await).await
+    }
+
+    /// The same, and its first answer, whatever that is.
+    pub async fn post_once(&self, what: &str, body: &Value) -> Answer {
         Answer::of(self.room_call(reqwest::Method::POST, what).json(body))
             .await
             .expect("an answer")
@@ -147,8 +151,13 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// A call of booking with the pass and a body.
+    /// A call of booking with the pass and a body; a busy server is asked again when it says so.
     pub async fn send(&self, method: reqwest::Method, path: &str, body: &Value) -> Answer {
+        coming_back(async || self.send_once(method.clone(), path, body).await).await
+    }
+
+    /// The same, and its first answer, whatever that is.
+    pub async fn send_once(&self, method: reqwest::Method, path: &str, body: &Value) -> Answer {
         Answer::of(self.booking(method, path).json(body))
             .await
             .expect("an answer")
@@ -157,7 +166,7 @@ impl<'a> Visitor<'a> {
     /// Holds what `ask` says.
     pub async fn hold(&self, show: &str, ask: &Value) -> Held {
         let path = format!("/v1/shows/{show}/holds");
-        let held = coming_back(async || self.send(reqwest::Method::POST, &path, ask).await).await;
+        let held = self.send(reqwest::Method::POST, &path, ask).await;
         Held::read(&held.expect(201))
     }
 
@@ -216,14 +225,16 @@ impl<'a> Visitor<'a> {
 
 /// Asks, and comes back at the time that an overloaded server gives, as the pages do: a test of something else is not
 /// about what a slow machine sheds.
-async fn coming_back(ask: impl AsyncFn() -> Answer) -> Answer {
+pub async fn coming_back(ask: impl AsyncFn() -> Answer) -> Answer {
     let started = Instant::now();
     loop {
         let answer = ask().await;
-        let is_shed = matches!(answer.status, 429 | 503)
-            && ["too_many_joins", "busy"]
-                .map(Value::from)
-                .contains(&answer.json()["code"]);
+        let told = answer.text();
+        let is_shed = match answer.status {
+            429 => told.contains("\"overload\""),
+            503 => told.contains("\"busy\""),
+            _ => false,
+        };
         let back_in = answer
             .header("retry-after")
             .parse()

@@ -215,7 +215,7 @@ impl WaitlistRoutes {
         if show.fate == Some(Fate::Cancelled) {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
             return Err(nothing_to_wait_for(
-                "cancelled",
+                WaitEnd::Cancelled.word(),
                 "The show was cancelled",
                 detail,
             ));
@@ -224,7 +224,7 @@ impl WaitlistRoutes {
         if !view.is_none_or(|view| party.may_be_served(House::of(show), &view.states)) {
             let detail = "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or another category or class, or look for another show.";
             return Err(nothing_to_wait_for(
-                "too_few",
+                WaitEnd::TooFew.word(),
                 "Too few seats can come free",
                 detail,
             ));

@@ -122,7 +122,7 @@ pub trait OrderLedger: Send + Sync {
         &self,
         order: Order,
         payment: Payment,
-        terms: Terms,
+        basis: ClaimBasis,
     ) -> Result<Order, ClaimRefused>;
     /// An order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
@@ -262,13 +262,13 @@ pub trait LateLedger: Send + Sync {
         batch_max: u32,
     ) -> Result<Vec<OrderId>, LedgerError>;
     /// Decides what an order's late money buys, once: claims, order, offer, outboxes, and the end of the search, in one
-    /// transaction. `terms` are needed where seats are claimed. Where the card has bought its share already,
+    /// transaction. `basis` is needed where seats are claimed. Where the card has bought its share already,
     /// the money goes back instead. `None` if there is no such order.
     async fn late_settle(
         &self,
         order: &OrderId,
         outcome: LateOutcome,
-        terms: Option<Terms>,
+        basis: Option<ClaimBasis>,
         now_ms: i64,
     ) -> Result<Option<Applied>, ClaimRefused>;
 }
@@ -332,7 +332,7 @@ pub trait ExchangeLedger: Send + Sync {
         &self,
         of: &OrderId,
         exchange: Exchange,
-        terms: Terms,
+        basis: ClaimBasis,
         now_ms: i64,
     ) -> Result<Option<Order>, ExchangeRefused>;
 }

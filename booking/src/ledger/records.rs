@@ -73,7 +73,7 @@ pub enum ClaimRefused {
 
 /// What a claim rests on.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct ClaimBasis {
     /// The shape of the show.
     pub grid: Grid,
     /// Seats that one visitor may have of it.
@@ -82,7 +82,7 @@ pub struct Terms {
     pub incarnation: u64,
 }
 
-impl Terms {
+impl ClaimBasis {
     /// For seats of a show, locked in this incarnation.
     #[must_use]
     pub fn of(show: &Show, incarnation: u64) -> Self {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimRefused, LedgerError, Scan, Terms};
+use super::{ClaimBasis, ClaimRefused, LedgerError, Scan};
 use crate::catalogue::fate::Fate;
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId};
@@ -134,9 +134,9 @@ pub(super) struct Standing {
 pub(super) fn may_claim(
     order: &Order,
     standing: Standing,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<(), ClaimRefused> {
-    if terms.incarnation < standing.claims_from {
+    if basis.incarnation < standing.claims_from {
         return Err(ClaimRefused::Superseded);
     }
     if standing.cancelled {
@@ -145,7 +145,7 @@ pub(super) fn may_claim(
     if standing.pinned != Some(order.plan_version) {
         return Err(ClaimRefused::PlanChanged);
     }
-    let (have, limit) = (standing.have, terms.limit);
+    let (have, limit) = (standing.have, basis.limit);
     let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);
     if have.saturating_add(wanted) > limit {
         return Err(ClaimRefused::Limit { have, limit });

@@ -12,7 +12,7 @@ use crate::holds::ask::limit_exceeded;
 use crate::holds::take::{HoldDesk, cancelled, hold_expired};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
-use crate::ledger::{ClaimRefused, Ledger, Terms};
+use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
 use crate::payments::{Payment, PaymentState, Provider};
 use crate::store::Refused;
 
@@ -105,7 +105,7 @@ impl OrderDesk {
         };
         let claimed = self
             .ledger
-            .claim(order, payment, Terms::of(show, secured.incarnation))
+            .claim(order, payment, ClaimBasis::of(show, secured.incarnation))
             .await;
         match claimed {
             Ok(order) => {

@@ -72,7 +72,7 @@ async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {
 async fn the_visitors_count_is_checked_again(ledger: Books) {
     stocked(&ledger).await;
     let pending = claimed(&ledger, "a", ANA, &[0, 1]).await;
-    let four = Terms { limit: 4, ..TERMS };
+    let four = ClaimBasis { limit: 4, ..TERMS };
     let over = order("b", ANA, &[2, 3, 4]);
     let refused = ledger.claim(over.clone(), payment(&over), four).await;
     assert!(matches!(
@@ -321,7 +321,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     assert!(ledger.order(&order.id).await.expect("readable").is_none());
     let again = claim(&ledger, &early).await;
     assert_eq!(again.expect("what was written stays").id, early.id);
-    let in_the_next = Terms {
+    let in_the_next = ClaimBasis {
         incarnation: LIFE + 1,
         ..TERMS
     };
@@ -344,11 +344,11 @@ async fn whatever_is_claimed_beside_the_opening_is_in_its_picture_or_refused(led
             claiming.spawn(async move {
                 let visitor = Holder([u8::try_from(seat).expect("few seats") + 10; 32]);
                 let order = order(&format!("{round}"), visitor, &[seat]);
-                let terms = Terms {
+                let basis = ClaimBasis {
                     incarnation,
                     ..TERMS
                 };
-                let answer = ledger.claim(order.clone(), payment(&order), terms).await;
+                let answer = ledger.claim(order.clone(), payment(&order), basis).await;
                 (order, answer)
             });
         }

@@ -156,7 +156,7 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
         .late_settle(
             &order.id,
             same(&order),
-            Some(Terms { limit: 2, ..TERMS }),
+            Some(ClaimBasis { limit: 2, ..TERMS }),
             CLAIM_UNTIL_MS,
         )
         .await;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
-use super::{ClaimRefused, Ledger, StoredShow, Terms};
+use super::{ClaimBasis, ClaimRefused, Ledger, StoredShow};
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use crate::inventory::Grid;
@@ -86,9 +86,9 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn Ledger>) {
 
 /// Two legs of eight seats: enough for a seat that two orders share one after the other.
 const GRID: Grid = Grid { seats: 8, legs: 2 };
-/// The life that every lock stands in, and terms that no case means to meet.
+/// The life that every lock stands in, and limits that no case means to meet.
 const LIFE: u64 = 7;
-pub(super) const TERMS: Terms = Terms {
+pub(super) const TERMS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
     incarnation: LIFE,

@@ -132,7 +132,7 @@ async fn one_visitor_at_many_nodes_stays_within_its_limit(ledger: Books) {
             let order = order(&seat.to_string(), ANA, &[seat]);
             let paid = payment(&order);
             ledger
-                .claim(order, paid, Terms { limit: 3, ..TERMS })
+                .claim(order, paid, ClaimBasis { limit: 3, ..TERMS })
                 .await
                 .is_ok()
         });

@@ -36,7 +36,7 @@ async fn claimed_in_hall(ledger: &Books, key: &str, seat: u32) -> Order {
         .claim(
             order.clone(),
             payment(&order),
-            Terms {
+            ClaimBasis {
                 grid: HALL,
                 ..TERMS
             },

@@ -8,7 +8,7 @@ use super::lock;
 use super::rows::{Result, Standing, count, find_order, given_up, items_text, may_claim, small};
 use crate::holds::{Held, cells_of};
 use crate::inventory::Grid;
-use crate::ledger::{ClaimRefused, Terms};
+use crate::ledger::{ClaimBasis, ClaimRefused};
 use crate::orders::Order;
 use crate::payments::Payment;
 
@@ -16,14 +16,14 @@ pub(super) async fn claim(
     tx: &Tx,
     order: &Order,
     payment: &Payment,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<Order, ClaimRefused> {
     keep_out(tx, order).await?;
-    if let Some(present) = check(tx, order, terms).await? {
+    if let Some(present) = check(tx, order, basis).await? {
         return Ok(present);
     }
     insert_order(tx, order, payment).await?;
-    insert_claims(tx, order, &order.held(), terms.grid).await?;
+    insert_claims(tx, order, &order.held(), basis.grid).await?;
     Ok(order.clone())
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
 async fn check(
     tx: &Tx,
     order: &Order,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<Option<Order>, ClaimRefused> {
     let sql = format!(
         "SELECT {STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
@@ -70,7 +70,7 @@ async fn check(
     if given_up_at >= order.created_at_ms {
         return Err(given_up().into());
     }
-    may_claim(order, standing(&row)?, terms)?;
+    may_claim(order, standing(&row)?, basis)?;
     Ok(None)
 }
 
@@ -78,12 +78,12 @@ async fn check(
 pub(super) async fn allowed(
     tx: &Tx,
     order: &Order,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<(), ClaimRefused> {
     let with = order.visitor.0.as_slice();
     let sql = format!("SELECT {STANDING}");
     let row = tx.one(&sql, &[&order.show.as_str(), &with]).await?;
-    may_claim(order, standing(&row)?, terms)
+    may_claim(order, standing(&row)?, basis)
 }
 
 /// What [`standing`] reads, of show $1 and visitor $2.

@@ -16,7 +16,7 @@ use super::rows::{
 use super::tickets::{issue, of_order as tickets_of};
 use super::{PostgresLedger, claims, late};
 use crate::ids::OrderId;
-use crate::ledger::{ExchangeLedger, Terms};
+use crate::ledger::{ClaimBasis, ExchangeLedger};
 use crate::orders::exchange::{Exchange, ExchangeRefused, Part, lost, may_give, price};
 use crate::orders::refund::{Back, RefundReason};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -29,14 +29,14 @@ impl ExchangeLedger for PostgresLedger {
         &self,
         of: &OrderId,
         exchange: Exchange,
-        terms: Terms,
+        basis: ClaimBasis,
         now_ms: i64,
     ) -> std::result::Result<Option<Order>, ExchangeRefused> {
         let given = Arc::new((of.clone(), exchange));
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move { begin(&tx, &given.0, &given.1, terms, now_ms).await }
+                async move { begin(&tx, &given.0, &given.1, basis, now_ms).await }
             })
             .await
     }
@@ -105,7 +105,7 @@ async fn begin(
     tx: &Tx,
     of: &OrderId,
     exchange: &Exchange,
-    terms: Terms,
+    basis: ClaimBasis,
     now_ms: i64,
 ) -> std::result::Result<Option<Order>, ExchangeRefused> {
     let Some(old) = lock_order(tx, of.as_str()).await? else {
@@ -127,7 +127,7 @@ async fn begin(
     if !exchange.is_whole(&old) {
         return Err(corrupt("an exchange that claims other cells than it gains").into());
     }
-    claims::claim(tx, successor, payment, terms).await?;
+    claims::claim(tx, successor, payment, basis).await?;
     let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES ($1, $2, $3, $4, $5)";
     let with: [&(dyn ToSql + Sync); 5] = [
         &successor.id.as_str(),

@@ -12,7 +12,7 @@ use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
 use super::settle::over_card_limit;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId};
-use crate::ledger::{Applied, ClaimRefused, LateLedger, LateOutcome, Terms};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
 use crate::orders::transition::{Happening, LateReason, decide};
 use crate::orders::{Offer, Order, OrderItem};
 
@@ -47,14 +47,14 @@ impl LateLedger for PostgresLedger {
         &self,
         order: &OrderId,
         outcome: LateOutcome,
-        terms: Option<Terms>,
+        basis: Option<ClaimBasis>,
         now_ms: i64,
     ) -> std::result::Result<Option<Applied>, ClaimRefused> {
         let given = Arc::new((order.clone(), outcome));
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move { settle(&tx, &given.0, &given.1, terms, now_ms).await }
+                async move { settle(&tx, &given.0, &given.1, basis, now_ms).await }
             })
             .await
     }
@@ -84,7 +84,7 @@ async fn settle(
     tx: &Tx,
     id: &OrderId,
     outcome: &LateOutcome,
-    terms: Option<Terms>,
+    basis: Option<ClaimBasis>,
     now_ms: i64,
 ) -> std::result::Result<Option<Applied>, ClaimRefused> {
     let Some(order) = lock_order(tx, id.as_str()).await? else {
@@ -103,13 +103,13 @@ async fn settle(
         _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
         LateOutcome::SameSeats(hold) => {
             let until_ms = order.claim_until_ms;
-            give(tx, &order, (hold, &order.items, until_ms), terms).await?;
+            give(tx, &order, (hold, &order.items, until_ms), basis).await?;
             outcome.happening()
         }
         LateOutcome::OtherSeats(offer) => {
             let until_ms = offer.until_ms;
             let kept = (&offer.hold, &offer.items[..], until_ms);
-            give(tx, &order, kept, terms).await?;
+            give(tx, &order, kept, basis).await?;
             let sql = "UPDATE orders SET claim_until = $2 WHERE order_id = $1";
             tx.execute(sql, &[&id.as_str(), &until_ms]).await?;
             outcome.happening()
@@ -127,14 +127,14 @@ async fn give(
     tx: &Tx,
     order: &Order,
     (hold, items, until_ms): (&HoldId, &[OrderItem], i64),
-    terms: Option<Terms>,
+    basis: Option<ClaimBasis>,
 ) -> std::result::Result<(), ClaimRefused> {
-    let terms =
-        terms.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    let basis =
+        basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
     keep_out(tx, order).await?;
-    allowed(tx, order, terms).await?;
+    allowed(tx, order, basis).await?;
     let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
-    insert_claims(tx, order, &held, terms.grid).await?;
+    insert_claims(tx, order, &held, basis.grid).await?;
     let sql = "UPDATE late_money SET hold = $2, items = $3, made_for = $4, until = $5 WHERE order_id = $1";
     let (items, made_for) = (items_text(items)?, items_text(&order.items)?);
     tx.execute(

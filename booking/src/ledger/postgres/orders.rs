@@ -13,7 +13,7 @@ use super::rows::{
 use super::{PostgresLedger, claims, late, outbox, tickets};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture, Terms};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -54,13 +54,13 @@ impl OrderLedger for PostgresLedger {
         &self,
         order: Order,
         payment: Payment,
-        terms: Terms,
+        basis: ClaimBasis,
     ) -> std::result::Result<Order, ClaimRefused> {
         let given = Arc::new((order, payment));
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move { claims::claim(&tx, &given.0, &given.1, terms).await }
+                async move { claims::claim(&tx, &given.0, &given.1, basis).await }
             })
             .await
     }

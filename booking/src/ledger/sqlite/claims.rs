@@ -7,7 +7,7 @@ use super::orders::note;
 use super::rows::{self, Result, Standing, collect, find_order, first, given_up, may_claim};
 use crate::holds::{Held, cells_of};
 use crate::inventory::Grid;
-use crate::ledger::{ClaimRefused, Terms};
+use crate::ledger::{ClaimBasis, ClaimRefused};
 use crate::orders::Order;
 use crate::payments::Payment;
 
@@ -15,7 +15,7 @@ pub(super) fn claim(
     tx: &Connection,
     order: Order,
     payment: &Payment,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<Order, ClaimRefused> {
     if let Some(present) = find_order(tx, &order.id)? {
         return Ok(present);
@@ -28,9 +28,9 @@ pub(super) fn claim(
     if barred.is_some() {
         return Err(given_up().into());
     }
-    allowed(tx, &order, terms)?;
+    allowed(tx, &order, basis)?;
     insert_order(tx, &order)?;
-    insert_claims(tx, &order, &order.held(), terms.grid)?;
+    insert_claims(tx, &order, &order.held(), basis.grid)?;
     tx.prepare_cached("INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         .and_then(|mut statement| {
             statement.execute((
@@ -58,7 +58,7 @@ pub(super) fn claim(
 pub(super) fn allowed(
     tx: &Connection,
     order: &Order,
-    terms: Terms,
+    basis: ClaimBasis,
 ) -> std::result::Result<(), ClaimRefused> {
     let show = collect(
         tx,
@@ -79,7 +79,7 @@ pub(super) fn allowed(
         cancelled: show.is_some_and(|(.., cancelled)| *cancelled),
         have: have.unwrap_or(0),
     };
-    may_claim(order, standing, terms)
+    may_claim(order, standing, basis)
 }
 
 fn insert_order(tx: &Connection, order: &Order) -> Result<()> {

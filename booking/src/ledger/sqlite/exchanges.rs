@@ -13,7 +13,7 @@ use super::rows::{
 };
 use super::tickets::{issue, of_order as tickets_of};
 use crate::ids::OrderId;
-use crate::ledger::{ExchangeLedger, Terms};
+use crate::ledger::{ClaimBasis, ExchangeLedger};
 use crate::orders::exchange::{Exchange, ExchangeRefused, Part, lost, may_give, price};
 use crate::orders::refund::{Back, RefundReason};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -26,12 +26,12 @@ impl ExchangeLedger for SqliteLedger {
         &self,
         of: &OrderId,
         exchange: Exchange,
-        terms: Terms,
+        basis: ClaimBasis,
         now_ms: i64,
     ) -> std::result::Result<Option<Order>, ExchangeRefused> {
         let of = of.clone();
         self.writer
-            .write(move |tx| begin(tx, &of, exchange, terms, now_ms))
+            .write(move |tx| begin(tx, &of, exchange, basis, now_ms))
             .await
     }
 }
@@ -98,7 +98,7 @@ fn begin(
     tx: &Connection,
     of: &OrderId,
     exchange: Exchange,
-    terms: Terms,
+    basis: ClaimBasis,
     now_ms: i64,
 ) -> std::result::Result<Option<Order>, ExchangeRefused> {
     let Some(old) = find_order(tx, of)? else {
@@ -121,7 +121,7 @@ fn begin(
         given,
     } = exchange;
     let id = successor.id.clone();
-    claims::claim(tx, successor, &payment, terms)?;
+    claims::claim(tx, successor, &payment, basis)?;
     let (items, given) = (items_text(&items)?, items_text(&given)?);
     tx.execute(
         "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES (?1, ?2, ?3, ?4, ?5)",

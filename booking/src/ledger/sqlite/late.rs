@@ -10,7 +10,7 @@ use super::rows::{self, Result, collect, corrupt, find_order, first, parsed};
 use super::settle::over_card_limit;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId};
-use crate::ledger::{Applied, ClaimRefused, LateLedger, LateOutcome, Terms};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
 use crate::orders::transition::{Happening, LateReason, decide};
 use crate::orders::{Offer, Order, OrderItem};
 
@@ -44,12 +44,12 @@ impl LateLedger for SqliteLedger {
         &self,
         order: &OrderId,
         outcome: LateOutcome,
-        terms: Option<Terms>,
+        basis: Option<ClaimBasis>,
         now_ms: i64,
     ) -> std::result::Result<Option<Applied>, ClaimRefused> {
         let order = order.clone();
         self.writer
-            .write(move |tx| settle(tx, &order, &outcome, terms, now_ms))
+            .write(move |tx| settle(tx, &order, &outcome, basis, now_ms))
             .await
     }
 }
@@ -84,7 +84,7 @@ fn settle(
     tx: &Connection,
     id: &OrderId,
     outcome: &LateOutcome,
-    terms: Option<Terms>,
+    basis: Option<ClaimBasis>,
     now_ms: i64,
 ) -> std::result::Result<Option<Applied>, ClaimRefused> {
     let Some(order) = find_order(tx, id)? else {
@@ -106,11 +106,11 @@ fn settle(
         _ if over_card_limit(tx, &order, None)? => Happening::LateBack(LateReason::CardLimit),
         LateOutcome::SameSeats(hold) => {
             let items = order.items.clone();
-            give(tx, &order, hold, &items, order.claim_until_ms, terms)?;
+            give(tx, &order, hold, &items, order.claim_until_ms, basis)?;
             outcome.happening()
         }
         LateOutcome::OtherSeats(offer) => {
-            give(tx, &order, &offer.hold, &offer.items, offer.until_ms, terms)?;
+            give(tx, &order, &offer.hold, &offer.items, offer.until_ms, basis)?;
             tx.execute(
                 "UPDATE orders SET claim_until = ?2 WHERE order_id = ?1",
                 (id.as_str(), offer.until_ms),
@@ -138,13 +138,13 @@ fn give(
     hold: &HoldId,
     items: &[OrderItem],
     until_ms: i64,
-    terms: Option<Terms>,
+    basis: Option<ClaimBasis>,
 ) -> std::result::Result<(), ClaimRefused> {
-    let terms =
-        terms.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
-    allowed(tx, order, terms)?;
+    let basis =
+        basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    allowed(tx, order, basis)?;
     let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
-    insert_claims(tx, order, &held, terms.grid)?;
+    insert_claims(tx, order, &held, basis.grid)?;
     tx.execute(
         "UPDATE late_money SET hold = ?2, items = ?3, made_for = ?4, until = ?5 WHERE order_id = ?1",
         (

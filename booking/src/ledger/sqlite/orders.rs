@@ -10,7 +10,7 @@ use super::rows::{
 use super::{SqliteLedger, claims, outbox};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::ledger::{Applied, ClaimRefused, OrderLedger, ShowPicture, Terms};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -41,10 +41,10 @@ impl OrderLedger for SqliteLedger {
         &self,
         order: Order,
         payment: Payment,
-        terms: Terms,
+        basis: ClaimBasis,
     ) -> std::result::Result<Order, ClaimRefused> {
         self.writer
-            .write(move |tx| claims::claim(tx, order, &payment, terms))
+            .write(move |tx| claims::claim(tx, order, &payment, basis))
             .await
     }
 

@@ -12,7 +12,7 @@ use crate::holds::instead::Instead;
 use crate::holds::take::cancelled;
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
-use crate::ledger::Terms;
+use crate::ledger::ClaimBasis;
 use crate::orders::checkout::{OrderDesk, lock_until_ms, not_configured};
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
@@ -110,9 +110,9 @@ impl OrderDesk {
             client: None,
             refunded: 0,
         };
-        let terms = Terms {
+        let basis = ClaimBasis {
             limit,
-            ..Terms::of(show, secured.incarnation)
+            ..ClaimBasis::of(show, secured.incarnation)
         };
         let exchange = Exchange {
             successor,
@@ -122,7 +122,7 @@ impl OrderDesk {
         };
         match self
             .ledger
-            .exchange(&order.id, exchange, terms, now_ms)
+            .exchange(&order.id, exchange, basis, now_ms)
             .await
         {
             Ok(Some(made)) => {

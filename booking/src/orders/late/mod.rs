@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::holds::{Held, Hold, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
-use crate::ledger::{Applied, ClaimRefused, LateOutcome, Ledger, LedgerError, Terms};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateOutcome, Ledger, LedgerError};
 use crate::store::{Claimable, Refused};
 use crate::wake::Wake;
 
@@ -272,10 +272,10 @@ impl LateMoney {
         kept: Option<(&Show, &Claimable)>,
         now_ms: i64,
     ) -> Result<Tried, LedgerError> {
-        let terms = kept.map(|(show, kept)| Terms::of(show, kept.incarnation));
+        let basis = kept.map(|(show, kept)| ClaimBasis::of(show, kept.incarnation));
         let written = self
             .ledger
-            .late_settle(&order.id, outcome, terms, now_ms)
+            .late_settle(&order.id, outcome, basis, now_ms)
             .await;
         let tried = match written {
             Ok(applied) => {

@@ -163,11 +163,11 @@ async fn the_same_successor_again_is_the_same_success(ledger: Books) {
 
 async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
-    let terms = |limit| Terms { limit, ..TERMS };
+    let basis = |limit| ClaimBasis { limit, ..TERMS };
     let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
     // Two seats are given for two: with both, four stand in the books for a moment.
     let refused = ledger
-        .exchange(&old.id, wanted(&old, "x", wish), terms(3), NOW_MS + 3)
+        .exchange(&old.id, wanted(&old, "x", wish), basis(3), NOW_MS + 3)
         .await;
     assert!(matches!(
         refused,
@@ -177,7 +177,7 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
         }))
     ));
     let made = ledger
-        .exchange(&old.id, wanted(&old, "x", wish), terms(4), NOW_MS + 3)
+        .exchange(&old.id, wanted(&old, "x", wish), basis(4), NOW_MS + 3)
         .await;
     assert_eq!(made.expect("allowed").expect("known").state, Ticketed);
 }

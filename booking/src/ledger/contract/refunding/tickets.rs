@@ -244,7 +244,7 @@ async fn a_show_opens_without_what_was_given_back(ledger: Books) {
     let picture = ledger.open_show(&show(), None).await.expect("readable");
     assert_eq!(picture.sold, [(ANA, vec![order.items[1].held.clone()])]);
     assert_eq!(picture.cursor, told as u64);
-    let limit = Terms { limit: 2, ..TERMS };
+    let limit = ClaimBasis { limit: 2, ..TERMS };
     let more = super::order("c", ANA, &[3]);
     let more = ledger.claim(more.clone(), payment(&more), limit).await;
     assert!(more.is_ok(), "what went back counts no more: {more:?}");

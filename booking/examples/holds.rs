@@ -99,12 +99,13 @@ fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
     let item = |seat: u32| Held {
         seat: number * SEATS + seat,
         legs: 0..1,
-        amount: 9_900,
     };
     Hold {
         id: HoldId::of_key(show, visitor, "bench"),
         visitor,
         room: "sale".to_owned(),
+        purpose: booking::holds::Purpose::Basket,
+        terms: 1,
         items: (0..SEATS).map(item).collect(),
         plan_version: 1,
         next_to_each_other: true,

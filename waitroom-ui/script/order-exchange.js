@@ -5,7 +5,6 @@ import { $, call, make, money, put, show, showProblem, t, when } from "./core.js
 import { journeyTimes } from "./journey.js";
 import { keepOrder } from "./keys.js";
 
-const PAID = ["ticketed", "partly_refunded"];
 let filled = "";
 
 /** Shows what the order may be exchanged for, and what it was exchanged for. */
@@ -19,14 +18,24 @@ export async function renderExchange(order) {
     keepOrder(into.order, { key: into.order_key });
     $("exchanged-link").href = `/o/${encodeURIComponent(into.order)}`;
   }
-  const may = PAID.includes(order.state) && !open && new Date(order.starts_at) > new Date(order.server_time);
+  const offer = order.exchange_offer;
+  const may = Boolean(offer);
   show($("exchange-box"), may);
+  if (may) tellTerms(offer);
   show($("exchange-trains"), Boolean(order.journey));
   show($("exchange-shows"), !order.journey);
   if (!may || filled === order.order) return;
   filled = order.order;
   if (order.journey) $("exchange-date").value = order.journey.date;
   else await fillShows(order);
+}
+
+function tellTerms({ until, fee, kept_pct: kept }) {
+  const cheaper = kept === 0 ? "cheaper_back" : kept === 100 ? "cheaper_kept" : "cheaper_part";
+  put("exchange-cheaper", t(`order.exchange.${cheaper}`, { pct: kept }));
+  show($("exchange-fee"), fee.amount > 0);
+  if (fee.amount > 0) put("exchange-fee", t("order.exchange.fee", { fee: money(fee) }));
+  put("exchange-until", t("order.exchange.until", { time: when(until) }));
 }
 
 async function fillShows(order) {

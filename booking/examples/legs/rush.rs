@@ -219,7 +219,11 @@ async fn buy(
         }
         let until = if gives_back {
             let until = Instant::now();
-            let given = desk.seats.store.release(&hold.id, pass.sub).await;
+            let given = desk
+                .seats
+                .store
+                .release(&hold.id, pass.sub, &[booking::holds::Purpose::Basket])
+                .await;
             given.expect("its own basket");
             Some(until)
         } else {

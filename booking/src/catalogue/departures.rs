@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fairgate_writer::LedgerError;
 
 use super::show::{Show, ShowDocument, prices_of_run};
+use super::terms::UNNUMBERED;
 use super::{Catalogue, read};
 use crate::ids::{ShowId, VenueId};
 use crate::ledger::StoredShow;
@@ -107,6 +108,7 @@ impl Catalogue {
             run: Some(departure.run),
             untouched: true,
             fate: None,
+            terms: UNNUMBERED,
         });
         made.shows.insert(id.clone(), Arc::clone(&show));
         Some(show)
@@ -127,6 +129,7 @@ impl Catalogue {
             plan_version: show.plan.version,
             run: show.run.clone(),
             fate: None,
+            terms: UNNUMBERED,
         };
         let stored = self.ledger.open_departure(stored, now_ms).await?;
         self.remember(stored).await
@@ -136,6 +139,7 @@ impl Catalogue {
         let known = &self.shared.departures;
         if let Some(show) = locked(&known.touched).shows.get(&stored.id)
             && show.fate == stored.fate
+            && show.terms == stored.terms
         {
             return Ok(Arc::clone(show));
         }
@@ -144,7 +148,7 @@ impl Catalogue {
         let mut touched = locked(&known.touched);
         let kept = touched.shows.entry(show.id.clone());
         let kept = kept.or_insert_with(|| Arc::clone(&show));
-        if kept.fate != show.fate {
+        if kept.fate != show.fate || kept.terms < show.terms {
             *kept = show;
         }
         Ok(Arc::clone(kept))

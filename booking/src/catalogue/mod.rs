@@ -10,6 +10,7 @@ pub mod plan;
 pub mod promoter;
 pub mod seatmap;
 pub mod show;
+pub mod terms;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,9 +21,15 @@ use tokio::sync::Mutex;
 
 use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
+use crate::money::Currency;
+use crate::orders::terms::OrderTerms;
 use coverage::Coverage;
 use seatmap::SeatMap;
 use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check, prices_of_run};
+use terms::{SaleTerms, UNNUMBERED};
+
+/// Earlier versions of terms that are kept in memory.
+const TERMS_MAX: usize = 10_000;
 
 /// A handle on the catalogue.
 #[derive(Clone)]
@@ -40,6 +47,8 @@ struct Shared {
     coverage: RwLock<Coverage>,
     departures: departures::Known,
     places: RwLock<Arc<places::Places>>,
+    /// Earlier versions of terms that somebody asked for; they never change.
+    terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// The ledger's catalogue version that the above is at least as new as. Held while any of it is changed, so that no
     /// older reading takes the place of a newer change.
     version: Mutex<u64>,
@@ -57,6 +66,9 @@ pub enum PutRefused {
     /// Used seats would move; their labels.
     #[error("the plan is in use at {0:?}")]
     PlanInUse(Vec<String>),
+    /// Seats were held or sold in this currency.
+    #[error("the show is sold in {}", .0.as_str())]
+    CurrencyInUse(Currency),
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -120,6 +132,7 @@ impl Catalogue {
                 && known.run == stored.run
                 && !known.untouched
                 && known.fate == stored.fate
+                && known.terms == stored.terms
         });
         if let Some(known) = known {
             return Ok(known);
@@ -141,6 +154,7 @@ impl Catalogue {
             run: stored.run,
             untouched: false,
             fate: stored.fate,
+            terms: stored.terms,
         }))
     }
 
@@ -229,6 +243,12 @@ impl Catalogue {
                 detail: "the timetable has a departure of this id; choose another".to_owned(),
             }]));
         }
+        let currency = present.as_ref().map(|show| show.document.currency);
+        if let Some(currency) = currency.filter(|known| *known != document.currency)
+            && !held.is_empty()
+        {
+            return Err(PutRefused::CurrencyInUse(currency));
+        }
         let changed = present
             .as_ref()
             .filter(|show| !Arc::ptr_eq(&show.plan, &plan));
@@ -248,9 +268,11 @@ impl Catalogue {
             plan_version: version,
             run: None,
             fate: None,
+            terms: UNNUMBERED,
         };
         let _no_reading = self.shared.version.lock().await;
-        self.ledger
+        let terms = self
+            .ledger
             .put_show(stored, keeps, now_ms)
             .await
             .map_err(|refused| match (refused, &present) {
@@ -258,6 +280,7 @@ impl Catalogue {
                     PutRefused::PlanInUse(labels(present, &seats))
                 }
                 (ShowRefused::PlanInUse(_), None) => PutRefused::PlanInUse(Vec::new()),
+                (ShowRefused::CurrencyInUse(currency), _) => PutRefused::CurrencyInUse(currency),
                 (ShowRefused::Ledger(error), _) => PutRefused::Ledger(error),
             })?;
         let show = Arc::new(Show {
@@ -269,9 +292,47 @@ impl Catalogue {
             untouched: false,
             // What became of it is not the document's; the ledger keeps it beside.
             fate: present.and_then(|present| present.fate),
+            terms,
         });
         write(&self.shared.shows).insert(id.clone(), Arc::clone(&show));
         Ok(show)
+    }
+
+    /// The terms that a hold or an order of a show names by their number. Where it was made before terms had numbers, the
+    /// show's terms of the moment.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, or does not know the version.
+    pub async fn terms(&self, show: &Show, version: u32) -> Result<Arc<SaleTerms>, LedgerError> {
+        if version == show.terms || version == UNNUMBERED {
+            return Ok(Arc::new(SaleTerms::of(&show.document)));
+        }
+        let key = (show.id.clone(), version);
+        if let Some(terms) = read(&self.shared.terms).get(&key) {
+            return Ok(Arc::clone(terms));
+        }
+        let terms = self.ledger.terms(&show.id, version).await?;
+        let terms = terms.ok_or_else(|| {
+            LedgerError::Corrupt(format!("show {} lacks terms {version}", show.id))
+        })?;
+        let mut known = write(&self.shared.terms);
+        if known.len() >= TERMS_MAX {
+            known.clear();
+        }
+        Ok(Arc::clone(known.entry(key).or_insert(Arc::new(terms))))
+    }
+
+    /// The terms that count for an order of a show.
+    ///
+    /// # Errors
+    /// As [`Catalogue::terms`].
+    pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
+        Ok(OrderTerms {
+            kept: SaleTerms::clone(&*self.terms(show, version).await?),
+            present: SaleTerms::of(&show.document),
+            run: show.run.clone(),
+            fate: show.fate,
+        })
     }
 
     /// A venue's newest plan; none where there is no such venue.

@@ -225,6 +225,16 @@ fn refused(why: PutRefused) -> Problem {
             );
             Problem::new(409, "plan_in_use", "The plan is in use", detail).with("seats", seats)
         }
+        PutRefused::CurrencyInUse(currency) => Problem::new(
+            409,
+            "currency_in_use",
+            "The currency is in use",
+            format!(
+                "currency: seats of this show are held or sold in {}. Nothing was changed. Keep that currency, or sell in another one as a new show.",
+                currency.as_str()
+            ),
+        )
+        .with("field", "currency"),
         PutRefused::Ledger(error) => error.into(),
     }
 }

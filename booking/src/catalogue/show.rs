@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::terms::{CategoryNames, SaleTerms};
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::{CellState, Grid};
 use crate::money::{AMOUNT_MAX, Currency};
@@ -63,6 +64,9 @@ pub struct ShowDocument {
     /// By which rules tickets may be given back; none by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
+    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeRule>,
 }
 
 /// Rules of one show, and hours before it that a rule may end: ten years.
@@ -88,6 +92,34 @@ pub struct RefundRule {
     pub until_h: u32,
     /// Per cent kept.
     pub fee_pct: u32,
+}
+
+/// A paid order's seats may be given for others until `until_h` hours before the show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeRule {
+    /// Hours before the show.
+    #[serde(default)]
+    pub until_h: u32,
+    /// What an exchange costs beside the difference, in minor units; once, however many seats it is for.
+    #[serde(default)]
+    pub fee: i64,
+    /// What becomes of the difference where the new seats are cheaper.
+    #[serde(default)]
+    pub cheaper: Cheaper,
+}
+
+/// What becomes of the difference where the new seats of an exchange are cheaper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cheaper {
+    /// As much of it goes back as the refund rule in force would give back; without one, nothing.
+    #[default]
+    RefundRule,
+    /// It is kept.
+    Keep,
+    /// It goes back whole.
+    Refund,
 }
 
 mod defaults {
@@ -190,37 +222,8 @@ pub fn check(
             wrong(field, "not_available", why.into());
         }
     }
-    if document.refunds.len() > RULES_MAX {
-        wrong(
-            "refunds",
-            "invalid_field",
-            format!("a show has at most {RULES_MAX} rules"),
-        );
-    }
-    for (index, rule) in document.refunds.iter().enumerate() {
-        for (member, value, most) in [
-            ("until_h", rule.until_h, UNTIL_H_MAX),
-            ("fee_pct", rule.fee_pct, 100),
-        ] {
-            if value > most {
-                wrong(
-                    &format!("refunds.{index}.{member}"),
-                    "invalid_field",
-                    format!("{value} is not between 0 and {most}"),
-                );
-            }
-        }
-        let before = document.refunds.iter().take(index);
-        if before.clone().any(|other| other.until_h == rule.until_h) {
-            wrong(
-                &format!("refunds.{index}.until_h"),
-                "invalid_field",
-                format!(
-                    "another rule ends {} hours before the show, too",
-                    rule.until_h
-                ),
-            );
-        }
+    for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
+        wrong(&field, "invalid_field", detail);
     }
     let mut prices: Prices = vec![None; map.categories.len()];
     for (name, amount) in &document.prices {
@@ -263,6 +266,45 @@ pub fn check(
     } else {
         Err(faults)
     }
+}
+
+/// What is wrong with the rules by which tickets are given back and exchanged: fields, and why.
+#[must_use]
+pub fn rule_faults(
+    refunds: &[RefundRule],
+    exchange: Option<&ExchangeRule>,
+) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    let mut within = |field: String, value: i64, most: i64| {
+        if !(0..=most).contains(&value) {
+            faults.push((field, format!("{value} is not between 0 and {most}")));
+        }
+    };
+    for (index, rule) in refunds.iter().enumerate() {
+        let field = |member| format!("refunds.{index}.{member}");
+        within(field("until_h"), rule.until_h.into(), UNTIL_H_MAX.into());
+        within(field("fee_pct"), rule.fee_pct.into(), 100);
+    }
+    if let Some(rule) = exchange {
+        let until_h = "exchange.until_h".to_owned();
+        within(until_h, rule.until_h.into(), UNTIL_H_MAX.into());
+        within("exchange.fee".to_owned(), rule.fee, AMOUNT_MAX);
+    }
+    if refunds.len() > RULES_MAX {
+        let detail = format!("a show has at most {RULES_MAX} rules");
+        faults.push(("refunds".to_owned(), detail));
+    }
+    for (index, rule) in refunds.iter().enumerate() {
+        let before = refunds.iter().take(index);
+        if before.clone().any(|other| other.until_h == rule.until_h) {
+            let hours = rule.until_h;
+            faults.push((
+                format!("refunds.{index}.until_h"),
+                format!("another rule ends {hours} hours before the show, too"),
+            ));
+        }
+    }
+    faults
 }
 
 fn named(map: &SeatMap) -> String {
@@ -331,6 +373,8 @@ pub struct Show {
     pub untouched: bool,
     /// What became of it, where it does not simply take place.
     pub fate: Option<Fate>,
+    /// The number of the terms that its document states; [`super::terms::UNNUMBERED`] while it has no row in the ledger.
+    pub terms: u32,
 }
 
 impl Show {
@@ -383,6 +427,24 @@ impl Show {
         run.fare(&category.key, legs)
     }
 
+    /// What the seat costs over some legs under some terms of the show, if it was for sale there.
+    #[must_use]
+    pub fn price_under(&self, terms: &SaleTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
+        terms.price(self.category_names(seat)?, legs, self.run.as_deref())
+    }
+
+    /// Both names of a seat's category.
+    #[must_use]
+    pub fn category_names(&self, seat: u32) -> Option<CategoryNames<'_>> {
+        let map = &self.plan.map;
+        let category = map.seats.get(seat as usize)?.category;
+        let category = map.categories.get(usize::from(category))?;
+        Some(CategoryNames {
+            key: &category.key,
+            label: &category.label,
+        })
+    }
+
     /// The cells that are not for sale: their category has no price.
     #[must_use]
     pub fn blocked(&self) -> Vec<u32> {
@@ -420,13 +482,6 @@ impl Show {
     /// The label of a seat's category.
     #[must_use]
     pub fn category(&self, seat: u32) -> &str {
-        let map = &self.plan.map;
-        let index = map
-            .seats
-            .get(seat as usize)
-            .map(|seat| usize::from(seat.category));
-        index
-            .and_then(|index| map.categories.get(index))
-            .map_or("", |category| category.label.as_str())
+        self.category_names(seat).map_or("", |names| names.label)
     }
 }

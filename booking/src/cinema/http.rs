@@ -352,6 +352,15 @@ fn refused(why: PutRefused) -> Problem {
                 .collect();
             Problem::new(409, "plan_in_use", "A plan is in use", detail).with("shows", shows)
         }
+        PutRefused::CurrencyInUse(shows) => {
+            let detail = format!(
+                "currency: {} showings were sold in another one. Nothing was changed. Keep that currency, or give the showings ids of their own.",
+                shows.len()
+            );
+            Problem::new(409, "currency_in_use", "The currency is in use", detail)
+                .with("field", "currency")
+                .with("shows", shows)
+        }
         PutRefused::Ledger(error) => error.into(),
     }
 }

@@ -71,6 +71,9 @@ pub enum PutRefused {
     /// New plans move seats that are held or sold: the shows with their labels.
     #[error("new plans move seats of {} showings that are held or sold", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<String>)>),
+    /// Seats of these shows were sold in another currency.
+    #[error("{} showings were sold in another currency: keep that one, or give them new ids", .0.len())]
+    CurrencyInUse(Vec<ShowId>),
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -292,6 +295,7 @@ impl Cinemas {
 
     fn told(&self, refused: ProgrammeRefused) -> PutRefused {
         match refused {
+            ProgrammeRefused::CurrencyInUse(shows) => PutRefused::CurrencyInUse(shows),
             ProgrammeRefused::Ledger(error) => PutRefused::Ledger(error),
             ProgrammeRefused::PlanInUse(shows) => {
                 let told = shows.into_iter().map(|(id, seats)| {

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::ShowDocument;
+use crate::catalogue::show::{ExchangeRule, RefundRule, ShowDocument};
+use crate::catalogue::terms::SaleTerms;
 use crate::holds::{Held, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
@@ -34,6 +35,8 @@ pub enum Record {
     },
     /// A show, with the rules a judge needs.
     Show(ShowRecord),
+    /// A version of a show's terms.
+    Terms(TermsRecord),
     /// An order, with its whole life.
     Order(Box<OrderRecord>),
     /// A cell that an order has.
@@ -107,6 +110,12 @@ pub enum Record {
         price: i64,
         /// The new seats' cells that the old order did not have.
         gained: SeatsRecord,
+        /// What the exchange itself cost.
+        fee: i64,
+        /// What goes back; null where it was begun before that was written down.
+        back: Option<i64>,
+        /// When it was begun.
+        at_ms: i64,
         /// When they were swapped; null where they were not, or not yet.
         done_ms: Option<i64>,
     },
@@ -155,8 +164,46 @@ pub struct ShowRecord {
     pub pay_s: u32,
     /// Seats one visitor may have.
     pub seats_per_visitor: u32,
+    /// The newest version of its terms.
+    pub terms: u32,
     /// The plan's labels; the index is the position.
     pub labels: Vec<String>,
+}
+
+/// A version of the terms that a show was sold under.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TermsRecord {
+    /// The show.
+    pub show: String,
+    /// The number, from 1.
+    pub version: u32,
+    /// Since when.
+    pub at_ms: i64,
+    /// ISO 4217.
+    pub currency: String,
+    /// When the show begins, as buyers were told.
+    pub starts_ms: i64,
+    /// Minor units by category key or label; of a train none.
+    pub prices: std::collections::BTreeMap<String, i64>,
+    /// By which rules tickets may be given back.
+    pub refunds: Vec<RefundRule>,
+    /// By which rule seats may be exchanged; null where they may not.
+    pub exchange: Option<ExchangeRule>,
+}
+
+/// One seat of an order with its price.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ItemRecord {
+    /// The seat's index in the plan.
+    pub seat: u32,
+    /// The first leg.
+    pub from: u16,
+    /// The leg behind the last.
+    pub to: u16,
+    /// What it costs, in minor units.
+    pub amount: i64,
+    /// What its category is called.
+    pub category: String,
 }
 
 /// An order as it stands.
@@ -180,6 +227,12 @@ pub struct OrderRecord {
     pub amount: i64,
     /// ISO 4217.
     pub currency: String,
+    /// The version of the show's terms that it was made under.
+    pub terms: u32,
+    /// What of its seats' prices was never charged: small differences of exchanges.
+    pub let_go: i64,
+    /// Its seats with their prices, what was given back among them.
+    pub items: Vec<ItemRecord>,
     /// The cells it is, or was, for; what was given back is named by its refunds.
     pub cells: Vec<u32>,
     /// The labels of its seats.
@@ -257,6 +310,7 @@ impl ShowRecord {
         document: &str,
         plan: Option<&str>,
         run: Option<&str>,
+        terms: u32,
     ) -> Result<(Self, Grid), LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("show {show}: {error}"));
         let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
@@ -280,9 +334,43 @@ impl ShowRecord {
             claim_grace_s: document.claim_grace_s,
             pay_s: document.pay_s,
             seats_per_visitor: document.seats_per_visitor,
+            terms,
             labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
         };
         Ok((record, grid))
+    }
+}
+
+impl TermsRecord {
+    /// A version as it is stored.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read(show: String, version: u32, at_ms: i64, text: &str) -> Result<Self, LedgerError> {
+        let terms: SaleTerms = serde_json::from_str(text)
+            .map_err(|error| corrupt(format!("terms {version} of show {show}: {error}")))?;
+        Ok(Self {
+            show,
+            version,
+            at_ms,
+            currency: terms.currency.as_str().to_owned(),
+            starts_ms: terms.starts_at.as_millisecond(),
+            prices: terms.prices,
+            refunds: terms.refunds,
+            exchange: terms.exchange,
+        })
+    }
+}
+
+impl ItemRecord {
+    fn of(item: &OrderItem) -> Self {
+        Self {
+            seat: item.held.seat,
+            from: item.held.legs.start,
+            to: item.held.legs.end,
+            amount: item.amount,
+            category: item.category.clone(),
+        }
     }
 }
 
@@ -319,6 +407,9 @@ impl OrderRecord {
             reason: order.reason.clone(),
             amount: order.total,
             currency: order.currency.as_str().to_owned(),
+            terms: order.terms,
+            let_go: order.let_go,
+            items: items.iter().map(ItemRecord::of).collect(),
             cells: all.cells,
             labels: all.labels,
             created_ms: order.created_at_ms,
@@ -347,7 +438,7 @@ impl Record {
             order: order.to_string(),
             cells,
             labels,
-            paid: refund.items.iter().map(|item| item.held.amount).sum(),
+            paid: refund.items.iter().map(|item| item.amount).sum(),
             amount: refund.amount,
             fee: refund.fee,
             reason: refund.reason.word().to_owned(),
@@ -357,14 +448,16 @@ impl Record {
         }
     }
 
-    /// An exchange, as it is stored: successor, order, new seats, given seats, and when it was done.
+    /// An exchange, as it is stored: successor, order, new seats, given seats, what it costs and pays back, and when it was
+    /// begun and done.
     ///
     /// # Errors
     /// Where its seats cannot be read, or one of the shows is not known.
     pub fn of_exchange(
         (successor, order): (&OrderId, &OrderId),
         (items, given): (&[OrderItem], &[OrderItem]),
-        done_ms: Option<i64>,
+        (fee, back): (i64, Option<i64>),
+        (at_ms, done_ms): (i64, Option<i64>),
         grids: &Grids,
     ) -> Result<Self, LedgerError> {
         let same = successor.show() == order.show();
@@ -377,6 +470,9 @@ impl Record {
             price: price(items),
             successor: successor.to_string(),
             order: order.to_string(),
+            fee,
+            back,
+            at_ms,
             done_ms,
         })
     }

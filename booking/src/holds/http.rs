@@ -10,14 +10,17 @@ use serde::Serialize;
 
 use super::ask::{HoldAsk, HoldChange};
 use super::take::{HoldDesk, hold_expired};
-use super::{Hold, Stage};
+use super::{Hold, Purpose, Stage};
 use crate::catalogue::show::Show;
+use crate::catalogue::terms::SaleTerms;
 use crate::clock::{Clock, rfc3339};
 use crate::door::Door;
 use crate::http::{Body, BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, ShowId};
 use crate::money::Money;
+use crate::orders::OrderItem;
+use crate::orders::exchange::price;
 use crate::rail::journey::Journey;
 use crate::store::CallId;
 
@@ -75,12 +78,17 @@ pub struct SeatView {
 pub struct MoneyView(pub Money);
 
 impl HoldView {
-    fn new(show: &Show, hold: Hold, now_ms: i64) -> Self {
-        let currency = show.document.currency;
-        let total = MoneyView(currency.of(hold.total()));
-        let seat = |item: &super::Held| SeatView {
-            label: show.label(item.seat).to_owned(),
-            category: show.category(item.seat).to_owned(),
+    fn new(
+        show: &Show,
+        hold: Hold,
+        (terms, items): (&SaleTerms, &[OrderItem]),
+        now_ms: i64,
+    ) -> Self {
+        let currency = terms.currency;
+        let total = MoneyView(currency.of(price(items)));
+        let seat = |item: &OrderItem| SeatView {
+            label: item.label.clone(),
+            category: item.category.clone(),
             price: MoneyView(currency.of(item.amount)),
         };
         let legs = hold.items.first().map(|item| &item.legs);
@@ -93,7 +101,7 @@ impl HoldView {
             } else {
                 "ordered"
             },
-            seats: hold.items.iter().map(seat).collect(),
+            seats: items.iter().map(seat).collect(),
             next_to_each_other: hold.next_to_each_other,
             total,
             expires_at: rfc3339(hold.expires_at_ms),
@@ -128,7 +136,7 @@ pub async fn take(
         let now_ms = routes.clock.now_ms();
         let hold = routes.desk.take(&show, &pass, &ask, id, now_ms).await?;
         metrics::counter!("fairgate_holds_taken_total").increment(1);
-        Answer::json(201, &HoldView::new(&show, hold, now_ms))
+        routes.answer(201, &show, hold, now_ms).await
     };
     Ok(routes
         .answers
@@ -150,7 +158,7 @@ pub async fn read(
         .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let found = routes.desk.seats.store.hold(&id, pass.holder()).await;
     match found {
-        Ok(hold) => Answer::json(200, &HoldView::new(&show, hold, routes.clock.now_ms())),
+        Ok(hold) => routes.answer(200, &show, hold, routes.clock.now_ms()).await,
         Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
     }
 }
@@ -176,7 +184,7 @@ pub async fn change(
         routes.door.live(&headers, &show.id, now_ms / 1_000)?.sub
     };
     let hold = routes.desk.change(&show, visitor, &id, &change).await?;
-    Answer::json(200, &HoldView::new(&show, hold, now_ms))
+    routes.answer(200, &show, hold, now_ms).await
 }
 
 /// Gives an own hold back.
@@ -191,7 +199,14 @@ pub async fn release(
     let pass = routes
         .door
         .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
-    match routes.desk.seats.store.release(&id, pass.holder()).await {
+    let own = &[Purpose::Basket, Purpose::Offer];
+    match routes
+        .desk
+        .seats
+        .store
+        .release(&id, pass.holder(), own)
+        .await
+    {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
     }
@@ -223,7 +238,7 @@ pub async fn extend(
             .desk
             .extend(&show, pass.holder(), &id, extension, now_ms)
             .await?;
-        Answer::json(200, &HoldView::new(&show, hold, now_ms))
+        routes.answer(200, &show, hold, now_ms).await
     };
     Ok(routes
         .answers
@@ -232,6 +247,17 @@ pub async fn extend(
 }
 
 impl HoldRoutes {
+    async fn answer(
+        &self,
+        status: u16,
+        show: &Show,
+        hold: Hold,
+        now_ms: i64,
+    ) -> Result<Answer, Problem> {
+        let (terms, items) = self.desk.price(show, &hold).await?;
+        Answer::json(status, &HoldView::new(show, hold, (&terms, &items), now_ms))
+    }
+
     fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let found = show
             .parse::<ShowId>()

@@ -1,12 +1,14 @@
 //! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, where they may be
 //! among them, and only the cells that it does not have already are taken.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::ask::{Asked, Wanted};
-use super::take::{HoldDesk, SPREADS, items, may_choose_again, not_ready};
-use super::{Held, Hold, Stage, cells_of};
+use super::price::priced;
+use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again, not_ready};
+use super::{Held, Hold, Purpose, Stage, cells_of};
+use fairgate_pass::Holder;
+
 use crate::catalogue::show::Show;
 use crate::http::Problem;
 use crate::ids::HoldId;
@@ -33,7 +35,7 @@ impl HoldDesk {
     pub async fn take_instead(
         &self,
         show: &Arc<Show>,
-        order: &Order,
+        (order, whose): (&Order, &NewOwner),
         asked: &Asked,
         id: &HoldId,
         gain: Gain<'_>,
@@ -47,13 +49,17 @@ impl HoldDesk {
                 as_if_free(&mut view, show, order);
             }
             let chosen = Self::choose(show, asked, &view, spread)?;
-            let (gained, limit) = gain(&seats(show, &chosen.seats, &chosen.legs)?)?;
-            let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
+            let held = for_sale(show, &chosen.seats, &chosen.legs)?;
+            let terms = self.catalogue.terms(show, show.terms).await?;
+            let (gained, limit) = gain(&priced(show, &terms, &held)?)?;
+            let expires_at_ms = now_ms + KEPT_MS;
             let hold = Hold {
                 id: id.clone(),
-                visitor: order.visitor,
-                room: self.catalogue.room_of(&show.id),
+                visitor: whose.visitor,
+                room: whose.room.clone(),
+                purpose: Purpose::Exchange,
                 items: gained,
+                terms: show.terms,
                 plan_version: show.plan.version,
                 next_to_each_other: chosen.side_by_side,
                 expires_at_ms,
@@ -62,7 +68,7 @@ impl HoldDesk {
                 stage: Stage::Basket,
             };
             match self.seats.store.take(hold, limit).await {
-                Ok(hold) => return whole(show, hold, asked),
+                Ok(hold) => return self.whole(show, hold, asked).await,
                 Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
                     lost = (Refused::Taken(cells), chosen.seats);
                 }
@@ -74,20 +80,38 @@ impl HoldDesk {
         }
         Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
     }
+
+    /// The seats that a hold is for. It may be the one that an earlier try of the same call took, which chose others: what
+    /// the hold has is what counts, and every new seat stands in it, be it without a cell.
+    async fn whole(&self, show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, Problem> {
+        if hold.purpose != Purpose::Exchange {
+            return Err(self
+                .explain(show, Refused::OtherPurpose(hold.purpose), &[])
+                .await);
+        }
+        let mut seats: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
+        seats.dedup();
+        let over = |seat| Held {
+            seat,
+            legs: asked.legs.clone(),
+        };
+        let held: Vec<Held> = seats.into_iter().map(over).collect();
+        let terms = self.catalogue.terms(show, hold.terms).await?;
+        let items = priced(show, &terms, &held)?;
+        Ok(Instead { hold, items })
+    }
 }
 
-/// The seats that a hold is for. It may be the one that an earlier try of the same call took, which chose others: what the
-/// hold has is what counts, and every new seat stands in it, be it without a cell.
-fn whole(show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, Problem> {
-    let mut held: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
-    held.dedup();
-    let items = seats(show, &held, &asked.legs)?;
-    Ok(Instead { hold, items })
-}
+/// How long the new cells stay locked while the exchange is being written: where the process dies, they are free soon.
+const KEPT_MS: i64 = 30_000;
 
-fn seats(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<OrderItem>, Problem> {
-    let held = items(show, seats, legs)?;
-    Ok(held.into_iter().map(|held| named(show, held)).collect())
+/// Whose an exchange's new seats will be.
+#[derive(Debug, Clone)]
+pub struct NewOwner {
+    /// The visitor.
+    pub visitor: Holder,
+    /// The room of its pass, or of the order that is exchanged.
+    pub room: String,
 }
 
 /// Whoever asks for the best seats over the same stretch wants others than it has.
@@ -101,14 +125,5 @@ fn as_if_free(view: &mut View, show: &Show, order: &Order) {
         if let Some(state) = view.states.get_mut(cell as usize) {
             *state = CellState::Free;
         }
-    }
-}
-
-fn named(show: &Show, held: Held) -> OrderItem {
-    OrderItem {
-        label: show.label(held.seat).to_owned(),
-        category: show.category(held.seat).to_owned(),
-        traveller: None,
-        held,
     }
 }

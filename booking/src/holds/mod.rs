@@ -5,6 +5,7 @@ pub mod http;
 pub mod instead;
 pub mod lapse;
 mod natural;
+pub mod price;
 pub mod stretch;
 pub mod take;
 
@@ -15,15 +16,49 @@ use fairgate_pass::Holder;
 use crate::ids::HoldId;
 use crate::inventory::Grid;
 
-/// One seat in a hold, over the legs it was asked for, at the price it was held at.
+/// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The seat's index in the plan.
     pub seat: u32,
     /// The legs.
     pub legs: Range<u16>,
-    /// The price, in minor units.
-    pub amount: i64,
+}
+
+/// What a hold was made for: it serves that, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A visitor's own choice; it may become an order.
+    Basket,
+    /// Cells that an order's seats are exchanged for.
+    Exchange,
+    /// Seats offered to somebody on the waitlist; a basket once they are accepted.
+    Offer,
+    /// Seats kept for an order whose money came late.
+    LateMoney,
+}
+
+impl Purpose {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Basket, Self::Exchange, Self::Offer, Self::LateMoney];
+
+    /// The word in answers and in the store.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Basket => "basket",
+            Self::Exchange => "exchange",
+            Self::Offer => "offer",
+            Self::LateMoney => "late_money",
+        }
+    }
+
+    /// Reads the word back; whatever else it is, is a basket: holds had no purpose once.
+    #[must_use]
+    pub fn of_word(word: &[u8]) -> Self {
+        let is_it = |purpose: &Self| purpose.word().as_bytes() == word;
+        Self::ALL.into_iter().find(is_it).unwrap_or(Self::Basket)
+    }
 }
 
 /// How far a hold has come.
@@ -44,8 +79,13 @@ pub struct Hold {
     pub visitor: Holder,
     /// The room of the pass it was taken with.
     pub room: String,
+    /// What it was made for.
+    pub purpose: Purpose,
     /// What it holds.
     pub items: Vec<Held>,
+    /// The version of the show's terms that its cells are priced by; [`crate::catalogue::terms::UNNUMBERED`] where it was
+    /// made before terms had numbers.
+    pub terms: u32,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
     /// Whether its seats lie side by side.
@@ -61,12 +101,6 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// What its seats cost together.
-    #[must_use]
-    pub fn total(&self) -> i64 {
-        self.items.iter().map(|item| item.amount).sum()
-    }
-
     /// All its cells.
     #[must_use]
     pub fn cells(&self, grid: Grid) -> Vec<u32> {

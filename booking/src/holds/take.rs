@@ -9,11 +9,12 @@ use serde_json::json;
 
 use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
 use super::natural::Found;
-use super::{Held, Hold, Stage};
+use super::{Held, Hold, Purpose, Stage};
 use crate::catalogue::Catalogue;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
+use crate::catalogue::terms::UNNUMBERED;
 use crate::http::Problem;
 use crate::ids::HoldId;
 use crate::inventory::choose::rail::Train;
@@ -134,12 +135,20 @@ impl HoldDesk {
         // All seats of a hold go the same way.
         let legs = present.items.first().map(|item| item.legs.clone());
         let legs = legs.unwrap_or_else(|| show.legs());
+        if !add.is_empty() && ![show.terms, UNNUMBERED].contains(&present.terms) {
+            return Err(Problem::new(
+                409,
+                "terms_changed",
+                "The show's terms have changed",
+                "Prices or rules of this show changed after you took these seats. Your hold is as it was, at the prices you saw: order it, or give it back and choose anew.",
+            ));
+        }
         if !add.is_empty() {
             let view = self.view(show).await?;
             refuse_orphans(show, &view, &add)?;
         }
         let side_by_side = side_by_side(&show.plan.map, &left);
-        let add = items(show, &add, &legs)?;
+        let add = for_sale(show, &add, &legs)?;
         let changed = self
             .seats
             .store
@@ -251,6 +260,18 @@ impl HoldDesk {
             Refused::Limit { have, limit } => limit_exceeded(have, asked.len() as u64, limit),
             Refused::Gone => hold_expired(),
             Refused::Foreign => not_yours("hold"),
+            Refused::OtherPurpose(purpose) => Problem::new(
+                409,
+                "hold_purpose",
+                "The hold is for something else",
+                match purpose {
+                    Purpose::Exchange => "These seats are kept for an exchange, and only that may use them. Nothing was changed. Pay or cancel the exchange's order, or choose other seats.",
+                    Purpose::Offer => "These seats are an offer from the waitlist: order them or give them back as they are. Nothing was changed.",
+                    Purpose::LateMoney => "These seats are kept for an order whose payment came late. Nothing was changed. Read that order to see what is asked of you.",
+                    Purpose::Basket => "This is a basket of seats, and what you asked for needs another kind of hold. Nothing was changed. Order the seats, or give them back.",
+                },
+            )
+            .with("purpose", purpose.word()),
             Refused::Ordered => Problem::new(
                 409,
                 "hold_ordered",
@@ -308,7 +329,9 @@ fn fresh(
         id,
         visitor: pass.sub,
         room: pass.room.clone(),
-        items: items(show, &chosen.seats, &chosen.legs)?,
+        purpose: Purpose::Basket,
+        items: for_sale(show, &chosen.seats, &chosen.legs)?,
+        terms: show.terms,
         plan_version: show.plan.version,
         next_to_each_other: chosen.side_by_side,
         expires_at_ms,
@@ -318,20 +341,19 @@ fn fresh(
     })
 }
 
-/// Seats over some legs, at the show's prices.
+/// Seats over some legs, all of them for sale now.
 ///
 /// # Errors
 /// 422 `not_for_sale` where a seat has no price (any more).
-pub fn items(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
-    let item = |seat: &u32| {
-        let amount = show.fare(*seat, legs);
-        Ok(Held {
+pub fn for_sale(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
+    let held = |seat: &u32| match show.fare(*seat, legs) {
+        Some(_) => Ok(Held {
             seat: *seat,
             legs: legs.clone(),
-            amount: amount.ok_or_else(|| not_for_sale(&[show.label(*seat)]))?,
-        })
+        }),
+        None => Err(not_for_sale(&[show.label(*seat)])),
     };
-    seats.iter().map(item).collect()
+    seats.iter().map(held).collect()
 }
 
 pub(super) fn may_choose_again(wanted: &Wanted, show: &Show, refused: &[u32]) -> bool {

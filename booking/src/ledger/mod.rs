@@ -18,6 +18,7 @@ pub use programme::*;
 pub use records::*;
 
 use crate::catalogue::fate::Fate;
+use crate::catalogue::terms::SaleTerms;
 use crate::ids::{HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId};
 use crate::orders::exchange::{Exchange, ExchangeRefused};
 use crate::orders::refund::{OwedRefund, RefundRefused, Which};
@@ -71,13 +72,15 @@ pub trait CatalogueLedger: Send + Sync {
     async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>, LedgerError>;
     /// A plan.
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>, LedgerError>;
-    /// Stores a show; `keeps` says which used seats the new plan leaves as they are (asked only when the plan changes).
+    /// Stores a show; `keeps` says which used seats the new plan leaves as they are (asked only when the plan changes). The
+    /// terms that its document states are its next version, unless its newest one says the same; gives the number. Of a
+    /// show that seats were sold of the currency stays.
     async fn put_show(
         &self,
         show: StoredShow,
         keeps: Option<SeatsKept>,
         now_ms: i64,
-    ) -> Result<(), ShowRefused>;
+    ) -> Result<u32, ShowRefused>;
     /// Stores a departure as a show, unless there is one of its id; gives what is stored then. The catalogue's version
     /// stays: whoever wants departures asks for those behind a number.
     async fn open_departure(
@@ -93,6 +96,8 @@ pub trait CatalogueLedger: Send + Sync {
     ) -> Result<Vec<(u64, StoredShow)>, LedgerError>;
     /// All shows but departures.
     async fn shows(&self) -> Result<Vec<StoredShow>, LedgerError>;
+    /// A version of a show's terms.
+    async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>, LedgerError>;
     /// Replaces the list of (room, patterns).
     async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), LedgerError>;
     /// The list of (room, patterns).

@@ -52,6 +52,9 @@ pub enum ProgrammeRefused {
     /// Orders have cells that new plans move, drop or rename: the shows with those seats.
     #[error("plans are in use by {} shows", .0.len())]
     PlanInUse(Vec<(ShowId, Vec<u32>)>),
+    /// Orders of these shows were paid in another currency.
+    #[error("{} shows were sold in another currency", .0.len())]
+    CurrencyInUse(Vec<ShowId>),
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

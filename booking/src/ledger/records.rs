@@ -8,13 +8,15 @@ use fairgate_writer::LedgerError;
 use super::stored;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Show, ShowDocument};
-use crate::holds::{Held, Hold};
+use crate::holds::{Held, Hold, Purpose};
 use crate::ids::{HoldId, ShowId, VenueId};
 use crate::inventory::Grid;
+use crate::money::Currency;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
 use crate::orders::{Offer, Order};
 use crate::payments::Payment;
 use crate::rail::run::Run;
+use crate::store::Claimable;
 
 /// A stored show: the document and the plan version it pins.
 #[derive(Debug, Clone)]
@@ -29,6 +31,8 @@ pub struct StoredShow {
     pub run: Option<Arc<Run>>,
     /// What became of it; written by [`super::RefundLedger::put_fate`] only.
     pub fate: Option<Fate>,
+    /// The number of the terms that the document states; given by the ledger, and not looked at where a show is put.
+    pub terms: u32,
 }
 
 /// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
@@ -57,12 +61,18 @@ pub enum ClaimRefused {
         /// Seats it may have.
         limit: u32,
     },
+    /// The card that bought the seats which are exchanged has bought its share of the show.
+    #[error("the card has bought its share")]
+    CardLimit,
     /// The show pins another plan by now.
     #[error("the plan has changed")]
     PlanChanged,
     /// The show was cancelled.
     #[error("the show was cancelled")]
     Cancelled,
+    /// The hold was made for this, and serves nothing else.
+    #[error("the hold was made for something else ({})", .0.word())]
+    OtherPurpose(Purpose),
     /// The locks stood in an incarnation that was lost, and the one after it was built without this claim.
     #[error("the locks were lost with their incarnation")]
     Superseded,
@@ -80,16 +90,19 @@ pub struct ClaimBasis {
     pub limit: u32,
     /// The life of the store's data in which the cells are locked.
     pub incarnation: u64,
+    /// What the hold that locks them was made for.
+    pub purpose: Purpose,
 }
 
 impl ClaimBasis {
-    /// For seats of a show, locked in this incarnation.
+    /// For seats of a show that a hold has locked.
     #[must_use]
-    pub fn of(show: &Show, incarnation: u64) -> Self {
+    pub fn of(show: &Show, locked: &Claimable) -> Self {
         Self {
             grid: show.grid(),
             limit: show.document.seats_per_visitor,
-            incarnation,
+            incarnation: locked.incarnation,
+            purpose: locked.hold.purpose,
         }
     }
 }
@@ -100,6 +113,9 @@ pub enum ShowRefused {
     /// Orders have cells that the new plan moves, drops or renames: their seats.
     #[error("the plan is in use at seats {0:?}")]
     PlanInUse(Vec<u32>),
+    /// Orders were paid in this currency.
+    #[error("the show was sold in {}", .0.as_str())]
+    CurrencyInUse(Currency),
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

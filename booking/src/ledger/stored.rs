@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClaimBasis, ClaimRefused, LedgerError, Scan};
 use crate::catalogue::fate::Fate;
-use crate::holds::{Held, Hold, Stage};
+use crate::catalogue::terms::{CategoryNames, SaleTerms};
+use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::late::holds_of;
 use crate::orders::refund::{Refund, RefundReason, RefundState};
@@ -30,6 +31,8 @@ struct ItemRow {
     amount: i64,
     label: String,
     category: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    category_key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traveller: Option<String>,
 }
@@ -72,9 +75,10 @@ pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
             seat: item.held.seat,
             from: item.held.legs.start,
             to: item.held.legs.end,
-            amount: item.held.amount,
+            amount: item.amount,
             label: item.label.clone(),
             category: item.category.clone(),
+            category_key: item.category_key.clone(),
             traveller: item.traveller.clone(),
         })
         .collect();
@@ -87,10 +91,11 @@ pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
         held: Held {
             seat: row.seat,
             legs: row.from..row.to,
-            amount: row.amount,
         },
+        amount: row.amount,
         label: row.label,
         category: row.category,
+        category_key: row.category_key,
         traveller: row.traveller,
     };
     Ok(rows.into_iter().map(item).collect())
@@ -109,6 +114,20 @@ pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
         SeatRowKind::Sell => "sell",
         SeatRowKind::Free => "free",
     }
+}
+
+/// The number of a show's terms after these were stated, and their text where they are a new version.
+pub(super) fn next_terms(
+    newest: Option<(u32, String)>,
+    terms: &SaleTerms,
+) -> Result<(u32, Option<String>)> {
+    if let Some((version, text)) = newest {
+        if json::<SaleTerms>(&text)? == *terms {
+            return Ok((version, None));
+        }
+        return Ok((version + 1, Some(to_json(terms)?)));
+    }
+    Ok((1, Some(to_json(terms)?)))
 }
 
 /// A try to order that took so long that its lock was given back.
@@ -151,6 +170,22 @@ pub(super) fn may_claim(
         return Err(ClaimRefused::Limit { have, limit });
     }
     Ok(())
+}
+
+/// Refuses seats whose prices are not those of their terms: whoever asks has reckoned with others.
+pub(super) fn priced(items: &[OrderItem], terms: &SaleTerms, run: Option<&Run>) -> Result<()> {
+    let fits = |item: &OrderItem| {
+        let names = CategoryNames {
+            key: &item.category_key,
+            label: &item.category,
+        };
+        terms.price(names, &item.held.legs, run) == Some(item.amount)
+    };
+    if items.iter().all(fits) {
+        Ok(())
+    } else {
+        Err(corrupt("an order whose prices are not those of its terms"))
+    }
 }
 
 /// A show's fate as it is stored; most have none.
@@ -248,7 +283,9 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         id: order.hold.clone(),
         visitor: order.visitor,
         room: order.room.clone(),
+        purpose: Purpose::Basket,
         items: order.held(),
+        terms: order.terms,
         plan_version: order.plan_version,
         next_to_each_other: false,
         expires_at_ms: order.pay_until_ms,

@@ -7,12 +7,15 @@ use fairgate_pass::Holder;
 use super::travellers::named;
 use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::catalogue::show::Show;
-use crate::holds::Hold;
+use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::ask::limit_exceeded;
 use crate::holds::take::{HoldDesk, cancelled, hold_expired};
+use crate::holds::{Hold, Purpose};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
+use crate::money::Currency;
+use crate::orders::exchange::{Part, price};
 use crate::payments::{Payment, PaymentState, Provider};
 use crate::store::Refused;
 
@@ -21,6 +24,9 @@ const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
+/// The provider of a payment of nothing where none is configured.
+pub const NO_PROVIDER: &str = "none";
+
 /// Tries to make a payment at the provider within one call.
 const MAKES_MAX: u32 = 3;
 /// Only the organiser sets payments up, so asking more often would help nobody.
@@ -75,8 +81,9 @@ impl OrderDesk {
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
         // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come in between.
+        let buyable = &[Purpose::Basket, Purpose::Offer];
         let secured = match store
-            .secure(hold, visitor, lock_until_ms(claim_until_ms))
+            .secure(hold, visitor, buyable, lock_until_ms(claim_until_ms))
             .await
         {
             Ok(secured) => secured,
@@ -85,10 +92,15 @@ impl OrderDesk {
             }
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
+        let (terms, mut items) = self.holds.price(show, &secured.hold).await?;
+        let mut names = names.into_iter();
+        for item in &mut items {
+            item.traveller = names.next();
+        }
         let order = draft(
             show,
             &secured.hold,
-            (buyer, names),
+            (buyer, terms.currency, items),
             now_ms,
             pay_until_ms,
             claim_until_ms,
@@ -105,7 +117,7 @@ impl OrderDesk {
         };
         let claimed = self
             .ledger
-            .claim(order, payment, ClaimBasis::of(show, secured.incarnation))
+            .claim(order, payment, ClaimBasis::of(show, &secured))
             .await;
         match claimed {
             Ok(order) => {
@@ -151,8 +163,13 @@ impl OrderDesk {
     /// The order that an earlier try made of the hold.
     async fn found(&self, hold: &HoldId, visitor: Holder, now_ms: i64) -> Result<Order, Problem> {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
-        let own = record.map(|record| record.order);
+        // The order of an exchange is no order of this call.
+        let own = record.filter(|record| {
+            let is_successor = |part: &Part| matches!(part, Part::Successor { .. });
+            !record.exchanges.iter().any(is_successor)
+        });
         let order = own
+            .map(|record| record.order)
             .filter(|order| order.visitor == visitor)
             .ok_or_else(hold_expired)?;
         self.payable(&order, now_ms).await?;
@@ -185,7 +202,7 @@ impl OrderDesk {
         }
         match refused {
             ClaimRefused::Taken(cells) => {
-                if let Err(error) = store.release(&hold.id, hold.visitor).await {
+                if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
                     tracing::warn!(%error, hold = %hold.id, "a refused hold was not given back; it lapses by itself");
                 }
                 let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
@@ -199,6 +216,21 @@ impl OrderDesk {
                 limit_exceeded(have, hold.items.len() as u64, limit)
             }
             ClaimRefused::Cancelled => cancelled(),
+            ClaimRefused::CardLimit => Problem::new(
+                422,
+                "limit_exceeded",
+                "Too many seats for one card",
+                format!(
+                    "A card may buy {} seats of this show, and the one that paid for these seats would have more. Nothing was changed.",
+                    show.document.seats_per_card.unwrap_or_default()
+                ),
+            )
+            .with("limit", show.document.seats_per_card),
+            ClaimRefused::OtherPurpose(purpose) => {
+                self.holds
+                    .explain(show, Refused::OtherPurpose(purpose), &[])
+                    .await
+            }
             ClaimRefused::PlanChanged => self.holds.explain(show, Refused::PlanChanged, &[]).await,
             ClaimRefused::Superseded => self.holds.explain(show, Refused::NotReady, &[]).await,
             ClaimRefused::Ledger(error) => error.into(),
@@ -220,19 +252,12 @@ impl OrderDesk {
 fn draft(
     show: &Show,
     hold: &Hold,
-    (buyer, names): (Buyer, Vec<String>),
+    (buyer, currency, items): (Buyer, Currency, Vec<OrderItem>),
     now_ms: i64,
     pay_until_ms: i64,
     claim_until_ms: i64,
 ) -> Order {
     let id = OrderId::of_hold(&hold.id);
-    let mut names = names.into_iter();
-    let item = |held: &crate::holds::Held| OrderItem {
-        traveller: names.next(),
-        label: show.label(held.seat).to_owned(),
-        category: show.category(held.seat).to_owned(),
-        held: held.clone(),
-    };
     Order {
         payment: PaymentId::of_order(&id),
         show: show.id.clone(),
@@ -240,10 +265,15 @@ fn draft(
         visitor: hold.visitor,
         room: hold.room.clone(),
         buyer,
-        currency: show.document.currency,
-        total: hold.total(),
-        items: hold.items.iter().map(item).collect(),
+        currency,
+        total: price(&items),
+        items,
         plan_version: hold.plan_version,
+        terms: match hold.terms {
+            UNNUMBERED => show.terms,
+            numbered => numbered,
+        },
+        let_go: 0,
         state: OrderState::Pending,
         reason: "ordered".to_owned(),
         created_at_ms: now_ms,

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::checkout::OrderDesk;
-use super::exchange::http::SuccessorView;
+use super::exchange::http::{ExchangeOffer, SuccessorView, offered as exchange_offered};
 use super::exchange::{Part, price};
 use super::refund::http::{RefundOffer, RefundView, offered, view as refund_view};
 use super::transition::Happening;
@@ -109,6 +109,8 @@ pub struct OrderView {
     refunds: Vec<RefundView>,
     /// The order that this one's seats were, or are to be, exchanged for; null where there is none.
     exchange: Option<SuccessorView>,
+    /// What giving its seats for others costs beside the difference; null where that may not be done now.
+    exchange_offer: Option<ExchangeOffer>,
     /// The order whose seats were, or are to be, given for these; null where there is none.
     #[schema(value_type = Option<String>)]
     exchange_of: Option<OrderId>,
@@ -403,7 +405,7 @@ impl OrderRoutes {
         let as_seat = |item: &super::OrderItem, refunded| OrderSeat {
             label: item.label.clone(),
             category: item.category.clone(),
-            price: MoneyView(currency.of(item.held.amount)),
+            price: MoneyView(currency.of(item.amount)),
             traveller: item.traveller.clone(),
             refunded,
         };
@@ -429,9 +431,18 @@ impl OrderRoutes {
         let given_back = refunds.iter().flat_map(|refund| &refund.items);
         let given_back = given_back.map(|item| as_seat(item, true));
         let now_ms = self.clock.now_ms();
-        let refund_offer = show
+        let terms = match &show {
+            Some(show) => Some(catalogue.order_terms(show, order.terms).await?),
+            None => None,
+        };
+        let refund_offer = terms
             .as_ref()
-            .and_then(|show| offered(&order, &tickets, show, now_ms));
+            .and_then(|terms| offered(&order, &tickets, terms, now_ms));
+        let open = matches!(&exchange, Some(into) if matches!(into.state, OrderState::Pending | OrderState::Confirmed));
+        let exchange_offer = terms
+            .as_ref()
+            .filter(|_| !open)
+            .and_then(|terms| exchange_offered(&order, &tickets, terms, now_ms));
         Ok(OrderView {
             journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
@@ -450,6 +461,7 @@ impl OrderRoutes {
             seats: items.iter().map(seat).chain(given_back).collect(),
             exchange,
             exchange_of,
+            exchange_offer,
             refund_offer,
             total: MoneyView(currency.of(total)),
             created_at: rfc3339(order.created_at_ms),

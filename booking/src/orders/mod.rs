@@ -7,6 +7,7 @@ pub mod http;
 pub mod key;
 pub mod late;
 pub mod refund;
+pub mod terms;
 pub mod transition;
 mod travellers;
 
@@ -103,12 +104,16 @@ pub struct Traveller {
 /// One seat of an order, with the words that stand on its ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderItem {
-    /// Seat, legs and price.
+    /// Seat and legs.
     pub held: Held,
+    /// What it costs, in minor units.
+    pub amount: i64,
     /// The seat's label.
     pub label: String,
     /// The category's label.
     pub category: String,
+    /// The category's key, by which its price is found; empty in orders that are older than that.
+    pub category_key: String,
     /// Who travels on it, where the show wants names.
     pub traveller: Option<String>,
 }
@@ -136,6 +141,10 @@ pub struct Order {
     pub items: Vec<OrderItem>,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
+    /// The version of the show's terms that it was made under.
+    pub terms: u32,
+    /// What of its seats' prices was never charged, because the provider takes no sums so small: of exchanges only.
+    pub let_go: i64,
     /// Where it stands.
     pub state: OrderState,
     /// Why it stands there.

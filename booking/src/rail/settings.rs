@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::Rate;
 use super::stock::{Carriage, Class, SEATS_MAX, Stock};
+use crate::catalogue::show::{ExchangeRule, RefundRule, rule_faults};
 use crate::ids::is_slug;
 use crate::money::{AMOUNT_MAX, Currency};
 
@@ -29,6 +30,12 @@ pub struct Terms {
     pub extensions: u32,
     /// Seats one visitor may hold and buy of one departure.
     pub seats_per_visitor: u32,
+    /// By which rules tickets may be given back; none by default. Hours count from the departure at one's own station.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundRule>,
+    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeRule>,
 }
 
 impl Default for Terms {
@@ -42,6 +49,8 @@ impl Default for Terms {
             pay_s: 120,
             extensions: 0,
             seats_per_visitor: 5,
+            refunds: Vec::new(),
+            exchange: None,
         }
     }
 }
@@ -204,6 +213,9 @@ impl RailFile {
                     "terms.{field}: {value} is not between {least} and {most}"
                 ));
             }
+        }
+        for (field, detail) in rule_faults(&terms.refunds, terms.exchange.as_ref()) {
+            faults.push(format!("terms.{field}: {detail}"));
         }
         self.class_faults(&mut faults);
         self.stock_faults(&mut faults);

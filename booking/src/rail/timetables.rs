@@ -138,6 +138,7 @@ fn document(departure: &Departure) -> ShowDocument {
         seats_per_account: None,
         seats_per_card: None,
         orphans: Orphans::Allow,
-        refunds: Vec::new(),
+        refunds: terms.refunds.clone(),
+        exchange: terms.exchange,
     }
 }

@@ -13,7 +13,7 @@ use fairgate_pass::Holder;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
-use crate::holds::{Held, Hold};
+use crate::holds::{Held, Hold, Purpose};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::inventory::{CellState, Grid};
@@ -38,6 +38,9 @@ pub enum Refused {
     /// The hold is somebody else's.
     #[error("the hold is somebody else's")]
     Foreign,
+    /// The hold was made for this, and serves nothing else.
+    #[error("the hold was made for something else ({})", .0.word())]
+    OtherPurpose(Purpose),
     /// The hold has become an order.
     #[error("the hold has become an order")]
     Ordered,
@@ -215,7 +218,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Frees those of the cells that are kept.
     async fn let_go(&self, show: &ShowId, cells: &[u32]) -> Result<(), Refused>;
 
-    /// Gives some seats back and takes others, whole or not at all; the deadline stays.
+    /// Gives some seats of a basket back and takes others, whole or not at all; the deadline stays.
     async fn change(
         &self,
         hold: &HoldId,
@@ -229,8 +232,14 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// The hold, while it lives.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused>;
 
-    /// Frees the cells of a basket. The same again is the same success, for some minutes.
-    async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused>;
+    /// Frees the cells of a hold that was made for one of these purposes and is not locked for an order. The same again is
+    /// the same success, for some minutes.
+    async fn release(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<(), Refused>;
 
     /// Moves the deadlines of a basket, while extensions last. The same call again answers with the hold as it is.
     async fn extend(
@@ -242,13 +251,14 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Hold, Refused>;
 
-    /// Locks a basket beyond the deadline of the claim that is about to be made, so that no sweep frees it
-    /// while an order has it. Each call moves the lock's deadline, and be it by a millisecond: a later try may need it
+    /// Locks a hold that was made for one of these purposes beyond the deadline of the claim that is about to be made, so
+    /// that no sweep frees it while an order has it. Each call moves the lock's deadline, and be it by a millisecond: a later try may need it
     /// longer, and whoever undoes one try does not undo the next.
     async fn secure(
         &self,
         hold: &HoldId,
         visitor: Holder,
+        purposes: &[Purpose],
         lock_until_ms: i64,
     ) -> Result<Claimable, Refused>;
 

@@ -15,6 +15,7 @@ use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::door::Door;
+use crate::holds::Purpose;
 use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::{HoldId, ShowId, WaiterId};
@@ -183,7 +184,7 @@ pub async fn leave(
             .waitlist
             .seats
             .store
-            .release(&offer.hold, noted.visitor)
+            .release(&offer.hold, noted.visitor, &[Purpose::Offer])
             .await
         {
             // What became an order is the order's.

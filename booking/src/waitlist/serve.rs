@@ -16,8 +16,8 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
-use crate::holds::take::items;
-use crate::holds::{Hold, Stage};
+use crate::holds::take::for_sale;
+use crate::holds::{Hold, Purpose, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
@@ -263,7 +263,7 @@ impl Waitlist {
         seated: &Seated,
         now_ms: i64,
     ) -> Result<bool, LedgerError> {
-        let Ok(items) = items(show, &seated.seats, &seated.legs) else {
+        let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
             return Ok(true);
         };
         // Nobody takes seats of a train that has left.
@@ -273,7 +273,9 @@ impl Waitlist {
             id: HoldId::of_offer(&waiter.id, waiter.offers),
             visitor: waiter.visitor,
             room: waiter.room.clone(),
+            purpose: Purpose::Offer,
             items,
+            terms: show.terms,
             plan_version: show.plan.version,
             next_to_each_other: seated.next_to_each_other,
             expires_at_ms,
@@ -324,7 +326,8 @@ impl Waitlist {
         let its = now.is_some_and(|(now, _)| {
             now.ended.is_none() && now.offer.is_some_and(|offer| offer.hold == *hold)
         });
-        if !its && let Err(refused) = self.seats.store.release(hold, waiter.visitor).await {
+        let offers = &[Purpose::Offer];
+        if !its && let Err(refused) = self.seats.store.release(hold, waiter.visitor, offers).await {
             tracing::debug!(%hold, %refused, "an offer that nobody waits for runs out by itself");
         }
         Ok(())

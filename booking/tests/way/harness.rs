@@ -493,6 +493,7 @@ pub fn document(changes: Value) -> Value {
     let mut document = json!({
         "venue": "hall", "title": "Night one", "starts_at": "2027-06-01T20:00:00+02:00",
         "currency": "EUR", "prices": { "cat1": 9_900, "cat2": 4_900 },
+        "exchange": { "until_h": 0, "cheaper": "refund" },
     });
     if let (Some(document), Value::Object(changes)) = (document.as_object_mut(), changes) {
         document.extend(changes);

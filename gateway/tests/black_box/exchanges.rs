@@ -13,11 +13,15 @@ async fn two_seats_are_exchanged_for_a_dearer_night_and_for_others_of_it() {
     let promoter = Promoter::of(&server);
     let room = json!({"title": "Two nights", "method": "open", "shows": ["night*"], "draw_at": crate::harness::in_seconds(-30)});
     promoter
-        .on_sale("6x10", json!({"title": "Night one"}), room)
+        .on_sale(
+            "6x10",
+            json!({"title": "Night one", "exchange": {"cheaper": "refund"}}),
+            room,
+        )
         .await;
     let later = json!({
         "venue": "hall", "title": "Night two", "starts_at": "2027-06-02T20:00:00+02:00", "currency": "EUR",
-        "prices": {"cat1": 12_000, "cat2": 8_000},
+        "prices": {"cat1": 12_000, "cat2": 8_000}, "exchange": {"cheaper": "refund"},
     });
     promoter.put("shows/night-2", &later).await.expect(200);
     promoter.selling("sale").await;

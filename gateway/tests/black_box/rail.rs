@@ -54,12 +54,14 @@ async fn put_in(zone: &str, data: &Path) {
     for (name, text) in FEED {
         std::fs::write(feed.path().join(name), text).expect("written");
     }
+    let rail = feed.path().join("rail.toml");
+    std::fs::write(&rail, "[terms]\nexchange = { cheaper = \"refund\" }\n").expect("written");
     let wanted = Wanted {
         source: Source::Timetable {
             timezone: zone.to_owned(),
         },
         folder: feed.path().to_owned(),
-        rail: None,
+        rail: Some(rail),
         data: data.to_owned(),
         database: None,
     };

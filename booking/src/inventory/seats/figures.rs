@@ -172,6 +172,7 @@ mod tests {
         let departure = |n: usize| {
             Arc::new(Show {
                 fate: None,
+                terms: 1,
                 id: format!("train-{n}").parse().expect("a slug"),
                 document: serde_json::from_value(document.clone()).expect("a document"),
                 plan: Arc::clone(&plan),
@@ -239,10 +240,11 @@ mod tests {
             id: HoldId::of_key(&show.id, visitor, "k"),
             visitor,
             room: "everyday".to_owned(),
+            purpose: crate::holds::Purpose::Basket,
+            terms: 1,
             items: vec![Held {
                 seat: 0,
                 legs: 0..1,
-                amount: 1_000,
             }],
             plan_version: 1,
             next_to_each_other: true,

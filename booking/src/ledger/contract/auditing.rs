@@ -131,7 +131,7 @@ async fn a_hold_that_late_money_keeps_has_an_order(ledger: Books) {
     authorised(&ledger, &order).await;
     assert_eq!(told().await, 0, "either may be the one");
     let outcome = LateOutcome::SameSeats(same.clone());
-    let decided = ledger.late_settle(&order.id, outcome, Some(TERMS), CLAIM_UNTIL_MS);
+    let decided = ledger.late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS);
     assert!(decided.await.expect("written").expect("known").changed);
     assert_eq!(alone(&ledger, &[&same, &other]).await, [other]);
 }

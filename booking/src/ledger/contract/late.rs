@@ -41,7 +41,7 @@ async fn due(ledger: &Books, now_ms: i64) -> Vec<OrderId> {
 
 async fn settle(ledger: &Books, order: &Order, outcome: LateOutcome) -> Result<bool, ClaimRefused> {
     let settled = ledger
-        .late_settle(&order.id, outcome, Some(TERMS), CLAIM_UNTIL_MS)
+        .late_settle(&order.id, outcome, Some(LATE), CLAIM_UNTIL_MS)
         .await;
     settled.map(|applied| applied.expect("known").changed)
 }
@@ -156,7 +156,7 @@ async fn late_money_respects_the_limit_and_the_plan(ledger: Books) {
         .late_settle(
             &order.id,
             same(&order),
-            Some(ClaimBasis { limit: 2, ..TERMS }),
+            Some(ClaimBasis { limit: 2, ..LATE }),
             CLAIM_UNTIL_MS,
         )
         .await;

@@ -11,16 +11,18 @@ mod programming;
 mod refunding;
 mod sharing;
 mod telling;
+mod terms;
 mod timetabling;
 mod waiting;
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
 use super::{ClaimBasis, ClaimRefused, Ledger, StoredShow};
-use crate::holds::Held;
+use crate::holds::{Held, Purpose};
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use crate::inventory::Grid;
 use crate::money::Currency;
@@ -52,6 +54,7 @@ const GIVING_BACK: &[&[Case]] = &[
     exchanging::swapping::CASES,
     exchanging::unpaid::CASES,
     exchanging::beside::CASES,
+    terms::CASES,
 ];
 /// Everything that is kept beside orders.
 const KEEPING: &[&[Case]] = &[
@@ -92,6 +95,15 @@ pub(super) const TERMS: ClaimBasis = ClaimBasis {
     grid: GRID,
     limit: NO_LIMIT,
     incarnation: LIFE,
+    purpose: Purpose::Basket,
+};
+pub(super) const EXCHANGE: ClaimBasis = ClaimBasis {
+    purpose: Purpose::Exchange,
+    ..TERMS
+};
+const LATE: ClaimBasis = ClaimBasis {
+    purpose: Purpose::LateMoney,
+    ..TERMS
 };
 const NOW_MS: i64 = 1_000_000;
 const CLAIM_UNTIL_MS: i64 = NOW_MS + 150_000;
@@ -110,9 +122,14 @@ fn venue() -> VenueId {
 }
 
 fn stored(plan_version: u32) -> StoredShow {
+    // One category a price, for cases in which seats cost what they please.
+    let mut prices: BTreeMap<String, i64> = (0..=100)
+        .map(|n| (format!("p{}", n * 50), n * 50))
+        .collect();
+    prices.insert("cat1".to_owned(), 1_000);
     let document = serde_json::json!({
         "venue": "hall", "title": "Night one", "starts_at": "2027-06-01T20:00:00Z",
-        "currency": "EUR", "prices": {"cat1": 1_000},
+        "currency": "EUR", "prices": prices,
     });
     StoredShow {
         id: show(),
@@ -120,6 +137,7 @@ fn stored(plan_version: u32) -> StoredShow {
         plan_version,
         run: None,
         fate: None,
+        terms: 0,
     }
 }
 
@@ -143,10 +161,11 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         held: Held {
             seat: *seat,
             legs: 0..GRID.legs,
-            amount: 1_000,
         },
+        amount: 1_000,
         label: format!("A-{seat}"),
         category: "Stalls".to_owned(),
+        category_key: "cat1".to_owned(),
         traveller: None,
     };
     let items: Vec<OrderItem> = seats.iter().map(item).collect();
@@ -161,9 +180,11 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
             email: "ana@example.org".to_owned(),
         },
         currency: Currency::parse("EUR").expect("a currency"),
-        total: items.iter().map(|item| item.held.amount).sum(),
+        total: items.iter().map(|item| item.amount).sum(),
         items,
         plan_version: 1,
+        terms: 1,
+        let_go: 0,
         state: OrderState::Pending,
         reason: "ordered".to_owned(),
         created_at_ms: NOW_MS,

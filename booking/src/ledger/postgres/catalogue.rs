@@ -4,15 +4,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
+use fairgate_writer::{LedgerError, Tx};
 
 use super::rows::{
     Result, as_i64, bytes32, count, coverage, fate, json, parsed, run_of, small, stored_run, text,
     to_json,
 };
-use super::{PostgresLedger, lock};
-use crate::ids::VenueId;
+use super::{PostgresLedger, lock, terms};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::ids::{ShowId, VenueId};
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 
 #[async_trait]
@@ -65,7 +67,7 @@ impl CatalogueLedger for PostgresLedger {
         show: StoredShow,
         keeps: Option<SeatsKept>,
         now_ms: i64,
-    ) -> std::result::Result<(), ShowRefused> {
+    ) -> std::result::Result<u32, ShowRefused> {
         let document = to_json(&show.document)?;
         let given = Arc::new((show, document, Mutex::new(keeps)));
         self.database
@@ -78,6 +80,14 @@ impl CatalogueLedger for PostgresLedger {
                     // Nobody claims a seat between the look at the claims and the new plan.
                     let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
                     tx.one(sql, &[&lock::PLAN, &id]).await?;
+                    let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) FROM shows WHERE show = $1";
+                    if let Some(present) = tx.first(sql, &[&id]).await? {
+                        let sold: bool = present.try_get(1).map_err(LedgerError::from)?;
+                        let present: ShowDocument = json(text(&present, 0)?)?;
+                        if sold && present.currency != show.document.currency {
+                            return Err(ShowRefused::CurrencyInUse(present.currency));
+                        }
+                    }
                     let sql = "SELECT DISTINCT seat FROM claims WHERE show = $1 ORDER BY seat";
                     let used = tx.query(sql, &[&id]).await?;
                     let used: Vec<u32> = used.iter().map(|row| small(row, 0)).collect::<Result<_>>()?;
@@ -92,7 +102,10 @@ impl CatalogueLedger for PostgresLedger {
                         &[&id, document, &i64::from(show.plan_version), &now_ms],
                     )
                     .await?;
-                    Ok(changed(&tx).await?)
+                    let noted = [(id, SaleTerms::of(&show.document))];
+                    let noted = terms::note(&tx, &noted, now_ms).await?;
+                    changed(&tx).await?;
+                    Ok(noted.get(id).copied().unwrap_or_default())
                 }
             })
             .await
@@ -113,13 +126,17 @@ impl CatalogueLedger for PostgresLedger {
                         return stored(&row);
                     }
                     // Whoever comes second waits here, and finds the first one's row.
-                    tx.execute(
+                    let written = tx.execute(
                         "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
                          INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
                          SELECT $1, $2::text::jsonb, $3, $4, $5, last FROM given ON CONFLICT (show) DO NOTHING",
                         &[&id, document, &i64::from(departure.plan_version), &now_ms, run],
                     )
                     .await?;
+                    if written > 0 {
+                        let noted = [(id, SaleTerms::of(&departure.document))];
+                        terms::note(&tx, &noted, now_ms).await?;
+                    }
                     stored(&tx.one(&sql, &[&id]).await?)
                 }
             })
@@ -133,7 +150,7 @@ impl CatalogueLedger for PostgresLedger {
                     "SELECT {STORED}, departure FROM shows WHERE departure > $1 ORDER BY departure LIMIT $2"
                 );
                 let rows = tx.query(&sql, &[&as_i64(after), &i64::from(batch_max)]).await?;
-                let read = |row| Ok((count(row, 6)?, stored(row)?));
+                let read = |row| Ok((count(row, 7)?, stored(row)?));
                 rows.iter().map(read).collect()
             })
             .await
@@ -197,6 +214,13 @@ impl CatalogueLedger for PostgresLedger {
             .await
     }
 
+    async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>> {
+        let show = show.to_string();
+        self.database
+            .read(async move |tx: Tx| terms::read(&tx, &show, version).await)
+            .await
+    }
+
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
         self.database
             .write(move |tx| async move {
@@ -212,7 +236,7 @@ impl CatalogueLedger for PostgresLedger {
 /// What [`stored`] reads.
 const STORED: &str = "show, document::text, plan_version, run, \
      (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
-     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show)";
+     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
 
 fn stored(row: &Row) -> Result<StoredShow> {
     let run: Option<&str> = row.try_get(3)?;
@@ -222,6 +246,7 @@ fn stored(row: &Row) -> Result<StoredShow> {
         plan_version: small(row, 2)?,
         run: run.map(run_of).transpose()?,
         fate: fate(row.try_get(4)?, row.try_get(5)?)?,
+        terms: small(row, 6)?,
     })
 }
 

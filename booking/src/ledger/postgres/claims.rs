@@ -5,23 +5,58 @@ use fairgate_writer::tokio_postgres::Row;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::lock;
-use super::rows::{Result, Standing, count, find_order, given_up, items_text, may_claim, small};
-use crate::holds::{Held, cells_of};
+use super::rows::{
+    Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, priced,
+    run_of, small,
+};
+use crate::holds::{Held, Purpose, cells_of};
 use crate::inventory::Grid;
 use crate::ledger::{ClaimBasis, ClaimRefused};
-use crate::orders::Order;
+use crate::orders::{Order, OrderItem};
 use crate::payments::Payment;
 
+/// An order of a basket, or of an offer from the waitlist.
 pub(super) async fn claim(
     tx: &Tx,
     order: &Order,
     payment: &Payment,
     basis: ClaimBasis,
 ) -> std::result::Result<Order, ClaimRefused> {
-    keep_out(tx, order).await?;
-    if let Some(present) = check(tx, order, basis).await? {
-        return Ok(present);
+    if !matches!(basis.purpose, Purpose::Basket | Purpose::Offer) {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
     }
+    keep_out(tx, order).await?;
+    if let Some(present) = check(tx, order, &order.items, basis).await? {
+        return if super::exchanges::succeeds(tx, &present.id).await?.is_some() {
+            Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+        } else {
+            Ok(present)
+        };
+    }
+    write(tx, order, payment, basis).await
+}
+
+/// The order of an exchange for these seats; an order that is there already is given as it is.
+pub(super) async fn claim_for_exchange(
+    tx: &Tx,
+    order: &Order,
+    payment: &Payment,
+    items: &[OrderItem],
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
+    keep_out(tx, order).await?;
+    match check(tx, order, items, basis).await? {
+        Some(present) => Ok(present),
+        None => write(tx, order, payment, basis).await,
+    }
+}
+
+async fn write(
+    tx: &Tx,
+    order: &Order,
+    payment: &Payment,
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
     insert_order(tx, order, payment).await?;
     insert_claims(tx, order, &order.held(), basis.grid).await?;
     Ok(order.clone())
@@ -48,20 +83,32 @@ pub(super) async fn keep_out(tx: &Tx, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// What may not be claimed whatever cells are free; gives the order where it is there already. This statement sees what
+/// What may not be claimed whatever cells are free, and seats at other prices than their terms say; gives the order where it
+/// is there already. This statement sees what
 /// the transactions that were waited for have committed.
 async fn check(
     tx: &Tx,
     order: &Order,
+    items: &[OrderItem],
     basis: ClaimBasis,
 ) -> std::result::Result<Option<Order>, ClaimRefused> {
     let sql = format!(
         "SELECT {STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
-         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1)"
+         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1), \
+         (SELECT terms FROM terms WHERE show = $1 AND version = $5), (SELECT run FROM shows WHERE show = $1)"
     );
     let (id, show, hold) = (order.id.as_str(), order.show.as_str(), order.hold.as_str());
     let row = tx
-        .one(&sql, &[&show, &order.visitor.0.as_slice(), &id, &hold])
+        .one(
+            &sql,
+            &[
+                &show,
+                &order.visitor.0.as_slice(),
+                &id,
+                &hold,
+                &i64::from(order.terms),
+            ],
+        )
         .await?;
     if row.try_get(4).map_err(fairgate_writer::LedgerError::from)? {
         return Ok(find_order(tx, &order.id).await?);
@@ -71,7 +118,16 @@ async fn check(
         return Err(given_up().into());
     }
     may_claim(order, standing(&row)?, basis)?;
+    are_prices_of(&row, items)?;
     Ok(None)
+}
+
+/// Of a row of [`check`]: refuses seats whose prices are not those of their terms.
+fn are_prices_of(row: &Row, items: &[OrderItem]) -> Result<()> {
+    let (terms, run): (Option<&str>, Option<&str>) = (row.try_get(6)?, row.try_get(7)?);
+    let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
+    let run = run.map(run_of).transpose()?;
+    priced(items, &json(terms)?, run.as_deref())
 }
 
 /// As [`check`], for an order that is there already.
@@ -104,8 +160,8 @@ fn standing(row: &Row) -> Result<Standing> {
 async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
     tx.execute(
         "WITH made AS (INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, \
-             items, plan_version, payment, state, reason, created_at, pay_until, claim_until) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)), \
+             items, plan_version, payment, state, reason, created_at, pay_until, claim_until, terms, let_go) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $22, $23)), \
          paid AS (INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at) \
              VALUES ($12, $1, $18, $19, $20, $21, $15)) \
          INSERT INTO order_history (order_id, step, at, state, reason) VALUES ($1, 1, $15, $13, $14)",
@@ -131,6 +187,8 @@ async fn insert_order(tx: &Tx, order: &Order, payment: &Payment) -> Result<()> {
             &payment.amount.amount,
             &payment.amount.currency.as_str(),
             &payment.state.word(),
+            &i64::from(order.terms),
+            &order.let_go,
         ],
     )
     .await?;

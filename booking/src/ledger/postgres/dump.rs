@@ -11,7 +11,8 @@ use super::rows::{
     json, parsed, refund, small, text,
 };
 use crate::dump::{
-    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
+    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, TermsRecord,
+    VERSION,
 };
 use crate::ids::ShowId;
 
@@ -29,6 +30,7 @@ pub async fn read(tx: &Tx, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
         at_ms: now_ms,
     })?;
     let grids = shows(tx, sink).await?;
+    terms(tx, sink).await?;
     orders(tx, &grids, sink).await?;
     exchanges(tx, &grids, sink).await?;
     claims(tx, &grids, sink).await?;
@@ -59,17 +61,28 @@ async fn check_version(tx: &Tx) -> Result<()> {
 
 async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document::text, v.plan, s.run FROM shows s LEFT JOIN venues v \
+    let sql = "SELECT s.show, s.document::text, v.plan, s.run, s.terms FROM shows s LEFT JOIN venues v \
          ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version ORDER BY s.show COLLATE \"C\"";
     each(tx, sql, |row| {
         let show: ShowId = parsed(text(row, 0)?)?;
         let plan: Option<&str> = row.try_get(2)?;
-        let (record, grid) = ShowRecord::read(&show, text(row, 1)?, plan, row.try_get(3)?)?;
+        let (record, grid) =
+            ShowRecord::read(&show, text(row, 1)?, plan, row.try_get(3)?, small(row, 4)?)?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })
     .await?;
     Ok(grids)
+}
+
+async fn terms(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT show, version, at, terms FROM terms ORDER BY show COLLATE \"C\", version";
+    each(tx, sql, |row| {
+        let (show, version) = (text(row, 0)?.to_owned(), small(row, 1)?);
+        let record = TermsRecord::read(show, version, row.try_get(2)?, text(row, 3)?)?;
+        sink(&Record::Terms(record))
+    })
+    .await
 }
 
 async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
@@ -82,10 +95,10 @@ async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
     );
     each(tx, &sql, |row| {
         let order = rows::order(row, 0)?;
-        let history: Vec<StepRecord> = json(text(row, 16)?)?;
+        let history: Vec<StepRecord> = json(text(row, 18)?)?;
         let grid = grids.of(&order.show)?;
-        let late = LateSeats::read(row.try_get(17)?, row.try_get(18)?)?;
-        let refunds: Option<&str> = row.try_get(19)?;
+        let late = LateSeats::read(row.try_get(19)?, row.try_get(20)?)?;
+        let refunds: Option<&str> = row.try_get(21)?;
         let refunds: Vec<RefundRow> = refunds.map_or(Ok(Vec::new()), json)?;
         let refunds = refunds
             .into_iter()
@@ -103,11 +116,13 @@ async fn orders(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
 }
 
 async fn exchanges(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = "SELECT successor, order_id, items, given, done_at FROM exchanges ORDER BY made_at, successor COLLATE \"C\"";
+    let sql = "SELECT successor, order_id, items, given, fee, back, made_at, done_at FROM exchanges ORDER BY made_at, successor COLLATE \"C\"";
     each(tx, sql, |row| {
         let ids = (&parsed(text(row, 0)?)?, &parsed(text(row, 1)?)?);
         let seats = (&items(text(row, 2)?)?[..], &items(text(row, 3)?)?[..]);
-        sink(&Record::of_exchange(ids, seats, row.try_get(4)?, grids)?)
+        let deal = (row.try_get(4)?, row.try_get(5)?);
+        let times = (row.try_get(6)?, row.try_get(7)?);
+        sink(&Record::of_exchange(ids, seats, deal, times, grids)?)
     })
     .await
 }

@@ -9,14 +9,16 @@ use fairgate_writer::tokio_postgres::Row;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::orders::apply;
-use super::refunds::insert;
+use super::refunds::{insert, terms_of};
 use super::rows::{
     Result, corrupt, find_order, items, items_text, lock_order, parsed, seat_word, text,
 };
+use super::settle::over_card_limit;
 use super::tickets::{issue, of_order as tickets_of};
 use super::{PostgresLedger, claims, late};
+use crate::holds::Purpose;
 use crate::ids::OrderId;
-use crate::ledger::{ClaimBasis, ExchangeLedger};
+use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger};
 use crate::orders::exchange::{Exchange, ExchangeRefused, Part, lost, may_give, price};
 use crate::orders::refund::{Back, RefundReason};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -47,17 +49,19 @@ struct Open {
     of: OrderId,
     items: Vec<OrderItem>,
     given: Vec<OrderItem>,
+    /// What goes back; none where it was begun before that was written down.
+    back: Option<i64>,
 }
 
 async fn open(tx: &Tx, successor: &OrderId) -> Result<Option<Open>> {
-    let sql =
-        "SELECT order_id, items, given FROM exchanges WHERE successor = $1 AND done_at IS NULL";
+    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = $1 AND done_at IS NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     let read = |row: Row| {
         Ok(Open {
             of: parsed(text(&row, 0)?)?,
             items: items(text(&row, 1)?)?,
             given: items(text(&row, 2)?)?,
+            back: row.try_get(3)?,
         })
     };
     row.map(read).transpose()
@@ -76,6 +80,26 @@ pub(super) async fn paid_by(tx: &Tx, successor: &OrderId) -> Result<Option<Order
     let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order whose seats this one's are, or were to be, given for.
+pub(super) async fn succeeds(tx: &Tx, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// A successor that is there already, if it is this order's: whatever else was made of the hold is none of its exchange.
+async fn its_own(
+    tx: &Tx,
+    present: Order,
+    of: &OrderId,
+) -> std::result::Result<Order, ExchangeRefused> {
+    if succeeds(tx, &present.id).await?.as_ref() == Some(of) {
+        Ok(present)
+    } else {
+        Err(ExchangeRefused::Changed)
+    }
 }
 
 /// The exchanges that an order is part of.
@@ -116,25 +140,37 @@ async fn begin(
         payment,
         items,
         given,
+        deal,
+        ..
     } = exchange;
+    if basis.purpose != Purpose::Exchange {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose).into());
+    }
     if let Some(present) = find_order(tx, &successor.id).await? {
-        return Ok(Some(present));
+        return its_own(tx, present, of).await.map(Some);
     }
     if let Some(open) = being_paid(tx, of).await? {
         return Err(ExchangeRefused::Open(open));
     }
     may_give(&old, &locked_tickets(tx, &old).await?, given)?;
+    exchange.is_as_reckoned(&old, &terms_of(tx, &old).await?, now_ms)?;
     if !exchange.is_whole(&old) {
         return Err(corrupt("an exchange that claims other cells than it gains").into());
     }
-    claims::claim(tx, successor, payment, basis).await?;
-    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES ($1, $2, $3, $4, $5)";
-    let with: [&(dyn ToSql + Sync); 5] = [
+    let made = claims::claim_for_exchange(tx, successor, payment, items, basis).await?;
+    if made != *successor {
+        return its_own(tx, made, of).await.map(Some);
+    }
+    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let with: [&(dyn ToSql + Sync); 7] = [
         &successor.id.as_str(),
         &of.as_str(),
         &items_text(items)?,
         &items_text(given)?,
         &now_ms,
+        &deal.fee,
+        &deal.back,
     ];
     tx.execute(sql, &with).await?;
     // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
@@ -142,6 +178,9 @@ async fn begin(
     tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
         .await?;
     if payment.amount.amount == 0 {
+        if over_card_limit(tx, successor, items.len(), None).await? {
+            return Err(ClaimRefused::CardLimit.into());
+        }
         let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
         finish(tx, applied.order, Happening::NothingToPay, now_ms).await?;
     }
@@ -214,7 +253,10 @@ async fn finish(tx: &Tx, successor: Order, happening: Happening, now_ms: i64) ->
         items: open.items,
         ..applied.order
     };
-    give_up(tx, &old, &new, now_ms).await?;
+    let back = open
+        .back
+        .unwrap_or_else(|| price(&old.items) - price(&new.items));
+    give_up(tx, &old, &new, back, now_ms).await?;
     let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
     for held in new.held() {
         for leg in held.legs {
@@ -240,8 +282,8 @@ async fn finish(tx: &Tx, successor: Order, happening: Happening, now_ms: i64) ->
     issue(tx, &new, now_ms).await
 }
 
-/// The old order ends: its claims, its tickets, and what of its money is more than the new seats cost.
-async fn give_up(tx: &Tx, old: &Order, new: &Order, now_ms: i64) -> Result<()> {
+/// The old order ends: its claims, its tickets, and what of its money goes back.
+async fn give_up(tx: &Tx, old: &Order, new: &Order, back: i64, now_ms: i64) -> Result<()> {
     let decision = decide(old.state, Happening::Exchanged)
         .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
     let kept = late::given(tx, &old.id).await?;
@@ -264,7 +306,6 @@ async fn give_up(tx: &Tx, old: &Order, new: &Order, now_ms: i64) -> Result<()> {
         &items_text(&lost(old, new))?,
     ];
     tx.execute(sql, &with).await?;
-    let back = price(&old.items) - price(&new.items);
     if back > 0 {
         let row = Back {
             items: &[],

@@ -10,7 +10,7 @@ use super::claims::{allowed, insert_claims, keep_out};
 use super::orders::apply;
 use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
 use super::settle::over_card_limit;
-use crate::holds::Held;
+use crate::holds::{Held, Purpose};
 use crate::ids::{HoldId, OrderId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -100,7 +100,9 @@ async fn settle(
     }
     let happening = match outcome {
         LateOutcome::Back(_) => outcome.happening(),
-        _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
+        _ if over_card_limit(tx, &order, order.items.len(), None).await? => {
+            Happening::LateBack(LateReason::CardLimit)
+        }
         LateOutcome::SameSeats(hold) => {
             let until_ms = order.claim_until_ms;
             give(tx, &order, (hold, &order.items, until_ms), basis).await?;
@@ -132,6 +134,9 @@ async fn give(
     let basis =
         basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
     keep_out(tx, order).await?;
+    if basis.purpose != Purpose::LateMoney {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+    }
     allowed(tx, order, basis).await?;
     let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
     insert_claims(tx, order, &held, basis.grid).await?;

@@ -17,6 +17,7 @@ mod programme;
 mod refunds;
 mod rows;
 mod settle;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod tickets;
@@ -42,6 +43,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("refunding.sql"),
     include_str!("cinema.sql"),
     include_str!("exchanging.sql"),
+    include_str!("terms.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -110,9 +110,9 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId, lost: Option<u64>) -> Result
             picture.ordered.push(as_hold(&order));
         } else if order.state == OrderState::AwaitingConsent {
             // The seats that are kept for its late money.
-            let kept = items(text(row, 18)?)?;
+            let kept = items(text(row, 20)?)?;
             picture.ordered.push(Hold {
-                id: parsed(text(row, 17)?)?,
+                id: parsed(text(row, 19)?)?,
                 items: kept.into_iter().map(|item| item.held).collect(),
                 ..as_hold(&order)
             });

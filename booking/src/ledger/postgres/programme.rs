@@ -10,8 +10,9 @@ use fairgate_writer::tokio_postgres::Row;
 
 use super::catalogue::{changed, one_at_a_time};
 use super::rows::{Result, as_i64, bytes32, corrupt, count, json, parsed, small, text, to_json};
-use super::{PostgresLedger, lock};
+use super::{PostgresLedger, lock, terms};
 use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
 use crate::ids::ShowId;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammePut, ProgrammeRefused};
 
@@ -69,12 +70,23 @@ async fn put(
         let version = u32::try_from(*version).unwrap_or(u32::MAX);
         newest.insert(plan.venue.to_string(), (version, plan.digest));
     }
-    let (mut put, rows, pinned_anew) = compare(tx, programme, &newest).await?;
+    let (mut put, rows, pinned_anew, other_currency) = compare(tx, programme, &newest).await?;
+    let sold = sold_of(tx, &other_currency).await?;
+    if !sold.is_empty() {
+        return Err(ProgrammeRefused::CurrencyInUse(sold));
+    }
     let in_use = moved_seats(tx, programme, &pinned_anew).await?;
     if !in_use.is_empty() {
         return Err(ProgrammeRefused::PlanInUse(in_use));
     }
     write_shows(tx, &rows, now_ms).await?;
+    let noted: Vec<(&str, SaleTerms)> = rows
+        .shows
+        .iter()
+        .map(String::as_str)
+        .zip(rows.terms.iter().cloned())
+        .collect();
+    terms::note(tx, &noted, now_ms).await?;
     put.plans = new_plans.len();
     let sql = "SELECT document = $1 FROM programme";
     let same = tx.first(sql, &[&programme.document]).await?;
@@ -123,14 +135,15 @@ struct ShowRows {
     shows: Vec<String>,
     documents: Vec<String>,
     versions: Vec<i64>,
+    terms: Vec<SaleTerms>,
 }
 
-/// What differs from what is there, and which shows change their plan.
+/// What differs from what is there, which shows change their plan, and which their currency.
 async fn compare(
     tx: &Tx,
     programme: &NewProgramme,
     newest: &Newest,
-) -> Result<(ProgrammePut, ShowRows, Vec<String>)> {
+) -> Result<(ProgrammePut, ShowRows, Vec<String>, Vec<String>)> {
     let ids: Vec<&str> = programme.shows.iter().map(|(id, _)| id.as_str()).collect();
     let sql = "SELECT show, document::text, plan_version FROM shows WHERE show = ANY($1)";
     let present = tx.query(sql, &[&ids]).await?;
@@ -141,14 +154,17 @@ async fn compare(
     let present: HashMap<String, (ShowDocument, u32)> =
         present.iter().map(read).collect::<Result<_>>()?;
     let (mut put, mut rows) = (ProgrammePut::default(), ShowRows::default());
-    let mut pinned_anew = Vec::new();
+    let (mut pinned_anew, mut other_currency) = (Vec::new(), Vec::new());
     for (id, document) in &programme.shows {
         let (version, _) = *newest
             .get(document.venue.as_str())
             .ok_or_else(|| corrupt("a hall without a plan"))?;
         match present.get(id.as_str()) {
             Some((known, pinned)) if *pinned == version && known == document => continue,
-            Some((_, pinned)) => {
+            Some((known, pinned)) => {
+                if known.currency != document.currency {
+                    other_currency.push(id.to_string());
+                }
                 if *pinned != version {
                     pinned_anew.push(id.to_string());
                 }
@@ -159,8 +175,21 @@ async fn compare(
         rows.shows.push(id.to_string());
         rows.documents.push(to_json(document)?);
         rows.versions.push(i64::from(version));
+        rows.terms.push(SaleTerms::of(document));
     }
-    Ok((put, rows, pinned_anew))
+    Ok((put, rows, pinned_anew, other_currency))
+}
+
+/// Those of some shows that seats were sold of; nobody claims one meanwhile.
+async fn sold_of(tx: &Tx, shows: &[String]) -> Result<Vec<ShowId>> {
+    if shows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT pg_advisory_xact_lock($1, hashtext(show)) FROM unnest($2::text[]) AS show";
+    tx.query(sql, &[&lock::PLAN, &shows]).await?;
+    let sql = "SELECT DISTINCT show FROM claims WHERE show = ANY ($1) ORDER BY show";
+    let sold = tx.query(sql, &[&shows]).await?;
+    sold.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
 /// Nobody claims a seat between the look at the claims and the new plans.

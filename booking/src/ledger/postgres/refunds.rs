@@ -10,14 +10,15 @@ use super::catalogue::{changed, one_at_a_time};
 use super::exchanges::{being_paid, paid_by};
 use super::orders::owe;
 use super::rows::{
-    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, count, fate, items_text, json,
-    lock_order, parsed, refund as read_refund, seat_word, small, text,
+    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, count, items_text, json, lock_order,
+    parsed, refund as read_refund, seat_word, small, text,
 };
 use super::settle::move_payment;
 use super::tickets::of_order as tickets_of;
-use super::{PostgresLedger, late, lock};
+use super::{PostgresLedger, late, lock, terms};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
 use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, Sum};
 use crate::orders::Order;
@@ -25,6 +26,7 @@ use crate::orders::exchange::draw;
 use crate::orders::refund::{
     Back, OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
 };
+use crate::orders::terms::OrderTerms;
 use crate::orders::transition::{Claims, Owed};
 use crate::payments::PaymentState;
 
@@ -190,15 +192,14 @@ async fn take_back(
     if let Some(successor) = being_paid(tx, id).await? {
         return Err(RefundRefused::Exchanging(successor));
     }
-    let (document, fate) = show_of(tx, &order).await?;
+    let terms = terms_of(tx, &order).await?;
     // A door that scans one of them at this moment comes before or after.
     let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";
     tx.query(sql, &[&id.as_str()]).await?;
     let standing = Standing {
         order: &order,
         tickets: &tickets_of(tx, &order).await?,
-        document: &document,
-        fate,
+        terms: &terms,
     };
     let Some(plan) = plan(&standing, which, now_ms)? else {
         return Ok(Some(Applied {
@@ -216,19 +217,11 @@ async fn take_back(
     }))
 }
 
-/// The show's document and what became of it, which stay as they are until this transaction ends.
-async fn show_of(tx: &Tx, order: &Order) -> Result<(ShowDocument, Option<Fate>)> {
-    let show = order.show.as_str();
+/// The terms that count for an order; nobody changes those of its show until this transaction ends.
+pub(super) async fn terms_of(tx: &Tx, order: &Order) -> Result<OrderTerms> {
     let sql = "SELECT pg_advisory_xact_lock_shared($1, hashtext($2))";
-    tx.one(sql, &[&lock::PLAN, &show]).await?;
-    let sql = "SELECT s.document::text, f.fate, f.refunds_until FROM shows s \
-         LEFT JOIN show_fates f ON f.show = s.show WHERE s.show = $1";
-    let row = tx.first(sql, &[&show]).await?;
-    let row = row.ok_or_else(|| corrupt("an order without a show"))?;
-    Ok((
-        json(text(&row, 0)?)?,
-        fate(row.try_get(1)?, row.try_get(2)?)?,
-    ))
+    tx.one(sql, &[&lock::PLAN, &order.show.as_str()]).await?;
+    terms::of_order(tx, order).await
 }
 
 /// As with every row of the seat outbox, its id is drawn after the claims were made by an earlier transaction.
@@ -244,7 +237,7 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
     let from = number(|held| held.legs.start.into());
     let to = number(|held| held.legs.end.into());
     let tickets: Vec<String> = plan.tickets.iter().map(ToString::to_string).collect();
-    let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, items = $4 WHERE order_id = $1), \
+    let sql = "WITH moved AS (UPDATE orders SET state = $2, reason = $3, items = $4, let_go = let_go - $16 WHERE order_id = $1), \
          noted AS (INSERT INTO order_history (order_id, step, at, state, reason) \
              SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($5, MAX(at)), $2, $3 FROM order_history WHERE order_id = $1), \
          freed AS (DELETE FROM claims c WHERE c.order_id = $1 AND ($6 OR EXISTS (SELECT 1 \
@@ -253,7 +246,7 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
          told AS (INSERT INTO seat_outbox (show, kind, order_id, hold, visitor, items) \
              SELECT $10::text, $11::text, $1, $12::text, $13::bytea, $14::text WHERE $11::text IS NOT NULL) \
          UPDATE tickets SET voided_at = $5 WHERE ticket = ANY ($15)";
-    let with: [&(dyn ToSql + Sync); 15] = [
+    let with: [&(dyn ToSql + Sync); 16] = [
         &id,
         &decision.state.word(),
         &decision.reason,
@@ -269,6 +262,7 @@ async fn write(tx: &Tx, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
         &order.visitor.0.as_slice(),
         &items_text(&plan.going)?,
         &tickets,
+        &plan.uncharged,
     ];
     tx.execute(sql, &with).await?;
     let row = Back {
@@ -411,6 +405,9 @@ async fn put_fate(
         let sql = "UPDATE shows SET document = jsonb_set(document, '{starts_at}', to_jsonb($2::text)), updated_at = $3 \
              WHERE show = $1";
         tx.execute(sql, &[&id, &starts_at, &now_ms]).await?;
+        let sql = "SELECT document::text FROM shows WHERE show = $1";
+        let document: ShowDocument = json(text(&tx.one(sql, &[&id]).await?, 0)?)?;
+        terms::note(tx, &[(id, SaleTerms::of(&document))], now_ms).await?;
     }
     // Departures are followed by their numbers: a new one tells of the change.
     let sql = "WITH given AS (UPDATE departure_numbers SET last = last + 1 \

@@ -6,7 +6,8 @@ use fairgate_writer::tokio_postgres::Row;
 pub(super) use crate::ledger::stored::{
     GIVEN_UP_FOR_MS, READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64,
     bytes32, corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met,
-    parsed, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
+    next_terms, parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json,
+    unsearched,
 };
 
 use crate::ids::OrderId;
@@ -15,7 +16,8 @@ use crate::orders::{Buyer, Order, OrderState};
 use crate::payments::{Payment, PaymentState};
 
 pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o.buyer_name, o.buyer_email, o.currency, \
-     o.total, o.items, o.plan_version, o.payment, o.state, o.reason, o.created_at, o.pay_until, o.claim_until";
+     o.total, o.items, o.plan_version, o.payment, o.state, o.reason, o.created_at, o.pay_until, o.claim_until, \
+     o.terms, o.let_go";
 
 pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, p.state, p.reference, p.client, p.refunded";
 
@@ -57,6 +59,8 @@ pub(super) fn order(row: &Row, at: usize) -> Result<Order> {
         created_at_ms: row.try_get(at + 13)?,
         pay_until_ms: row.try_get(at + 14)?,
         claim_until_ms: row.try_get(at + 15)?,
+        terms: small(row, at + 16)?,
+        let_go: row.try_get(at + 17)?,
         id,
     })
 }

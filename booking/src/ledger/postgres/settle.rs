@@ -30,7 +30,7 @@ pub(super) async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    let over = over_card_limit(tx, &order, says.card.as_deref()).await?;
+    let over = over_card_limit(tx, &order, order.items.len(), says.card.as_deref()).await?;
     let Settling {
         payment: state,
         happening,
@@ -118,9 +118,15 @@ pub(super) async fn ticket(tx: &Tx, order: Order, now_ms: i64) -> Result<()> {
     Ok(())
 }
 
-/// Whether the order's seats and those bought with the same card are more than the show allows; from here on nobody else
-/// counts this card for this show. Without a fingerprint, the one that is known of the order's payment counts.
-pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) -> Result<bool> {
+/// Whether so many seats of an order and those bought with the same card are more than the show allows; from here on nobody
+/// else counts this card for this show. Of an exchange the card that is told now counts, and the one that bought the seats
+/// that are given, too.
+pub(super) async fn over_card_limit(
+    tx: &Tx,
+    order: &Order,
+    seats: usize,
+    card: Option<&str>,
+) -> Result<bool> {
     let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, p.card FROM shows s, payments p \
          WHERE s.show = $1 AND p.order_id = $2";
     let with = (order.show.as_str(), order.id.as_str());
@@ -130,17 +136,24 @@ pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) 
     let Some(limit) = row.try_get::<_, Option<i64>>(0)? else {
         return Ok(false);
     };
-    let Some(card) = card.or(row.try_get(1)?) else {
-        return Ok(false);
-    };
-    let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
-    tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
-    let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
-         WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
-         AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
-    let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
-    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
-    Ok(row.try_get::<_, i64>(0)?.saturating_add(own) > limit)
+    let known: Option<&str> = row.try_get(1)?;
+    let mut cards: Vec<&str> = card.into_iter().chain(known).collect();
+    // Everybody locks cards in one order.
+    cards.sort_unstable();
+    cards.dedup();
+    let own = i64::try_from(seats).unwrap_or(i64::MAX);
+    for card in cards {
+        let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
+        tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
+        let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+             WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
+             AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
+        let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
+        if row.try_get::<_, i64>(0)?.saturating_add(own) > limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) async fn move_payment(

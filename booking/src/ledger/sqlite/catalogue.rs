@@ -4,9 +4,11 @@ use async_trait::async_trait;
 use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, Row};
 
-use super::SqliteLedger;
 use super::rows::{self, bytes32, collect, corrupt, fate, first, parsed, run_of, stored_run};
-use crate::ids::VenueId;
+use super::{SqliteLedger, terms};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::ids::{ShowId, VenueId};
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
 
 #[async_trait]
@@ -54,12 +56,20 @@ impl CatalogueLedger for SqliteLedger {
         show: StoredShow,
         keeps: Option<SeatsKept>,
         now_ms: i64,
-    ) -> Result<(), ShowRefused> {
+    ) -> Result<u32, ShowRefused> {
         let document =
             serde_json::to_string(&show.document).map_err(|error| corrupt(&error.to_string()))?;
         self.writer
             .write(move |tx| {
                 let id = show.id.as_str();
+                let present: Option<String> = first(tx, "SELECT document FROM shows WHERE show = ?1", [id])?;
+                if let Some(present) = present {
+                    let present: ShowDocument = rows::json(&present)?;
+                    let sold: Option<i64> = first(tx, "SELECT 1 FROM claims WHERE show = ?1 LIMIT 1", [id])?;
+                    if present.currency != show.document.currency && sold.is_some() {
+                        return Err(ShowRefused::CurrencyInUse(present.currency));
+                    }
+                }
                 if let Some(keeps) = keeps {
                     let used = collect(tx, "SELECT DISTINCT seat FROM claims WHERE show = ?1", [id], |row| Ok(row.get::<_, u32>(0)?))?;
                     let moved: Vec<u32> = used.into_iter().filter(|seat| !keeps(*seat)).collect();
@@ -73,7 +83,9 @@ impl CatalogueLedger for SqliteLedger {
                 )
                 .and_then(|mut statement| statement.execute((id, &document, show.plan_version, now_ms)))
                 .map_err(LedgerError::from)?;
-                Ok(changed(tx)?)
+                let version = terms::note(tx, id, &SaleTerms::of(&show.document), now_ms)?;
+                changed(tx)?;
+                Ok(version)
             })
             .await
     }
@@ -93,6 +105,9 @@ impl CatalogueLedger for SqliteLedger {
                      SELECT ?1, ?2, ?3, ?4, ?5, COALESCE(MAX(departure), 0) + 1 FROM shows",
                 )?
                 .execute((&id, &document, departure.plan_version, now_ms, &run))?;
+                if tx.changes() > 0 {
+                    terms::note(tx, &id, &SaleTerms::of(&departure.document), now_ms)?;
+                }
                 let sql = format!("SELECT {STORED} FROM shows WHERE show = ?1");
                 let stored = collect(tx, &sql, [&id], stored)?.pop();
                 stored.ok_or_else(|| corrupt("a departure that was not written"))
@@ -111,7 +126,7 @@ impl CatalogueLedger for SqliteLedger {
                     "SELECT {STORED}, departure FROM shows WHERE departure > ?1 ORDER BY departure LIMIT ?2"
                 );
                 collect(connection, &sql, (rows::as_i64(after), batch_max), |row| {
-                    Ok((row.get::<_, i64>(6)?.unsigned_abs(), stored(row)?))
+                    Ok((row.get::<_, i64>(7)?.unsigned_abs(), stored(row)?))
                 })
             })
             .await
@@ -164,6 +179,13 @@ impl CatalogueLedger for SqliteLedger {
         Ok(self.writer.read(version).await?.unwrap_or(0).unsigned_abs())
     }
 
+    async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>, LedgerError> {
+        let show = show.to_string();
+        self.writer
+            .read(move |connection| terms::read(connection, &show, version))
+            .await
+    }
+
     async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32], LedgerError> {
         self.writer
             .write(move |tx| {
@@ -183,7 +205,7 @@ impl CatalogueLedger for SqliteLedger {
 /// What [`stored`] reads.
 const STORED: &str = "show, document, plan_version, run, \
      (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
-     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show)";
+     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
 
 fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
     let (document, run): (String, Option<String>) = (row.get(1)?, row.get(3)?);
@@ -193,6 +215,7 @@ fn stored(row: &Row<'_>) -> Result<StoredShow, LedgerError> {
         plan_version: row.get(2)?,
         run: run.as_deref().map(run_of).transpose()?,
         fate: fate(row.get(4)?, row.get(5)?)?,
+        terms: row.get(6)?,
     })
 }
 

@@ -5,21 +5,41 @@ use fairgate_writer::rusqlite::Connection;
 
 use super::orders::note;
 use super::rows::{self, Result, Standing, collect, find_order, first, given_up, may_claim};
-use crate::holds::{Held, cells_of};
+use super::terms;
+use crate::holds::{Held, Purpose, cells_of};
 use crate::inventory::Grid;
 use crate::ledger::{ClaimBasis, ClaimRefused};
 use crate::orders::Order;
 use crate::payments::Payment;
 
+/// An order of a basket, or of an offer from the waitlist.
 pub(super) fn claim(
     tx: &Connection,
     order: Order,
     payment: &Payment,
     basis: ClaimBasis,
 ) -> std::result::Result<Order, ClaimRefused> {
-    if let Some(present) = find_order(tx, &order.id)? {
-        return Ok(present);
+    if !matches!(basis.purpose, Purpose::Basket | Purpose::Offer) {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
     }
+    if let Some(present) = find_order(tx, &order.id)? {
+        return if super::exchanges::is_successor(tx, &present.id)? {
+            Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+        } else {
+            Ok(present)
+        };
+    }
+    terms::are_prices_of(tx, &order.show, order.terms, &order.items)?;
+    write(tx, order, payment, basis)
+}
+
+/// Claims, order and payment, for an order that is not there yet.
+pub(super) fn write(
+    tx: &Connection,
+    order: Order,
+    payment: &Payment,
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
     let barred: Option<i64> = first(
         tx,
         "SELECT 1 FROM given_up WHERE hold = ?1 AND at >= ?2",
@@ -85,8 +105,8 @@ pub(super) fn allowed(
 fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
-         plan_version, payment, state, reason, created_at, pay_until, claim_until) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+         plan_version, payment, state, reason, created_at, pay_until, claim_until, terms, let_go) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     )?
     .execute(fairgate_writer::rusqlite::params![
         order.id.as_str(),
@@ -106,6 +126,8 @@ fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
         order.created_at_ms,
         order.pay_until_ms,
         order.claim_until_ms,
+        order.terms,
+        order.let_go,
     ])?;
     Ok(())
 }

@@ -10,7 +10,8 @@ use fairgate_writer::rusqlite::{Connection, OpenFlags};
 use super::MIGRATIONS;
 use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
 use crate::dump::{
-    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, VERSION,
+    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, TermsRecord,
+    VERSION,
 };
 use crate::ids::ShowId;
 
@@ -34,6 +35,7 @@ pub fn read(path: &Path, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
         at_ms: now_ms,
     })?;
     let grids = shows(&snapshot, sink)?;
+    terms(&snapshot, sink)?;
     orders(&snapshot, &grids, sink)?;
     exchanges(&snapshot, &grids, sink)?;
     claims(&snapshot, &grids, sink)?;
@@ -63,17 +65,32 @@ fn check_version(connection: &Connection) -> Result<()> {
 
 fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document, v.plan, s.run FROM shows s LEFT JOIN venues v \
+    let sql = "SELECT s.show, s.document, v.plan, s.run, s.terms FROM shows s LEFT JOIN venues v \
          ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version ORDER BY s.show";
     each(connection, sql, |row| {
         let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
         let (document, plan): (String, Option<String>) = (row.get(1)?, row.get(2)?);
         let run: Option<String> = row.get(3)?;
-        let (record, grid) = ShowRecord::read(&show, &document, plan.as_deref(), run.as_deref())?;
+        let (record, grid) = ShowRecord::read(
+            &show,
+            &document,
+            plan.as_deref(),
+            run.as_deref(),
+            row.get(4)?,
+        )?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })?;
     Ok(grids)
+}
+
+fn terms(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = "SELECT show, version, at, terms FROM terms ORDER BY show, version";
+    each(connection, sql, |row| {
+        let text: String = row.get(3)?;
+        let record = TermsRecord::read(row.get(0)?, row.get(1)?, row.get(2)?, &text)?;
+        sink(&Record::Terms(record))
+    })
 }
 
 fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
@@ -100,7 +117,7 @@ fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
             });
         }
         let grid = grids.of(&order.show)?;
-        let late = LateSeats::read(row.get(16)?, row.get(17)?)?;
+        let late = LateSeats::read(row.get(18)?, row.get(19)?)?;
         let refunds = super::refunds::of_order(connection, &order.id)?;
         let given_back = refunds.iter().flat_map(|refund| refund.items.clone());
         let record = OrderRecord::of(&order, grid, history, late.as_ref(), given_back.collect());
@@ -113,12 +130,13 @@ fn orders(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
 }
 
 fn exchanges(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = "SELECT successor, order_id, items, given, done_at FROM exchanges ORDER BY made_at, successor";
+    let sql = "SELECT successor, order_id, items, given, fee, back, made_at, done_at FROM exchanges ORDER BY made_at, successor";
     each(connection, sql, |row| {
         let text = |at: usize| -> Result<String> { Ok(row.get(at)?) };
         let ids = (&rows::parsed(&text(0)?)?, &rows::parsed(&text(1)?)?);
         let seats = (&rows::items(&text(2)?)?[..], &rows::items(&text(3)?)?[..]);
-        sink(&Record::of_exchange(ids, seats, row.get(4)?, grids)?)
+        let (deal, times) = ((row.get(4)?, row.get(5)?), (row.get(6)?, row.get(7)?));
+        sink(&Record::of_exchange(ids, seats, deal, times, grids)?)
     })
 }
 

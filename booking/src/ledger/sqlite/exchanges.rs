@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
-use super::SqliteLedger;
 use super::claims;
 use super::orders::{apply, kept, note};
 use super::outbox::tell_store_of;
@@ -11,9 +10,12 @@ use super::refunds::insert;
 use super::rows::{
     Result, collect, corrupt, find_order, first, items, items_text, parsed, seat_word,
 };
+use super::settle::over_card_limit;
 use super::tickets::{issue, of_order as tickets_of};
+use super::{SqliteLedger, terms};
+use crate::holds::Purpose;
 use crate::ids::OrderId;
-use crate::ledger::{ClaimBasis, ExchangeLedger};
+use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger};
 use crate::orders::exchange::{Exchange, ExchangeRefused, Part, lost, may_give, price};
 use crate::orders::refund::{Back, RefundReason};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -41,16 +43,18 @@ struct Open {
     of: OrderId,
     items: Vec<OrderItem>,
     given: Vec<OrderItem>,
+    /// What goes back; none where it was begun before that was written down.
+    back: Option<i64>,
 }
 
 fn open(connection: &Connection, successor: &OrderId) -> Result<Option<Open>> {
-    let sql =
-        "SELECT order_id, items, given FROM exchanges WHERE successor = ?1 AND done_at IS NULL";
+    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = ?1 AND done_at IS NULL";
     let found = collect(connection, sql, [successor.as_str()], |row| {
         Ok(Open {
             of: parsed(&row.get::<_, String>(0)?)?,
             items: items(&row.get::<_, String>(1)?)?,
             given: items(&row.get::<_, String>(2)?)?,
+            back: row.get(3)?,
         })
     })?;
     Ok(found.into_iter().next())
@@ -69,6 +73,18 @@ pub(super) fn paid_by(connection: &Connection, successor: &OrderId) -> Result<Op
     let sql = "SELECT order_id FROM exchanges WHERE successor = ?1 AND done_at IS NOT NULL";
     let found: Option<String> = first(connection, sql, [successor.as_str()])?;
     found.map(|id| parsed(&id)).transpose()
+}
+
+/// The order whose seats this one's are, or were to be, given for.
+fn succeeds(connection: &Connection, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = ?1";
+    let found: Option<String> = first(connection, sql, [successor.as_str()])?;
+    found.map(|id| parsed(&id)).transpose()
+}
+
+/// Whether an order was made for an exchange.
+pub(super) fn is_successor(connection: &Connection, order: &OrderId) -> Result<bool> {
+    Ok(succeeds(connection, order)?.is_some())
 }
 
 /// The exchanges that an order is part of.
@@ -104,13 +120,21 @@ fn begin(
     let Some(old) = find_order(tx, of)? else {
         return Ok(None);
     };
+    if basis.purpose != Purpose::Exchange {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose).into());
+    }
     if let Some(present) = find_order(tx, &exchange.successor.id)? {
-        return Ok(Some(present));
+        return if succeeds(tx, &present.id)? == Some(old.id) {
+            Ok(Some(present))
+        } else {
+            Err(ExchangeRefused::Changed)
+        };
     }
     if let Some(open) = being_paid(tx, of)? {
         return Err(ExchangeRefused::Open(open));
     }
     may_give(&old, &tickets_of(tx, &old)?, &exchange.given)?;
+    exchange.is_as_reckoned(&old, &terms::of_order(tx, &old)?, now_ms)?;
     if !exchange.is_whole(&old) {
         return Err(corrupt("an exchange that claims other cells than it gains").into());
     }
@@ -119,13 +143,17 @@ fn begin(
         payment,
         items,
         given,
+        deal,
+        ..
     } = exchange;
     let id = successor.id.clone();
-    claims::claim(tx, successor, &payment, basis)?;
+    terms::are_prices_of(tx, &successor.show, successor.terms, &items)?;
+    let successor = claims::write(tx, successor, &payment, basis)?;
+    let seats = items.len();
     let (items, given) = (items_text(&items)?, items_text(&given)?);
     tx.execute(
-        "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        (id.as_str(), of.as_str(), items, given, now_ms),
+        "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        (id.as_str(), of.as_str(), items, given, now_ms, deal.fee, deal.back),
     )
     .map_err(fairgate_writer::LedgerError::from)?;
     // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
@@ -135,6 +163,9 @@ fn begin(
     )
     .map_err(fairgate_writer::LedgerError::from)?;
     if payment.amount.amount == 0 {
+        if over_card_limit(tx, &successor, seats, None)? {
+            return Err(ClaimRefused::CardLimit.into());
+        }
         apply(tx, &id, Happening::NothingToPay, now_ms)?;
         finish(tx, &id, Happening::NothingToPay, now_ms)?;
     }
@@ -194,7 +225,10 @@ fn finish(tx: &Connection, id: &OrderId, happening: Happening, now_ms: i64) -> R
         items: open.items,
         ..applied.order
     };
-    give_up(tx, &old, &new, now_ms)?;
+    let back = open
+        .back
+        .unwrap_or_else(|| price(&old.items) - price(&new.items));
+    give_up(tx, &old, &new, back, now_ms)?;
     tx.prepare_cached("UPDATE orders SET items = ?2 WHERE order_id = ?1")?
         .execute((id.as_str(), items_text(&new.items)?))?;
     let mut claim = tx.prepare_cached(
@@ -217,8 +251,8 @@ fn finish(tx: &Connection, id: &OrderId, happening: Happening, now_ms: i64) -> R
     issue(tx, &new, now_ms)
 }
 
-/// The old order ends: its claims, its tickets, and what of its money is more than the new seats cost.
-fn give_up(tx: &Connection, old: &Order, new: &Order, now_ms: i64) -> Result<()> {
+/// The old order ends: its claims, its tickets, and what of its money goes back.
+fn give_up(tx: &Connection, old: &Order, new: &Order, back: i64, now_ms: i64) -> Result<()> {
     let id = old.id.as_str();
     let decision = decide(old.state, Happening::Exchanged)
         .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
@@ -238,7 +272,6 @@ fn give_up(tx: &Connection, old: &Order, new: &Order, now_ms: i64) -> Result<()>
         until_ms: old.claim_until_ms,
     };
     tell_store_of(tx, old, seat_word(SeatRowKind::Free), &lost)?;
-    let back = price(&old.items) - price(&new.items);
     if back > 0 {
         insert(
             tx,

@@ -8,7 +8,7 @@ use super::claims::{allowed, insert_claims};
 use super::orders::apply;
 use super::rows::{self, Result, collect, corrupt, find_order, first, parsed};
 use super::settle::over_card_limit;
-use crate::holds::Held;
+use crate::holds::{Held, Purpose};
 use crate::ids::{HoldId, OrderId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
 use crate::orders::transition::{Happening, LateReason, decide};
@@ -103,7 +103,9 @@ fn settle(
     }
     let happening = match outcome {
         LateOutcome::Back(_) => outcome.happening(),
-        _ if over_card_limit(tx, &order, None)? => Happening::LateBack(LateReason::CardLimit),
+        _ if over_card_limit(tx, &order, order.items.len(), None)? => {
+            Happening::LateBack(LateReason::CardLimit)
+        }
         LateOutcome::SameSeats(hold) => {
             let items = order.items.clone();
             give(tx, &order, hold, &items, order.claim_until_ms, basis)?;
@@ -142,6 +144,9 @@ fn give(
 ) -> std::result::Result<(), ClaimRefused> {
     let basis =
         basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    if basis.purpose != Purpose::LateMoney {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+    }
     allowed(tx, order, basis)?;
     let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
     insert_claims(tx, order, &held, basis.grid)?;

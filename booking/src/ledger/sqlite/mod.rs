@@ -13,6 +13,7 @@ mod programme;
 mod refunds;
 mod rows;
 mod settle;
+mod terms;
 mod tickets;
 mod timetables;
 mod waitlist;
@@ -37,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("refunding.sql"),
     include_str!("cinema.sql"),
     include_str!("exchanging.sql"),
+    include_str!("terms.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use fairgate_writer::rusqlite::{Connection, OptionalExtension};
 
-use super::SqliteLedger;
 use super::catalogue::{changed, next_plan};
-use super::rows::{Result, as_i64, collect, corrupt, first, to_json};
+use super::rows::{Result, as_i64, collect, corrupt, first, json, to_json};
+use super::{SqliteLedger, terms};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
 use crate::ids::ShowId;
 use crate::ledger::{NewProgramme, ProgrammeLedger, ProgrammePut, ProgrammeRefused};
 
@@ -51,6 +53,7 @@ fn put(
         versions.insert(plan.venue.as_str(), version);
     }
     let mut in_use = Vec::new();
+    let mut other_currency = Vec::new();
     for (id, document) in &programme.shows {
         let venue = document.venue.as_str();
         let version = match versions.get(venue) {
@@ -58,6 +61,12 @@ fn put(
             None => *versions.entry(venue).or_insert(newest_plan(tx, venue)?),
         };
         let text = to_json(document)?;
+        if let Some((present, _)) = standing(tx, id)?
+            && json::<ShowDocument>(&present)?.currency != document.currency
+            && is_sold(tx, id)?
+        {
+            other_currency.push(id.clone());
+        }
         match standing(tx, id)? {
             Some((present, pinned)) if pinned == version && present == text => continue,
             Some((_, pinned)) if pinned != version => {
@@ -71,6 +80,10 @@ fn put(
             None => put.new += 1,
         }
         write_show(tx, id, &text, version, now_ms)?;
+        terms::note(tx, id.as_str(), &SaleTerms::of(document), now_ms)?;
+    }
+    if !other_currency.is_empty() {
+        return Err(ProgrammeRefused::CurrencyInUse(other_currency));
     }
     if !in_use.is_empty() {
         return Err(ProgrammeRefused::PlanInUse(in_use));
@@ -101,6 +114,11 @@ fn standing(tx: &Connection, id: &ShowId) -> Result<Option<(String, u32)>> {
         .prepare_cached("SELECT document, plan_version FROM shows WHERE show = ?1")?
         .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?)
+}
+
+fn is_sold(tx: &Connection, id: &ShowId) -> Result<bool> {
+    let sql = "SELECT 1 FROM claims WHERE show = ?1 LIMIT 1";
+    Ok(first::<i64>(tx, sql, [id.as_str()])?.is_some())
 }
 
 fn moved_seats(tx: &Connection, programme: &NewProgramme, id: &ShowId) -> Result<Vec<u32>> {

@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 use fairgate_writer::rusqlite::Connection;
 
-use super::SqliteLedger;
 use super::exchanges::{being_paid, paid_by};
 use super::orders::{kept, note, owe};
 use super::outbox::tell_store_of;
 use super::rows::{
-    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, collect, corrupt, fate, find_order, first,
-    items_text, parsed, refund as read_refund, seat_word,
+    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, collect, corrupt, find_order, first, items_text,
+    parsed, refund as read_refund, seat_word,
 };
 use super::settle::move_payment;
 use super::tickets::of_order as tickets_of;
+use super::{SqliteLedger, terms};
 use crate::catalogue::fate::Fate;
-use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
 use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, Sum};
 use crate::orders::exchange::draw;
@@ -176,12 +176,10 @@ fn take_back(
     if let Some(successor) = being_paid(tx, id)? {
         return Err(RefundRefused::Exchanging(successor));
     }
-    let (document, fate) = show_of(tx, &order)?;
     let standing = Standing {
         order: &order,
         tickets: &tickets_of(tx, &order)?,
-        document: &document,
-        fate,
+        terms: &terms::of_order(tx, &order)?,
     };
     let Some(plan) = plan(&standing, which, now_ms)? else {
         return Ok(Some(Applied {
@@ -199,31 +197,19 @@ fn take_back(
     }))
 }
 
-/// The show's document and what became of it, as they stand in this transaction.
-fn show_of(tx: &Connection, order: &Order) -> Result<(ShowDocument, Option<Fate>)> {
-    let found = collect(
-        tx,
-        "SELECT s.document, f.fate, f.refunds_until FROM shows s LEFT JOIN show_fates f ON f.show = s.show WHERE s.show = ?1",
-        [order.show.as_str()],
-        |row| {
-            let document: String = row.get(0)?;
-            Ok((rows::json(&document)?, fate(row.get(1)?, row.get(2)?)?))
-        },
-    )?;
-    let shown = found.into_iter().next();
-    shown.ok_or_else(|| corrupt("an order without a show"))
-}
-
 fn write(tx: &Connection, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
     let (id, decision) = (&order.id, plan.decision);
     let hold = kept(tx, order)?.hold;
-    tx.prepare_cached("UPDATE orders SET state = ?2, reason = ?3, items = ?4 WHERE order_id = ?1")?
-        .execute((
-            id.as_str(),
-            decision.state.word(),
-            decision.reason,
-            items_text(&plan.staying)?,
-        ))?;
+    tx.prepare_cached(
+        "UPDATE orders SET state = ?2, reason = ?3, items = ?4, let_go = let_go - ?5 WHERE order_id = ?1",
+    )?
+    .execute((
+        id.as_str(),
+        decision.state.word(),
+        decision.reason,
+        items_text(&plan.staying)?,
+        plan.uncharged,
+    ))?;
     note(tx, id, decision.state, decision.reason, now_ms)?;
     if decision.claims == Claims::Drop {
         tx.prepare_cached("DELETE FROM claims WHERE order_id = ?1")?
@@ -371,6 +357,14 @@ fn put_fate(
             "UPDATE shows SET document = json_set(document, '$.starts_at', ?2), updated_at = ?3 WHERE show = ?1",
             (show.as_str(), starts_at, now_ms),
         )?;
+        let document: Option<String> = first(
+            tx,
+            "SELECT document FROM shows WHERE show = ?1",
+            [show.as_str()],
+        )?;
+        let document = document.ok_or_else(|| corrupt("a fate of no show"))?;
+        let stated = SaleTerms::of(&rows::json(&document)?);
+        terms::note(tx, show.as_str(), &stated, now_ms)?;
     }
     // Departures are followed by their numbers: a new one tells of the change.
     tx.execute(

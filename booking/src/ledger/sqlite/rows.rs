@@ -5,15 +5,15 @@ use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
 use crate::ids::OrderId;
 pub(super) use crate::ledger::stored::{
     GIVEN_UP_FOR_MS, READ_FOR_MS, REFUND_COLUMNS, Result, Standing, as_hold, as_i64, bytes32,
-    corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met, parsed,
-    refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
+    corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met, next_terms,
+    parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 use crate::money::{Currency, Money};
 use crate::orders::{Buyer, Order, OrderState};
 use crate::payments::{Payment, PaymentState};
 
 pub(super) const ORDER_COLUMNS: &str = "order_id, hold, visitor, room, buyer_name, buyer_email, currency, total, \
-     items, plan_version, payment, state, reason, created_at, pay_until, claim_until";
+     items, plan_version, payment, state, reason, created_at, pay_until, claim_until, terms, let_go";
 
 /// Reads a row of [`ORDER_COLUMNS`].
 pub(super) fn order(row: &Row<'_>) -> Result<Order> {
@@ -39,6 +39,8 @@ pub(super) fn order(row: &Row<'_>) -> Result<Order> {
         created_at_ms: row.get(13)?,
         pay_until_ms: row.get(14)?,
         claim_until_ms: row.get(15)?,
+        terms: row.get(16)?,
+        let_go: row.get(17)?,
         id,
     })
 }

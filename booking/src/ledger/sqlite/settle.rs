@@ -26,7 +26,7 @@ pub(super) fn outcome_of(
     };
     let order =
         find_order(tx, &payment.order)?.ok_or_else(|| corrupt("a payment without an order"))?;
-    let over = over_card_limit(tx, &order, says.card.as_deref())?;
+    let over = over_card_limit(tx, &order, order.items.len(), says.card.as_deref())?;
     let Settling {
         payment: state,
         happening,
@@ -127,9 +127,14 @@ pub(super) fn ticket(tx: &Connection, order: &OrderId, now_ms: i64) -> Result<()
     Ok(())
 }
 
-/// Whether the order's seats and those bought with the same card are more than the show allows. Without a fingerprint, the
-/// one that is known of the order's payment counts.
-pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>) -> Result<bool> {
+/// Whether so many seats of an order and those bought with the same card are more than the show allows. Of an exchange the
+/// card that is told now counts, and the one that bought the seats that are given, too.
+pub(super) fn over_card_limit(
+    tx: &Connection,
+    order: &Order,
+    seats: usize,
+    card: Option<&str>,
+) -> Result<bool> {
     let limit: Option<Option<i64>> = first(
         tx,
         "SELECT json_extract(document, '$.seats_per_card') FROM shows WHERE show = ?1",
@@ -143,18 +148,23 @@ pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>
         "SELECT card FROM payments WHERE order_id = ?1",
         [order.id.as_str()],
     )?;
-    let Some(card) = card.map(str::to_owned).or(known.flatten()) else {
-        return Ok(false);
-    };
-    let others: Option<i64> = first(
-        tx,
-        "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
-         WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3 \
-         AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = ?3 AND e.order_id = p.order_id)",
-        (&card, order.show.as_str(), order.id.as_str()),
-    )?;
-    let own = i64::try_from(order.items.len()).unwrap_or(i64::MAX);
-    Ok(others.unwrap_or(0).saturating_add(own) > limit)
+    let own = i64::try_from(seats).unwrap_or(i64::MAX);
+    let mut cards: Vec<String> = card.map(str::to_owned).into_iter().collect();
+    cards.extend(known.flatten());
+    cards.dedup();
+    for card in cards {
+        let others: Option<i64> = first(
+            tx,
+            "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+             WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3 \
+             AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = ?3 AND e.order_id = p.order_id)",
+            (&card, order.show.as_str(), order.id.as_str()),
+        )?;
+        if others.unwrap_or(0).saturating_add(own) > limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn move_payment(

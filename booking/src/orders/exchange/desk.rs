@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
+use super::deal::{NoExchange, deal, rules};
 use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
+use crate::catalogue::terms::UNNUMBERED;
 use crate::clock::rfc3339;
-use crate::holds::Held;
 use crate::holds::ask::Asked;
-use crate::holds::instead::Instead;
+use crate::holds::instead::{Instead, NewOwner};
 use crate::holds::take::cancelled;
+use crate::holds::{Held, Hold, Purpose};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
-use crate::ledger::ClaimBasis;
-use crate::orders::checkout::{OrderDesk, lock_until_ms, not_configured};
+use crate::ledger::{ClaimBasis, ClaimRefused};
+use crate::orders::checkout::{NO_PROVIDER, OrderDesk, lock_until_ms, not_configured};
+use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::payments::{Payment, PaymentState};
+use crate::store::Refused;
 
 impl OrderDesk {
     /// Begins an exchange: the successor, pending where there is a difference to pay, else with its tickets. `id` is the hold
@@ -30,16 +34,20 @@ impl OrderDesk {
         record: &OrderRecord,
         show: &Arc<Show>,
         (asked, travellers): (&Asked, Option<Vec<Traveller>>),
-        id: &HoldId,
+        (id, whose): (&HoldId, &NewOwner),
         now_ms: i64,
     ) -> Result<Order, Problem> {
         let order = &record.order;
-        let provider = self.provider.as_ref().ok_or_else(not_configured)?;
         if let Some(made) = self.ledger.order(&OrderId::of_hold(id)).await? {
+            let is_its_own =
+                |part: &Part| matches!(part, Part::Successor { of, .. } if *of == order.id);
+            if !made.exchanges.iter().any(is_its_own) {
+                return Err(explain(ExchangeRefused::Changed));
+            }
             self.payable(&made.order, now_ms).await?;
             return Ok(made.order);
         }
-        self.givable(record, now_ms)?;
+        let terms = self.givable(record, now_ms).await?;
         if show.fate == Some(Fate::Cancelled) {
             return Err(cancelled());
         }
@@ -54,26 +62,38 @@ impl OrderDesk {
         let names = names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
         self.holds.seats.ensure_open(show).await?;
-        let gain = |items: &[OrderItem]| gained(order, show, items);
+        let gain = |items: &[OrderItem]| gained(order, (show, whose), items);
         let Instead { hold, mut items } = self
             .holds
-            .take_instead(show, order, asked, id, &gain, now_ms)
+            .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
         for (item, name) in items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
         // The hold may be an earlier try's of the same call: what holds for a choice has to hold for it as well.
-        let (own, limit) = gained(order, show, &items)?;
-        if own != hold.items {
-            // The order or the prices changed since; that hold runs out by itself.
-            return Err(explain(ExchangeRefused::Changed));
-        }
-        let total = (price(&items) - price(&order.items)).max(0);
+        let limit = match gained(order, (show, whose), &items) {
+            Ok((own, limit)) if own == hold.items => limit,
+            // The order changed since.
+            Ok(_) => return Err(self.lost(&hold, explain(ExchangeRefused::Changed)).await),
+            Err(refused) => return Err(self.lost(&hold, refused).await),
+        };
+        let least = 0;
+        let deal = match deal(order, &terms, price(&items), least, now_ms) {
+            Ok(deal) => deal,
+            Err(refused) => return Err(self.lost(&hold, explain(refused.into())).await),
+        };
+        let provider = match &self.provider {
+            Some(provider) => provider.name(),
+            None if deal.due == 0 => NO_PROVIDER,
+            None => return Err(self.lost(&hold, not_configured()).await),
+        };
+        let total = deal.due;
         let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
         let store = &self.holds.seats.store;
+        let until_ms = lock_until_ms(claim_until_ms);
         let secured = store
-            .secure(id, order.visitor, lock_until_ms(claim_until_ms))
+            .secure(id, whose.visitor, &[Purpose::Exchange], until_ms)
             .await;
         let secured = match secured {
             Ok(secured) => secured,
@@ -84,9 +104,15 @@ impl OrderDesk {
             payment: PaymentId::of_order(&successor_id),
             show: show.id.clone(),
             hold: id.clone(),
+            visitor: whose.visitor,
             room: hold.room.clone(),
             items: as_gained(order, show, &items, total),
             plan_version: hold.plan_version,
+            terms: match hold.terms {
+                UNNUMBERED => show.terms,
+                numbered => numbered,
+            },
+            let_go: deal.let_go,
             state: OrderState::Pending,
             reason: "ordered_in_exchange".to_owned(),
             created_at_ms: now_ms,
@@ -99,7 +125,7 @@ impl OrderDesk {
         let payment = Payment {
             id: successor.payment.clone(),
             order: successor.id.clone(),
-            provider: provider.name().to_owned(),
+            provider: provider.to_owned(),
             amount: order.currency.of(total),
             state: if total == 0 {
                 PaymentState::Voided
@@ -112,13 +138,15 @@ impl OrderDesk {
         };
         let basis = ClaimBasis {
             limit,
-            ..ClaimBasis::of(show, secured.incarnation)
+            ..ClaimBasis::of(show, &secured)
         };
         let exchange = Exchange {
             successor,
             payment,
             items,
             given: order.items.clone(),
+            deal,
+            least,
         };
         match self
             .ledger
@@ -129,20 +157,45 @@ impl OrderDesk {
                 self.payable(&made, now_ms).await?;
                 Ok(made)
             }
-            Ok(None) => Err(Problem::not_found("order", order.id.as_str())),
+            // It may have been written: the lock stays, and a retry finds out.
+            Err(
+                ExchangeRefused::Ledger(error)
+                | ExchangeRefused::Claim(ClaimRefused::Ledger(error)),
+            ) => Err(error.into()),
+            Ok(None) => {
+                let gone = Problem::not_found("order", order.id.as_str());
+                Err(self.lost(&secured.hold, gone).await)
+            }
             Err(ExchangeRefused::Claim(refused)) => {
-                Err(self.refused(show, &secured.hold, refused, now_ms).await)
+                let told = self.refused(show, &secured.hold, refused, now_ms).await;
+                Err(self.lost(&secured.hold, told).await)
             }
-            Err(ExchangeRefused::Ledger(error)) => Err(error.into()),
-            Err(refused) => {
-                self.give_back(show, &secured.hold, now_ms).await;
-                Err(explain(refused))
-            }
+            Err(refused) => Err(self.lost(&secured.hold, explain(refused)).await),
         }
     }
 
+    /// An exchange that came to nothing keeps no seats: they are free at once.
+    async fn lost(&self, hold: &Hold, told: Problem) -> Problem {
+        let store = &self.holds.seats.store;
+        let basket_until_ms = hold.expires_at_ms;
+        store
+            .unsecure(&hold.id, hold.lock_until_ms, basket_until_ms)
+            .await;
+        match store
+            .release(&hold.id, hold.visitor, &[Purpose::Exchange])
+            .await
+        {
+            // Another try of the same call has it, or gave it back.
+            Ok(()) | Err(Refused::Gone | Refused::Ordered) => {}
+            Err(error) => {
+                tracing::warn!(%error, hold = %hold.id, "the seats of a lost exchange were not given back; they run out by themselves");
+            }
+        }
+        told
+    }
+
     /// Whether the order's seats may be given now, as far as can be told before anything is held.
-    fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<(), Problem> {
+    async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, Problem> {
         let order = &record.order;
         let open = record.exchanges.iter().find_map(|part| match part {
             Part::Exchanged {
@@ -155,38 +208,21 @@ impl OrderDesk {
             return Err(explain(ExchangeRefused::Open(open.clone())));
         }
         may_give(order, &record.tickets, &order.items).map_err(explain)?;
-        let show = self.holds.catalogue.show(&order.show);
-        let begins = show.map(|show| begins_ms(&show, &order.items));
-        match begins {
-            Some(begins_ms) if begins_ms <= now_ms => Err(Problem::new(
-                409,
-                "not_exchangeable",
-                "The order cannot be exchanged",
-                format!(
-                    "What it is for began at {}. Nothing was changed; the tickets are as they were.",
-                    rfc3339(begins_ms)
-                ),
-            )
-            .with("reason", "too_late")),
-            _ => Ok(()),
-        }
+        let catalogue = &self.holds.catalogue;
+        let show = catalogue.show(&order.show);
+        let show = show.ok_or_else(|| Problem::not_found("show", order.show.as_str()))?;
+        let terms = catalogue.order_terms(&show, order.terms).await?;
+        rules(&terms, &order.items, now_ms).map_err(|refused| explain(refused.into()))?;
+        Ok(terms)
     }
 }
 
-/// When what the seats are for begins: a train where it is boarded.
-fn begins_ms(show: &Show, items: &[OrderItem]) -> i64 {
-    let boarded = || {
-        let run = show.run.as_ref()?;
-        let first = items.iter().map(|item| item.held.legs.start).min()?;
-        let call = run.calls.get(usize::from(first))?;
-        call.departs.or(call.arrives)
-    };
-    let at = boarded().unwrap_or(show.document.starts_at);
-    at.as_millisecond()
-}
-
 /// The cells that are gained, at the difference, and the limit that holds for them.
-fn gained(order: &Order, show: &Show, items: &[OrderItem]) -> Result<(Vec<Held>, u32), Problem> {
+fn gained(
+    order: &Order,
+    (show, whose): (&Show, &NewOwner),
+    items: &[OrderItem],
+) -> Result<(Vec<Held>, u32), Problem> {
     if items.len() != order.items.len() {
         let detail = format!(
             "The order has {} seats, and {} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund.",
@@ -200,8 +236,8 @@ fn gained(order: &Order, show: &Show, items: &[OrderItem]) -> Result<(Vec<Held>,
     }
     let parts = parts_of(order, show, items);
     let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
-    let difference = price(items) - price(&order.items);
-    if !cells(&parts.gained) && (!cells(&parts.lost) || difference > 0) {
+    let dearer = price(items) > price(&order.items);
+    if !cells(&parts.gained) && (!cells(&parts.lost) || dearer) {
         return Err(Problem::new(
             422,
             "nothing_to_exchange",
@@ -210,9 +246,11 @@ fn gained(order: &Order, show: &Show, items: &[OrderItem]) -> Result<(Vec<Held>,
         ));
     }
     let seats = parts.gained.len();
-    let held = as_gained(order, show, items, difference.max(0));
-    let held = held.into_iter().map(|item| item.held);
-    Ok((held.collect(), limit(order, show, items.len(), seats)))
+    let held = parts.gained.into_iter().map(|item| item.held);
+    Ok((
+        held.collect(),
+        limit(order, (show, whose), items.len(), seats),
+    ))
 }
 
 fn parts_of(order: &Order, show: &Show, items: &[OrderItem]) -> super::Parts {
@@ -224,16 +262,16 @@ fn parts_of(order: &Order, show: &Show, items: &[OrderItem]) -> super::Parts {
     parts(own, items)
 }
 
-/// Seats that the visitor may have while it has both, so that afterwards it has what one may.
-fn limit(order: &Order, show: &Show, seats: usize, gained: usize) -> u32 {
-    let own = if order.show == show.id {
+/// Seats that the new owner may have while both orders stand, so that afterwards it has what one may.
+fn limit(order: &Order, (show, whose): (&Show, &NewOwner), seats: usize, gained: usize) -> u32 {
+    let own = if order.show == show.id && order.visitor == whose.visitor {
         order.items.len()
     } else {
         0
     };
-    let more = (own + gained).saturating_sub(seats);
-    let more = u32::try_from(more).unwrap_or(u32::MAX);
-    show.document.seats_per_visitor.saturating_add(more)
+    let count = |seats: usize| i64::try_from(seats).unwrap_or(i64::MAX);
+    let may = i64::from(show.document.seats_per_visitor) + count(own + gained) - count(seats);
+    u32::try_from(may.max(0)).unwrap_or(u32::MAX)
 }
 
 /// The gained cells as items of the successor: together they cost the difference.
@@ -241,7 +279,7 @@ fn as_gained(order: &Order, show: &Show, items: &[OrderItem], total: i64) -> Vec
     let mut gained = parts_of(order, show, items).gained;
     let mut left = total;
     for item in &mut gained {
-        item.held.amount = std::mem::take(&mut left);
+        item.amount = std::mem::take(&mut left);
     }
     gained
 }
@@ -285,6 +323,22 @@ fn explain(refused: ExchangeRefused) -> Problem {
             ),
         )
         .with("state", state),
+        ExchangeRefused::Rule(NoExchange::NotOffered) => Problem::new(
+            409,
+            "not_exchangeable",
+            "The order cannot be exchanged",
+            "This show offers no exchange. Nothing was changed; the tickets are good.",
+        )
+        .with("reason", "no_exchange"),
+        ExchangeRefused::Rule(NoExchange::Over { until_ms }) => {
+            let until = rfc3339(until_ms);
+            let detail = format!(
+                "These seats could be exchanged until {until}. Nothing was changed; the tickets are as they were."
+            );
+            Problem::new(409, "not_exchangeable", "The order cannot be exchanged", detail)
+                .with("reason", "too_late")
+                .with("until", until)
+        }
         ExchangeRefused::Scanned(seats) => Problem::new(
             409,
             "ticket_scanned",

@@ -5,14 +5,25 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
+use super::deal::offer;
+use super::may_give;
+
 use crate::catalogue::coverage::EVERYDAY;
+use crate::clock::rfc3339;
+use crate::door::keys::bearer;
 use crate::holds::ask::{AreaAsk, HoldAsk};
+use crate::holds::http::MoneyView;
+use crate::holds::instead::NewOwner;
+use crate::holds::take::not_yours;
 use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, key_of};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::choose::Ask;
+use crate::orders::OrderRecord;
 use crate::orders::http::{OrderRoutes, OrderView};
-use crate::orders::{Order, OrderState, Traveller};
+use crate::orders::key::PREFIX;
+use crate::orders::terms::OrderTerms;
+use crate::orders::{Order, OrderState, Ticket, Traveller};
 
 /// `POST /v1/orders/{order}/exchange`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -50,6 +61,34 @@ pub struct SuccessorView {
     pub state: OrderState,
 }
 
+/// What giving the order's seats for others costs beside the difference.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ExchangeOffer {
+    /// Until when, RFC 3339.
+    until: String,
+    /// What the exchange itself costs, however many seats it is for.
+    fee: MoneyView,
+    /// Where the new seats are cheaper: per cent of the difference that is kept.
+    kept_pct: u32,
+}
+
+/// What an order's owner is offered; none where its seats may not be exchanged now.
+#[must_use]
+pub fn offered(
+    order: &Order,
+    tickets: &[Ticket],
+    terms: &OrderTerms,
+    now_ms: i64,
+) -> Option<ExchangeOffer> {
+    may_give(order, tickets, &order.items).ok()?;
+    let offer = offer(terms, &order.items, now_ms).ok()?;
+    Some(ExchangeOffer {
+        until: rfc3339(offer.until_ms),
+        fee: MoneyView(order.currency.of(offer.fee)),
+        kept_pct: offer.kept_pct,
+    })
+}
+
 /// Gives a paid order's seats for others. The answer is the order for the new seats: with its tickets where there is
 /// nothing to pay, else pending, with the payment of the difference; until that is captured the old order is as it was.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
@@ -60,7 +99,7 @@ pub async fn exchange(
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<Response, Problem> {
-    let record = routes.open(&order, &headers).await?;
+    let (record, guest) = routes.open_to_exchange(&order, &headers).await?;
     let key = key_of(&headers)?;
     let id = record.order.id.clone();
     let call = format!("POST /v1/orders/{id}/exchange");
@@ -69,7 +108,7 @@ pub async fn exchange(
         let show = routes.desk.holds.catalogue.show(&ask.show);
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
-        in_line(&routes, &headers, &record.order, &show.id, now_ms)?;
+        let whose = in_line(&routes, &headers, &record.order, &show.id, guest, now_ms)?;
         let wish = HoldAsk {
             seats: ask.seats,
             areas: ask.areas,
@@ -84,7 +123,13 @@ pub async fn exchange(
         };
         let made = routes
             .desk
-            .exchange(&record, &show, (&asked, ask.travellers), &hold, now_ms)
+            .exchange(
+                &record,
+                &show,
+                (&asked, ask.travellers),
+                (&hold, &whose),
+                now_ms,
+            )
             .await?;
         routes.bells.ring();
         metrics::counter!("fairgate_orders_exchanged_total").increment(1);
@@ -98,17 +143,54 @@ pub async fn exchange(
         .await)
 }
 
-/// Whoever stood in the line of one on-sale has not stood in that of another: seats behind another room need its pass.
+/// The header that opens an order where the Bearer is a pass.
+const ORDER_KEY: &str = "order-key";
+
+impl OrderRoutes {
+    /// Opens an order to give its seats for others: to its visitor, to whoever has its key, and with the key in
+    /// `Order-Key` to whoever shows the pass of another room as Bearer. Tells whether it was the last.
+    async fn open_to_exchange(
+        &self,
+        order: &str,
+        headers: &HeaderMap,
+    ) -> Result<(OrderRecord, bool), Problem> {
+        let Some(key) = headers.get(ORDER_KEY) else {
+            return Ok((self.open(order, headers).await?, false));
+        };
+        let id: OrderId = order
+            .parse()
+            .map_err(|_| Problem::not_found("order", order))?;
+        let opens = key
+            .to_str()
+            .is_ok_and(|key| self.door.order_keys.opens(&id, key));
+        if !opens {
+            return Err(not_yours("order"));
+        }
+        let by_key_alone = bearer(headers).is_some_and(|bearer| bearer.starts_with(PREFIX));
+        Ok((self.desk.record(&id).await?, !by_key_alone))
+    }
+}
+
+/// Whose the new seats will be. Whoever stood in the line of one on-sale has not stood in that of another: seats behind
+/// another room need its pass, and belong to the pass's holder.
 fn in_line(
     routes: &OrderRoutes,
     headers: &HeaderMap,
     order: &Order,
     show: &ShowId,
+    has_pass: bool,
     now_ms: i64,
-) -> Result<(), Problem> {
+) -> Result<NewOwner, Problem> {
     let room = routes.desk.holds.catalogue.room_of(show);
-    if room == order.room || room == EVERYDAY {
-        return Ok(());
+    if !has_pass && (room == order.room || room == EVERYDAY) {
+        return Ok(NewOwner {
+            visitor: order.visitor,
+            room,
+        });
     }
-    routes.door.live(headers, show, now_ms / 1_000).map(drop)
+    let pass = routes.door.live(headers, show, now_ms / 1_000)?;
+    Ok(NewOwner {
+        visitor: pass.sub,
+        room: pass.room.clone(),
+    })
 }

@@ -2,6 +2,7 @@
 //! costs the difference; the old order stays whole until that is paid, and then one transaction swaps them. What is
 //! decided stands here and is pure; the ledger carries it out.
 
+pub mod deal;
 pub mod desk;
 pub mod http;
 mod parts;
@@ -10,6 +11,9 @@ pub use parts::{Parts, parts};
 
 use std::ops::Range;
 
+use deal::{Deal, NoExchange};
+
+use super::terms::OrderTerms;
 use super::transition::{Happening, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
@@ -28,9 +32,34 @@ pub struct Exchange {
     pub items: Vec<OrderItem>,
     /// The seats that are given for them, as they were when the difference was reckoned.
     pub given: Vec<OrderItem>,
+    /// What it was reckoned to cost.
+    pub deal: Deal,
+    /// The smallest sum that the payment provider takes.
+    pub least: i64,
 }
 
 impl Exchange {
+    /// Whether it costs what it was reckoned to cost, by the terms and the money that count for the old order now.
+    ///
+    /// # Errors
+    /// [`ExchangeRefused::Rule`] where no rule lets it be exchanged any more, [`ExchangeRefused::Changed`] where it would
+    /// cost something else.
+    pub fn is_as_reckoned(
+        &self,
+        of: &Order,
+        terms: &OrderTerms,
+        now_ms: i64,
+    ) -> Result<(), ExchangeRefused> {
+        let deal = deal::deal(of, terms, price(&self.items), self.least, now_ms)?;
+        let Order { total, let_go, .. } = self.successor;
+        let same = deal == self.deal && total == deal.due && let_go == deal.let_go;
+        if same && self.payment.amount.amount == total {
+            Ok(())
+        } else {
+            Err(ExchangeRefused::Changed)
+        }
+    }
+
     /// Whether what the successor claims is what its seats gain, and nothing else.
     #[must_use]
     pub fn is_whole(&self, of: &Order) -> bool {
@@ -74,6 +103,9 @@ pub enum ExchangeRefused {
     /// The order is in a state that has nothing to exchange.
     #[error("the order is {}", .0.word())]
     State(OrderState),
+    /// No rule of its terms lets its seats be exchanged now.
+    #[error(transparent)]
+    Rule(#[from] NoExchange),
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
@@ -121,7 +153,7 @@ pub fn may_give(
 /// What some seats cost together, in minor units.
 #[must_use]
 pub fn price(items: &[OrderItem]) -> i64 {
-    items.iter().map(|item| item.held.amount).sum()
+    items.iter().map(|item| item.amount).sum()
 }
 
 /// The cells of an old order that the new one does not have.

@@ -92,10 +92,11 @@ mod tests {
             held: Held {
                 seat,
                 legs: from..from + len,
-                amount: 100,
             },
+            amount: 100,
             label: seat.to_string(),
             category: "c".to_owned(),
+            category_key: "c".to_owned(),
             traveller: None,
         }
     }

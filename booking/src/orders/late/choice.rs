@@ -2,6 +2,7 @@
 
 use crate::catalogue::show::Show;
 use crate::holds::Held;
+use crate::holds::price::named;
 use crate::inventory::choose;
 use crate::inventory::choose::rail::Train;
 use crate::orders::transition::LateReason;
@@ -60,7 +61,7 @@ pub fn seats_like(
     let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
     for item in &order.items {
         let category = category(item)?;
-        if show.fare(item.held.seat, &item.held.legs) != Some(item.held.amount) {
+        if show.fare(item.held.seat, &item.held.legs) != Some(item.amount) {
             return None;
         }
         match groups.iter_mut().find(|(known, _)| *known == category) {
@@ -82,30 +83,28 @@ pub fn seats_like(
 
 /// A seat in the place of another: same legs, same price, same traveller.
 fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
+    let held = Held {
+        seat,
+        ..like.held.clone()
+    };
     OrderItem {
-        held: Held {
-            seat,
-            ..like.held.clone()
-        },
-        label: show.label(seat).to_owned(),
-        category: show.category(seat).to_owned(),
         traveller: like.traveller.clone(),
+        ..named(show, held, like.amount)
     }
 }
 
-/// The items of a hold that keeps seats for an order, each with a traveller who goes in its class.
-pub(super) fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Vec<OrderItem> {
+/// The items of a hold that keeps seats for an order, each at the price and with the traveller of one of its category;
+/// `None` where they are not of the order's categories.
+pub(super) fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();
     let item = |held: &Held| {
         let category = show.category(held.seat);
-        let of_class = left.iter().position(|item| item.category == category);
-        let like = of_class.map(|at| left.remove(at));
-        OrderItem {
-            held: held.clone(),
-            label: show.label(held.seat).to_owned(),
-            category: category.to_owned(),
-            traveller: like.and_then(|item| item.traveller.clone()),
-        }
+        let of_class = left.iter().position(|item| item.category == category)?;
+        let like = left.remove(of_class);
+        Some(OrderItem {
+            traveller: like.traveller.clone(),
+            ..named(show, held.clone(), like.amount)
+        })
     };
     kept.iter().map(item).collect()
 }

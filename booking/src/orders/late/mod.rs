@@ -19,7 +19,7 @@ use super::{Offer, Order, OrderRecord, OrderState};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
-use crate::holds::{Held, Hold, Stage};
+use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateOutcome, Ledger, LedgerError};
@@ -218,7 +218,10 @@ impl LateMoney {
                 Err(refused) => return Ok(tried(&refused)),
             };
             // An interrupted run may have kept others than were chosen now.
-            let items = items_of(show, order, &kept.hold.items);
+            let Some(items) = items_of(show, order, &kept.hold.items) else {
+                self.give_back(&kept.hold, now_ms).await;
+                return Ok(Tried::Taken);
+            };
             let offer = Offer {
                 hold: id,
                 items,
@@ -257,7 +260,9 @@ impl LateMoney {
         let store = &self.seats.store;
         let (visitor, now_ms) = (hold.visitor, hold.expires_at_ms);
         let taken = store.take(hold, show.document.seats_per_visitor).await?;
-        let secured = store.secure(&taken.id, visitor, until_ms).await;
+        let secured = store
+            .secure(&taken.id, visitor, &[Purpose::LateMoney], until_ms)
+            .await;
         if secured.is_err() {
             self.give_back(&taken, now_ms).await;
         }
@@ -272,7 +277,7 @@ impl LateMoney {
         kept: Option<(&Show, &Claimable)>,
         now_ms: i64,
     ) -> Result<Tried, LedgerError> {
-        let basis = kept.map(|(show, kept)| ClaimBasis::of(show, kept.incarnation));
+        let basis = kept.map(|(show, kept)| ClaimBasis::of(show, kept));
         let written = self
             .ledger
             .late_settle(&order.id, outcome, basis, now_ms)
@@ -290,10 +295,11 @@ impl LateMoney {
             }
             Err(ClaimRefused::Taken(_)) => Tried::Taken,
             Err(ClaimRefused::Limit { .. }) => Tried::Back(LateReason::Limit),
+            Err(ClaimRefused::CardLimit) => Tried::Back(LateReason::CardLimit),
             // A show that does not take place is not what was to be bought either.
-            Err(ClaimRefused::PlanChanged | ClaimRefused::Cancelled) => {
-                Tried::Back(LateReason::PlanChanged)
-            }
+            Err(
+                ClaimRefused::PlanChanged | ClaimRefused::Cancelled | ClaimRefused::OtherPurpose(_),
+            ) => Tried::Back(LateReason::PlanChanged),
             Err(ClaimRefused::Superseded) => Tried::NotNow,
             // Unknown whether it was written: the lock stands, and the next run finds out.
             Err(ClaimRefused::Ledger(error)) => return Err(error),
@@ -331,7 +337,7 @@ impl LateMoney {
         store
             .unsecure(&hold.id, hold.lock_until_ms, now_ms + LOCK_MS)
             .await;
-        if let Err(error) = store.release(&hold.id, hold.visitor).await {
+        if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
             tracing::warn!(%error, hold = %hold.id, "seats kept for late money were not given back; they lapse by themselves");
         }
     }
@@ -376,7 +382,9 @@ fn keeping(order: &Order, id: HoldId, items: Vec<Held>, now_ms: i64) -> Hold {
         id,
         visitor: order.visitor,
         room: order.room.clone(),
+        purpose: Purpose::LateMoney,
         items,
+        terms: order.terms,
         plan_version: order.plan_version,
         next_to_each_other: false,
         expires_at_ms: now_ms,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::{NoRule, in_force};
 use super::{Refund, RefundRefused, RefundState, Standing, Which, plan};
-use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::holds::http::MoneyView;
 use crate::http::{BodyBytes, Path, Problem, parse_json};
@@ -16,6 +15,7 @@ use crate::ids::{RefundId, TicketId};
 use crate::money::Currency;
 use crate::orders::exchange::desk::exchange_open;
 use crate::orders::http::{OrderRoutes, OrderView};
+use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, Ticket};
 
 /// Tickets named in one call.
@@ -184,23 +184,27 @@ fn refused(why: RefundRefused) -> Problem {
 
 /// What of an order may be given back now; none where nothing may.
 #[must_use]
-pub fn offered(order: &Order, tickets: &[Ticket], show: &Show, now_ms: i64) -> Option<RefundOffer> {
+pub fn offered(
+    order: &Order,
+    tickets: &[Ticket],
+    terms: &OrderTerms,
+    now_ms: i64,
+) -> Option<RefundOffer> {
     let standing = Standing {
         order,
         tickets,
-        document: &show.document,
-        fate: show.fate,
+        terms,
     };
     let plan = plan(&standing, &Which::Unscanned, now_ms).ok()??;
-    let rule = in_force(&show.document, show.fate, now_ms).ok()?;
+    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.of(amount));
     let ticket = |item: &crate::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
-        let fee = rule.fee(item.held.amount);
+        let fee = rule.fee(item.amount);
         plan.tickets.contains(&id).then(|| TicketOffer {
             ticket: id,
             seat: item.label.clone(),
-            amount: money(item.held.amount - fee),
+            amount: money(item.amount - fee),
             fee: money(fee),
         })
     };

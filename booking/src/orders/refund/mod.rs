@@ -5,10 +5,9 @@ pub mod mass;
 pub mod promoter;
 pub mod rules;
 
+use super::terms::OrderTerms;
 use super::transition::{Decision, Happening, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::ShowDocument;
 use crate::ids::{OrderId, RefundId, TicketId};
 use crate::ledger::LedgerError;
 use crate::payments::Payment;
@@ -158,10 +157,8 @@ pub struct Standing<'a> {
     pub order: &'a Order,
     /// Its tickets, those that went back before among them.
     pub tickets: &'a [Ticket],
-    /// The show's document.
-    pub document: &'a ShowDocument,
-    /// What became of the show.
-    pub fate: Option<Fate>,
+    /// The terms that count for it.
+    pub terms: &'a OrderTerms,
 }
 
 /// What a refund takes of an order.
@@ -177,6 +174,8 @@ pub struct Plan {
     pub amount: i64,
     /// What is kept, in minor units.
     pub fee: i64,
+    /// What of these seats was never charged, in minor units.
+    pub uncharged: i64,
     /// Why.
     pub reason: RefundReason,
     /// What happens to the order.
@@ -203,8 +202,7 @@ pub fn plan(
     let Standing {
         order,
         tickets,
-        document,
-        fate,
+        terms,
     } = *standing;
     let of = |item: &OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
@@ -241,15 +239,17 @@ pub fn plan(
     if !scanned.is_empty() {
         return Err(RefundRefused::Scanned(scanned));
     }
-    let rule = in_force(document, fate, now_ms)?;
-    let fee: i64 = going.iter().map(|item| rule.fee(item.held.amount)).sum();
-    let paid: i64 = going.iter().map(|item| item.held.amount).sum();
+    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
+    let fee: i64 = going.iter().map(|item| rule.fee(item.amount)).sum();
+    let paid: i64 = going.iter().map(|item| item.amount).sum();
     let happening = if staying.is_empty() {
         Happening::RefundedAll(rule.reason)
     } else {
         Happening::RefundedPart(rule.reason)
     };
     let decision = decide(order.state, happening).ok_or(RefundRefused::State(order.state))?;
+    // What was not charged when these seats were exchanged for does not go back.
+    let uncharged = order.let_go.min(paid - fee).max(0);
     Ok(Some(Plan {
         tickets: going
             .iter()
@@ -257,8 +257,9 @@ pub fn plan(
             .collect(),
         going,
         staying,
-        amount: paid - fee,
+        amount: paid - fee - uncharged,
         fee,
+        uncharged,
         reason: rule.reason,
         decision,
     }))

@@ -2,7 +2,8 @@
 
 use super::RefundReason;
 use crate::catalogue::fate::Fate;
-use crate::catalogue::show::{RefundRule, ShowDocument};
+use crate::catalogue::show::RefundRule;
+use crate::orders::terms::OrderTerms;
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -40,17 +41,19 @@ impl InForce {
     }
 }
 
-/// The rule in force at `now_ms`: a cancelled or postponed show keeps nothing; else, of the show's own rules that have
-/// not run out, the one that keeps the least.
+/// The last moment of a rule that ends `until_h` hours before `begins_ms`.
+#[must_use]
+pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
+    begins_ms - i64::from(until_h) * HOUR_MS
+}
+
+/// The rule in force at `now_ms` for what begins at `begins_ms`: a cancelled or postponed show keeps nothing; else, of the
+/// rules that the order was made under and those of the moment that have not run out, the one that keeps the least.
 ///
 /// # Errors
 /// [`NoRule`].
-pub fn in_force(
-    document: &ShowDocument,
-    fate: Option<Fate>,
-    now_ms: i64,
-) -> Result<InForce, NoRule> {
-    match fate {
+pub fn in_force(terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> Result<InForce, NoRule> {
+    match terms.fate {
         Some(Fate::Cancelled) => {
             return Ok(InForce {
                 fee_pct: 0,
@@ -67,14 +70,11 @@ pub fn in_force(
         }
         _ => {}
     }
-    let starts_ms = document.starts_at.as_millisecond();
-    let until_ms = |rule: &RefundRule| starts_ms - i64::from(rule.until_h) * HOUR_MS;
-    let lives = document
-        .refunds
-        .iter()
-        .filter(|rule| now_ms <= until_ms(rule));
+    let rules = || terms.kept.refunds.iter().chain(&terms.present.refunds);
+    let until_ms = |rule: &RefundRule| until_ms(begins_ms, rule.until_h);
+    let lives = rules().filter(|rule| now_ms <= until_ms(rule));
     let best = lives.min_by_key(|rule| (rule.fee_pct, rule.until_h));
-    match (best, document.refunds.iter().map(until_ms).max()) {
+    match (best, rules().map(until_ms).max()) {
         (Some(rule), _) => Ok(InForce {
             fee_pct: rule.fee_pct,
             until_ms: Some(until_ms(rule)),

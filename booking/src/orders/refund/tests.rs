@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::rules::InForce;
 use super::*;
+use crate::catalogue::fate::Fate;
+use crate::catalogue::terms::SaleTerms;
 use crate::holds::Held;
 use crate::ids::{HoldId, PaymentId};
 use crate::money::Currency;
@@ -12,12 +14,20 @@ use crate::orders::Buyer;
 const START_MS: i64 = 1_811_894_400_000; // 2027-06-02T00:00:00Z
 const HOUR_MS: i64 = 3_600_000;
 
-fn document(rules: &serde_json::Value) -> ShowDocument {
-    let document = serde_json::json!({
-        "venue": "hall", "title": "Night one", "starts_at": "2027-06-02T00:00:00Z", "prices": {"cat1": 1_999},
-        "refunds": rules,
+fn terms(rules: &serde_json::Value) -> SaleTerms {
+    let terms = serde_json::json!({
+        "currency": "EUR", "starts_at": "2027-06-02T00:00:00Z", "prices": {"cat1": 1_999}, "refunds": rules,
     });
-    serde_json::from_value(document).expect("a valid document")
+    serde_json::from_value(terms).expect("valid terms")
+}
+
+fn by(rules: &serde_json::Value) -> OrderTerms {
+    OrderTerms {
+        kept: terms(rules),
+        present: terms(rules),
+        run: None,
+        fate: None,
+    }
 }
 
 fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
@@ -26,13 +36,11 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
     let hold = HoldId::of_key(&show, visitor, "k");
     let id = OrderId::of_hold(&hold);
     let item = |(seat, amount): (u32, &i64)| OrderItem {
-        held: Held {
-            seat,
-            legs: 0..1,
-            amount: *amount,
-        },
+        held: Held { seat, legs: 0..1 },
+        amount: *amount,
         label: format!("A-{seat}"),
         category: "Stalls".to_owned(),
+        category_key: "cat1".to_owned(),
         traveller: None,
     };
     let items: Vec<OrderItem> = (0_u32..).zip(prices).map(item).collect();
@@ -67,6 +75,8 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         total: prices.iter().sum(),
         items,
         plan_version: 1,
+        terms: 1,
+        let_go: 0,
         state,
         reason: String::new(),
         created_at_ms: 0,
@@ -79,7 +89,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
 
 #[track_caller]
 fn check_rule(rules: &serde_json::Value, now_ms: i64, expected: Result<(u32, i64), NoRule>) {
-    let found = in_force(&document(rules), None, now_ms);
+    let found = in_force(&by(rules), START_MS, now_ms);
     let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("it ends")));
     assert_eq!(found, expected);
 }
@@ -99,8 +109,13 @@ fn of_the_rules_that_have_not_run_out_the_kindest_is_in_force() {
 
 #[test]
 fn a_show_that_does_not_come_as_sold_keeps_nothing() {
-    let rules = document(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]));
-    let free = |fate, now_ms| in_force(&rules, Some(fate), now_ms).map(|rule| rule.fee_pct);
+    let free = |fate, now_ms| {
+        let rules = OrderTerms {
+            fate: Some(fate),
+            ..by(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]))
+        };
+        in_force(&rules, START_MS, now_ms).map(|rule| rule.fee_pct)
+    };
     assert_eq!(free(Fate::Cancelled, START_MS + 1), Ok(0));
     let postponed = Fate::Postponed {
         refunds_until_ms: 5,
@@ -112,12 +127,11 @@ fn a_show_that_does_not_come_as_sold_keeps_nothing() {
 fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
     let (order, mut tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
     tickets[1].scanned_at_ms = Some(7);
-    let document = document(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     let standing = Standing {
         order: &order,
         tickets: &tickets,
-        document: &document,
-        fate: None,
+        terms: &terms,
     };
     let all = plan(&standing, &Which::All, 0);
     assert!(matches!(all, Err(RefundRefused::Scanned(labels)) if labels == ["A-1"]));
@@ -137,14 +151,13 @@ fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
 
 #[test]
 fn only_what_was_paid_for_can_go_back() {
-    let document = document(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
     for state in OrderState::ALL {
         let (order, tickets) = order(state, &[1_000]);
         let standing = Standing {
             order: &order,
             tickets: &tickets,
-            document: &document,
-            fate: None,
+            terms: &terms,
         };
         let planned = plan(&standing, &Which::All, 0);
         match state {
@@ -158,6 +171,41 @@ fn only_what_was_paid_for_can_go_back() {
     }
 }
 
+#[test]
+fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought() {
+    let none = || serde_json::json!([]);
+    let rules = || serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
+    let known = |kept, present| OrderTerms {
+        kept: terms(&kept),
+        ..by(&present)
+    };
+    let fee = |known: &OrderTerms| in_force(known, START_MS, 0).map(|rule| rule.fee_pct);
+    assert_eq!(fee(&known(rules(), none())), Ok(10));
+    assert_eq!(
+        fee(&known(none(), rules())),
+        Ok(10),
+        "a later kindness counts"
+    );
+    let kinder = serde_json::json!([{"until_h": 48, "fee_pct": 5}]);
+    assert_eq!(fee(&known(rules(), kinder.clone())), Ok(5));
+    assert_eq!(fee(&known(kinder, rules())), Ok(5));
+}
+
+#[test]
+fn what_was_never_charged_does_not_go_back() {
+    let (mut order, tickets) = order(OrderState::Ticketed, &[1_000, 2_000]);
+    order.let_go = 40;
+    let terms = by(&serde_json::json!([{"until_h": 0, "fee_pct": 0}]));
+    let standing = Standing {
+        order: &order,
+        tickets: &tickets,
+        terms: &terms,
+    };
+    let all = plan(&standing, &Which::All, 0).expect("allowed");
+    let all = all.expect("two tickets");
+    assert_eq!((all.amount, all.uncharged), (2_960, 40));
+}
+
 proptest! {
     /// Ticket by ticket in any order, or all at once: never more than was paid, every cent is the buyer's or the fee's, and
     /// giving back one by one never costs more than giving back all.
@@ -167,14 +215,14 @@ proptest! {
         fee_pct in 0_u32..=100,
         rounds in proptest::collection::vec(proptest::collection::vec(0_u32..6, 0..4), 1..6),
     ) {
-        let rules = document(&serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]));
+        let rules = by(&serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]));
         let (mut order, mut tickets) = order(OrderState::Ticketed, &prices);
         let seats = order.items.len();
         let (mut back, mut kept, mut gone) = (0, 0, 0);
         for round in rounds {
             let named = round.iter().filter(|seat| (**seat as usize) < seats);
             let named = named.map(|seat| TicketId::of_seat(&order.id, *seat)).collect();
-            let standing = Standing { order: &order, tickets: &tickets, document: &rules, fate: None };
+            let standing = Standing { order: &order, tickets: &tickets, terms: &rules };
             let Some(plan) = plan(&standing, &Which::Named(named), 0).expect("allowed") else { continue };
             prop_assert_eq!(plan.going.len(), plan.tickets.len());
             prop_assert_eq!(plan.staying.is_empty(), plan.decision.state == OrderState::Refunded);
@@ -187,7 +235,7 @@ proptest! {
             order.state = plan.decision.state;
             order.items = plan.staying;
         }
-        let left: i64 = order.items.iter().map(|item| item.held.amount).sum();
+        let left: i64 = order.items.iter().map(|item| item.amount).sum();
         prop_assert_eq!(back + kept + left, order.total);
         prop_assert_eq!(gone + order.items.len(), seats);
         let rule = InForce { fee_pct, until_ms: None, reason: RefundReason::ByBuyer };

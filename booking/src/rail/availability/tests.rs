@@ -61,6 +61,7 @@ fn show(id: &str) -> Arc<Show> {
     });
     Arc::new(Show {
         fate: None,
+        terms: 1,
         id: id.parse().expect("a slug"),
         document: serde_json::from_value(document).expect("a document"),
         plan: Arc::new(Plan {

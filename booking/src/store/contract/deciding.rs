@@ -97,7 +97,7 @@ async fn selling_overrides_a_foreign_lock(store: Store) {
     deliver(&store, &[row(1, Sell, "b", BEN, &[0])]).await;
     assert_eq!(seat(&store, 0).await, CellState::Sold);
     assert_eq!(seat(&store, 1).await, CellState::Held);
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Sold, "no longer its own");
     assert_eq!(seat(&store, 1).await, CellState::Free);
 }
@@ -259,7 +259,7 @@ async fn what_is_locked_for_a_claim_tells_its_life(store: Store) {
     begin_and_open(&store, fourth).await;
     let hold = taken(&store, "a", ANA, &[2]).await;
     for until_ms in [LOCK_MS * 2, LOCK_MS * 3] {
-        let claimable = store.secure(&hold.id, ANA, until_ms).await;
+        let claimable = store.secure(&hold.id, ANA, BASKET, until_ms).await;
         assert_eq!(claimable.expect("its own").incarnation, 4);
     }
 }
@@ -277,7 +277,7 @@ async fn between_its_beginning_and_its_opening_nothing_is_locked(store: Store) {
     let refused = store.begin(&show(), &next()).await;
     assert_eq!(refused, Err(Refused::Taken(vec![2, 10])));
     assert_eq!(picture(&store).await, before);
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     for _ in 0..2 {
         assert_eq!(store.begin(&show(), &next()).await, Ok(()));
         let early = store.take(basket("b", BEN, &[2]), NO_LIMIT).await;

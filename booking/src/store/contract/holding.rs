@@ -57,11 +57,7 @@ async fn a_hold_takes_all_its_cells_or_none_and_names_the_refused(store: Store) 
 async fn two_journeys_share_a_seat_where_their_legs_do_not_meet(store: Store) {
     opened(&store).await;
     let over = |key: &str, visitor, legs| Hold {
-        items: vec![Held {
-            seat: 5,
-            legs,
-            amount: 1,
-        }],
+        items: vec![Held { seat: 5, legs }],
         ..basket(key, visitor, &[])
     };
     assert!(store.take(over("a", ANA, 0..1), NO_LIMIT).await.is_ok());
@@ -109,7 +105,10 @@ async fn somebody_elses_hold_is_foreign_everywhere(store: Store) {
         foreign.clone()
     );
     assert_eq!(secured(&store, &hold.id, BEN, i64::MAX).await, foreign);
-    assert_eq!(store.release(&hold.id, BEN).await, Err(Refused::Foreign));
+    assert_eq!(
+        store.release(&hold.id, BEN, BASKET).await,
+        Err(Refused::Foreign)
+    );
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
 }
@@ -127,7 +126,7 @@ async fn a_hold_that_never_was_is_gone_everywhere(store: Store) {
         gone.clone()
     );
     assert_eq!(secured(&store, &none, ANA, LOCK_MS).await, gone);
-    assert_eq!(store.release(&none, ANA).await, Err(Refused::Gone));
+    assert_eq!(store.release(&none, ANA, BASKET).await, Err(Refused::Gone));
     store.unsecure(&none, LOCK_MS, LOCK_MS).await;
     assert!(
         states(&store)
@@ -281,7 +280,7 @@ async fn extending_ends_with_the_extensions_and_never_shortens(store: Store) {
 async fn a_basket_given_back_is_free_and_gone(store: Store) {
     opened(&store).await;
     let hold = taken(&store, "a", ANA, &[0, 1]).await;
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(store.hold(&hold.id, ANA).await, Err(Refused::Gone));
     assert_eq!(seat(&store, 0).await, CellState::Free);
     assert!(
@@ -310,18 +309,21 @@ async fn what_is_sent_twice_is_done_once(store: Store) {
         (0, EXPIRES_MS + 30)
     );
     assert_eq!(extend(2, 40).await, Ok(twice));
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     let before = picture(&store).await;
     assert_eq!(
-        store.release(&hold.id, ANA).await,
+        store.release(&hold.id, ANA, BASKET).await,
         Ok(()),
         "its answer was lost"
     );
-    assert_eq!(store.release(&hold.id, BEN).await, Err(Refused::Gone));
+    assert_eq!(
+        store.release(&hold.id, BEN, BASKET).await,
+        Err(Refused::Gone)
+    );
     assert_eq!(picture(&store).await, before);
     let lapsed = taken(&store, "b", ANA, &[0]).await;
     store.sweep(LOCK_MS, 100).await;
-    let gone = store.release(&lapsed.id, ANA).await;
+    let gone = store.release(&lapsed.id, ANA, BASKET).await;
     assert_eq!(
         gone,
         Err(Refused::Gone),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use fairgate_pass::Holder;
 
 use super::{CallId, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured};
-use crate::holds::{Held, Hold, Stage};
+use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::{CellState, Grid};
 
@@ -63,6 +63,8 @@ const EXPIRES_MS: i64 = NOW_MS + 300_000;
 const LOCK_MS: i64 = EXPIRES_MS + 5_000;
 /// A limit that no case means to meet.
 const NO_LIMIT: u32 = 100;
+/// What most holds of these cases are made for.
+const BASKET: &[Purpose] = &[Purpose::Basket];
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
@@ -102,7 +104,6 @@ fn seats(seats: &[u32]) -> Vec<Held> {
     let held = |seat: &u32| Held {
         seat: *seat,
         legs: 0..GRID.legs,
-        amount: 1_000,
     };
     seats.iter().map(held).collect()
 }
@@ -121,6 +122,8 @@ fn basket(key: &str, visitor: Holder, of: &[u32]) -> Hold {
         id: id(key),
         visitor,
         room: "demo".to_owned(),
+        purpose: Purpose::Basket,
+        terms: 1,
         items: seats(of),
         plan_version: PLAN,
         next_to_each_other: false,
@@ -138,7 +141,7 @@ async fn secured(
     visitor: Holder,
     until_ms: i64,
 ) -> Result<Hold, Refused> {
-    let secured = store.secure(hold, visitor, until_ms).await;
+    let secured = store.secure(hold, visitor, BASKET, until_ms).await;
     secured.map(|claimable| claimable.hold)
 }
 

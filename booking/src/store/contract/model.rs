@@ -273,7 +273,7 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
             }
             Step::Release(key, who) => {
                 let expected = model.release(key, visitor(who));
-                let got = store.release(&key_of(key), visitor(who)).await;
+                let got = store.release(&key_of(key), visitor(who), BASKET).await;
                 assert_eq!(got, expected, "{step:?}");
             }
             Step::Secure(key, who) => {

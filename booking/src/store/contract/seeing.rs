@@ -53,7 +53,10 @@ async fn a_busy_day(store: &Store) -> Vec<Moment> {
         .await;
     assert!(changed.is_ok());
     look(store, "change", &mut seen).await;
-    store.release(&hold.id, ANA).await.expect("it is a basket");
+    store
+        .release(&hold.id, ANA, BASKET)
+        .await
+        .expect("it is a basket");
     look(store, "release", &mut seen).await;
     let hold = taken(store, "b", BEN, &[5, 6]).await;
     look(store, "take again", &mut seen).await;
@@ -108,7 +111,10 @@ async fn a_follower_that_is_ahead_or_of_another_life_starts_over(store: Store) {
     taken(&store, "a", ANA, &[0]).await;
     let ahead = picture(&store).await.0 + 1;
     assert_eq!(store.changes(&show(), ahead).await, Some(Changes::Gap));
-    store.release(&id("a"), ANA).await.expect("it is a basket");
+    store
+        .release(&id("a"), ANA, BASKET)
+        .await
+        .expect("it is a basket");
     let next = Opening {
         incarnation: 2,
         ..opening()

@@ -119,7 +119,10 @@ async fn securing_again_moves_the_deadline_and_an_ordered_hold_is_no_basket(stor
             .await,
         ordered
     );
-    assert_eq!(store.release(&hold.id, ANA).await, Err(Refused::Ordered));
+    assert_eq!(
+        store.release(&hold.id, ANA, BASKET).await,
+        Err(Refused::Ordered)
+    );
     assert_eq!(
         store.take(basket("a", ANA, &[0]), NO_LIMIT).await,
         last,
@@ -158,7 +161,7 @@ async fn a_basket_that_was_secured_in_vain_lapses_again(store: Store) {
     let hold = taken(&store, "b", ANA, &[0]).await;
     assert!(secured(&store, &hold.id, ANA, i64::MAX - 1).await.is_ok());
     store.unsecure(&hold.id, i64::MAX - 1, LOCK_MS).await;
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 

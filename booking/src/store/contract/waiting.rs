@@ -41,7 +41,7 @@ async fn with_kept(store: &Store, of: &[u32]) {
     opened(store).await;
     assert!(kept(store).await.is_empty());
     let hold = taken(store, "given back", BEN, of).await;
-    assert_eq!(store.release(&hold.id, BEN).await, Ok(()));
+    assert_eq!(store.release(&hold.id, BEN, BASKET).await, Ok(()));
     assert_eq!(kept(store).await, cells(of));
 }
 
@@ -52,7 +52,7 @@ async fn offered(store: &Store, key: &str, visitor: Holder, of: &[u32]) -> Resul
 async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(store: Store) {
     opened(&store).await;
     let before = taken(&store, "before", ANA, &[7]).await;
-    assert_eq!(store.release(&before.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&before.id, ANA, BASKET).await, Ok(()));
     assert_eq!(seat(&store, 7).await, CellState::Free, "nobody waited then");
     assert!(kept(&store).await.is_empty());
     let lapsing = taken(&store, "lapses", ANA, &[0]).await;
@@ -61,7 +61,7 @@ async fn what_comes_free_while_somebody_waits_is_kept_and_free_for_nobody_else(s
     let sold = row(1, SeatRowKind::Sell, "refunded", BEN, &[4]);
     let freed = row(2, SeatRowKind::Free, "refunded", BEN, &[4]);
     assert_eq!(store.deliver(&show(), &[sold, freed]).await, Ok(2));
-    assert_eq!(store.release(&released.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&released.id, ANA, BASKET).await, Ok(()));
     let smaller = store.change(&changed.id, BEN, vec![], vec![2], true, NO_LIMIT);
     assert!(smaller.await.is_ok());
     assert!(secured(&store, &changed.id, BEN, WAITED_MS).await.is_ok());
@@ -128,7 +128,7 @@ async fn an_offer_that_runs_out_or_is_given_back_is_kept_again(store: Store) {
         offered(&store, "a", ANA, &[0]).await.expect("kept"),
         offered(&store, "b", BEN, &[1]).await.expect("kept"),
     );
-    assert_eq!(store.release(&b.id, BEN).await, Ok(()));
+    assert_eq!(store.release(&b.id, BEN, BASKET).await, Ok(()));
     assert_eq!(kept(&store).await, cells(&[1]));
     assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [a.id]);
     assert_eq!(kept(&store).await, cells(&[0, 1]));
@@ -152,7 +152,7 @@ async fn when_nobody_waits_any_more_everything_is_free(store: Store) {
     let offer = offered(&store, "a", ANA, &[1]).await.expect("kept");
     assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
     assert_eq!(seat(&store, 0).await, CellState::Free);
-    assert_eq!(store.release(&offer.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
     assert_eq!(seat(&store, 1).await, CellState::Free);
     let before = picture(&store).await;
     assert_eq!(store.keep_freed(&show(), 0).await, Ok(vec![]));
@@ -169,7 +169,7 @@ async fn nothing_stays_kept_when_nobody_says_that_somebody_waits(store: Store) {
     );
     assert_eq!(seat(&store, 0).await, CellState::Free);
     let hold = taken(&store, "a", ANA, &[0]).await;
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(seat(&store, 0).await, CellState::Free);
 }
 
@@ -194,7 +194,7 @@ async fn a_new_life_has_the_kept_cells_free(store: Store) {
     assert_eq!(opened, Ok(()), "what is kept stands in nobody's way");
     assert_eq!(seat(&store, 0).await, CellState::Free);
     let hold = taken(&store, "a", ANA, &[0]).await;
-    assert_eq!(store.release(&hold.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&hold.id, ANA, BASKET).await, Ok(()));
     assert_eq!(
         seat(&store, 0).await,
         CellState::Free,
@@ -261,7 +261,7 @@ async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
     for hold in [&lapsing, &stays, &released] {
         assert!(store.take(hold.clone(), NO_LIMIT).await.is_ok());
     }
-    assert_eq!(store.release(&released.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&released.id, ANA, BASKET).await, Ok(()));
     assert_eq!(store.sweep(LOCK_MS, 100).await.lapsed, [lapsing.id]);
     assert_eq!(kept(&store).await, [0, GRID.seats + 1]);
     assert_eq!(legs(&store, 1).await, [CellState::Free, CellState::Held]);
@@ -280,7 +280,7 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
     assert!(kept(&store).await.is_empty());
     let first = on_leg("first", BEN, 0, 0);
     assert!(store.take(first.clone(), NO_LIMIT).await.is_ok());
-    assert_eq!(store.release(&first.id, BEN).await, Ok(()));
+    assert_eq!(store.release(&first.id, BEN, BASKET).await, Ok(()));
     assert_eq!(legs(&store, 0).await, [CellState::Held, CellState::Free]);
     let crowd = store.take(basket("crowd", BEN, &[0]), NO_LIMIT).await;
     assert_eq!(crowd, Err(Refused::Taken(vec![0])));
@@ -288,7 +288,7 @@ async fn an_offer_has_a_seat_of_which_a_leg_is_kept_and_a_leg_is_free(store: Sto
     assert!(kept(&store).await.is_empty());
     assert_eq!(seat(&store, 0).await, CellState::Held);
     // Both legs come free with it, whatever they were before.
-    assert_eq!(store.release(&offer.id, ANA).await, Ok(()));
+    assert_eq!(store.release(&offer.id, ANA, BASKET).await, Ok(()));
     assert_eq!(kept(&store).await, cells(&[0]));
 }
 

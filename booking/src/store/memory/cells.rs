@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use fairgate_pass::Holder;
 
-use crate::holds::{Held, Hold, Stage, cells_of};
+use crate::holds::{Held, Hold, Purpose, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
@@ -139,7 +139,7 @@ impl ShowCells {
         side_by_side: bool,
         limit: u32,
     ) -> Result<Hold, Refused> {
-        let present = self.basket(id, visitor)?;
+        let present = self.unordered(id, visitor, &[Purpose::Basket])?;
         let wish = (add.clone(), remove.to_vec());
         if self.wishes.get(id) == Some(&wish) {
             return Ok(present.clone());
@@ -185,8 +185,28 @@ impl ShowCells {
         }
     }
 
-    fn basket(&self, id: &HoldId, visitor: Holder) -> Result<&Hold, Refused> {
+    /// A visitor's own hold, if it was made for one of these purposes.
+    fn own_for(
+        &self,
+        id: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<&Hold, Refused> {
         let hold = self.own(id, visitor)?;
+        if purposes.contains(&hold.purpose) {
+            Ok(hold)
+        } else {
+            Err(Refused::OtherPurpose(hold.purpose))
+        }
+    }
+
+    fn unordered(
+        &self,
+        id: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<&Hold, Refused> {
+        let hold = self.own_for(id, visitor, purposes)?;
         if hold.stage == Stage::Ordered {
             Err(Refused::Ordered)
         } else {
@@ -194,12 +214,17 @@ impl ShowCells {
         }
     }
 
-    pub(super) fn release(&mut self, id: &HoldId, visitor: Holder) -> Result<(), Refused> {
+    pub(super) fn release(
+        &mut self,
+        id: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<(), Refused> {
         let is_same = |(of, by): &(HoldId, Holder)| of == id && *by == visitor;
         if !self.holds.contains_key(id) && self.released.iter().any(is_same) {
             return Ok(());
         }
-        self.basket(id, visitor)?;
+        self.unordered(id, visitor, purposes)?;
         self.drop_hold(id);
         self.released.retain(|(of, _)| of != id);
         self.released.push_back((id.clone(), visitor));
@@ -217,7 +242,7 @@ impl ShowCells {
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
-        let present = self.basket(id, visitor)?;
+        let present = self.unordered(id, visitor, &[Purpose::Basket])?;
         if self.extensions.get(id) == Some(&call) {
             return Ok(present.clone());
         }
@@ -242,9 +267,10 @@ impl ShowCells {
         &mut self,
         id: &HoldId,
         visitor: Holder,
+        purposes: &[Purpose],
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
-        let hold = self.own(id, visitor)?;
+        let hold = self.own_for(id, visitor, purposes)?;
         if hold.stage == Stage::Ordered {
             let later_ms = lock_until_ms.max(hold.lock_until_ms.saturating_add(1));
             return self.lock_until(id, Stage::Ordered, later_ms);

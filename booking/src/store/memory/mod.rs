@@ -14,7 +14,7 @@ use super::{
     Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured,
     Swept, View,
 };
-use crate::holds::{Held, Hold};
+use crate::holds::{Held, Hold, Purpose};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use cells::ShowCells;
@@ -162,8 +162,13 @@ impl InventoryStore for MemoryStore {
         self.with(&hold.show(), |cells| cells.own(hold, visitor).cloned())
     }
 
-    async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused> {
-        self.with(&hold.show(), |cells| cells.release(hold, visitor))
+    async fn release(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<(), Refused> {
+        self.with(&hold.show(), |cells| cells.release(hold, visitor, purposes))
     }
 
     async fn extend(
@@ -183,10 +188,11 @@ impl InventoryStore for MemoryStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
+        purposes: &[Purpose],
         lock_until_ms: i64,
     ) -> Result<Claimable, Refused> {
         let secured = self.with(&hold.show(), |cells| {
-            let secured = cells.secure(hold, visitor, lock_until_ms)?;
+            let secured = cells.secure(hold, visitor, purposes, lock_until_ms)?;
             Ok(Claimable {
                 hold: secured,
                 incarnation: cells.picture.incarnation(),

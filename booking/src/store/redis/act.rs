@@ -8,6 +8,7 @@ use fairgate_redis::{Call, Error, Reply, Script};
 use super::followed::{Closed, Followed, State};
 use super::scripts::SCRIPTS;
 use super::{Inner, keys, known, packing};
+use crate::holds::Purpose;
 use crate::ids::ShowId;
 use crate::store::Refused;
 
@@ -173,6 +174,10 @@ pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
         "GONE" => Refused::Gone,
         "FOREIGN" => Refused::Foreign,
         "ORDERED" => Refused::Ordered,
+        "PURPOSE" => {
+            let word = reply.at(2).and_then(Reply::bytes).unwrap_or_default();
+            Refused::OtherPurpose(Purpose::of_word(word))
+        }
         "NOTHELD" => Refused::NotHeld(cells()),
         "NOEXTENSIONS" => Refused::NoExtensions,
         "PLAN" => Refused::PlanChanged,

@@ -3,12 +3,14 @@
 use fairgate_pass::Holder;
 use fairgate_redis::{Arg, Error, Reply};
 
-use crate::holds::{Held, Hold, Stage};
+use crate::catalogue::terms::UNNUMBERED;
+use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::CellState;
 use crate::store::redis::keys::{self, Tail};
 
-/// Bytes of one item: seat, first leg, leg behind the last, amount; all little-endian.
+/// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of nothing, where holds once
+/// had a price.
 const ITEM: usize = 16;
 
 pub(super) fn items(items: &[Held]) -> Vec<u8> {
@@ -17,7 +19,7 @@ pub(super) fn items(items: &[Held]) -> Vec<u8> {
         out.extend(item.seat.to_le_bytes());
         out.extend(item.legs.start.to_le_bytes());
         out.extend(item.legs.end.to_le_bytes());
-        out.extend(item.amount.to_le_bytes());
+        out.extend([0; 8]);
     }
     out
 }
@@ -28,11 +30,10 @@ fn read_items(bytes: &[u8]) -> Result<Vec<Held>, Error> {
         return Err(Error::Wrong("a hold's items are cut off".into()));
     }
     let read = |record: &[u8; ITEM]| {
-        let [s0, s1, s2, s3, f0, f1, t0, t1, amount @ ..] = *record;
+        let [s0, s1, s2, s3, f0, f1, t0, t1, ..] = *record;
         Held {
             seat: u32::from_le_bytes([s0, s1, s2, s3]),
             legs: u16::from_le_bytes([f0, f1])..u16::from_le_bytes([t0, t1]),
-            amount: i64::from_le_bytes(amount),
         }
     };
     Ok(records.iter().map(read).collect())
@@ -155,6 +156,8 @@ pub(super) fn hold_args(hold: &Hold) -> Vec<Arg> {
         hold.lock_until_ms.into(),
         hold.extensions_left.into(),
         stage(hold.stage).into(),
+        hold.purpose.word().into(),
+        hold.terms.into(),
     ]
 }
 
@@ -177,6 +180,13 @@ pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
         stage: match reply.at(8)?.bytes()? {
             b"ordered" => Stage::Ordered,
             _ => Stage::Basket,
+        },
+        // A hold of an older version has neither.
+        purpose: Purpose::of_word(reply.at(9)?.bytes().unwrap_or_default()),
+        terms: match reply.at(10)? {
+            Reply::Nil => UNNUMBERED,
+            terms => u32::try_from(terms.count()?)
+                .map_err(|_| Error::Wrong("a number is too large".into()))?,
         },
     })
 }
@@ -202,12 +212,10 @@ mod tests {
             Held {
                 seat: 70_000,
                 legs: 3..500,
-                amount: -5,
             },
             Held {
                 seat: 0,
                 legs: 0..1,
-                amount: i64::MAX,
             },
         ];
         assert_eq!(read_items(&items(&held)), Ok(held.clone()));

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::scripts::SCRIPTS;
 use super::*;
-use crate::holds::{Held, Hold, Stage};
+use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::HoldId;
 use crate::inventory::{CellState, Grid};
 use crate::store::{InventoryStore, Opening, Refused, contract};
@@ -139,12 +139,13 @@ fn basket(key: &str, visitor: Holder, seats: &[u32]) -> Hold {
     let held = |seat: &u32| Held {
         seat: *seat,
         legs: 0..1,
-        amount: 1_000,
     };
     Hold {
         id: HoldId::of_key(&show(), visitor, key),
         visitor,
         room: "demo".to_owned(),
+        purpose: Purpose::Basket,
+        terms: 1,
         items: seats.iter().map(held).collect(),
         plan_version: 1,
         next_to_each_other: false,
@@ -228,7 +229,9 @@ async fn what_one_node_does_the_others_see_and_signal() {
         .await;
     assert_eq!(counts.expect("open").1.lapsing_cells, 1);
     let until_ms = hold.lock_until_ms + 60_000;
-    here.secure(&hold.id, ANA, until_ms).await.expect("its own");
+    here.secure(&hold.id, ANA, &[Purpose::Basket], until_ms)
+        .await
+        .expect("its own");
     let signal = signals.recv().await.expect("one signal");
     assert_eq!((signal.hold, signal.state), (hold.id, "ordered"));
 }

@@ -14,7 +14,7 @@ use super::followed::Followed;
 use super::known::Known;
 use super::scripts::SCRIPTS;
 use super::{RedisStore, keys, packing};
-use crate::holds::{Held, Hold};
+use crate::holds::{Held, Hold, Purpose};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::store::{
@@ -27,6 +27,12 @@ const RELEASED_MS: i64 = 600_000;
 
 fn own<'a>(call: Call<'a>, hold: &HoldId, visitor: Holder) -> Call<'a> {
     call.arg(&keys::tail(hold)[..]).arg(&visitor.0[..])
+}
+
+/// Purposes as the scripts are given them.
+fn words(purposes: &[Purpose]) -> String {
+    let words: Vec<&str> = purposes.iter().map(|purpose| purpose.word()).collect();
+    words.join(",")
 }
 
 impl RedisStore {
@@ -68,6 +74,8 @@ impl RedisStore {
                     .arg(hold.expires_at_ms)
                     .arg(hold.lock_until_ms)
                     .arg(hold.extensions_left)
+                    .arg(hold.purpose.word())
+                    .arg(hold.terms)
             })
             .await?;
         refused(&reply, limit)?;
@@ -175,7 +183,8 @@ impl InventoryStore for RedisStore {
             .chain_update(&remove)
             .finalize();
         self.of_hold(&SCRIPTS.change, hold, visitor, limit, |call| {
-            call.arg(limit)
+            call.arg(Purpose::Basket.word())
+                .arg(limit)
                 .arg(&add[..])
                 .arg(&remove[..])
                 .arg(u32::from(side_by_side))
@@ -185,15 +194,22 @@ impl InventoryStore for RedisStore {
     }
 
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
-        self.of_hold(&SCRIPTS.hold, hold, visitor, 0, |call| call)
+        let any = words(&Purpose::ALL);
+        self.of_hold(&SCRIPTS.hold, hold, visitor, 0, |call| call.arg(&any[..]))
             .await
     }
 
-    async fn release(&self, hold: &HoldId, visitor: Holder) -> Result<(), Refused> {
+    async fn release(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<(), Refused> {
+        let purposes = words(purposes);
         let (_, reply) = self
             .inner
             .act(&hold.show(), &SCRIPTS.release, |call| {
-                own(call, hold, visitor).arg(RELEASED_MS)
+                own(call, hold, visitor).arg(&purposes[..]).arg(RELEASED_MS)
             })
             .await?;
         refused(&reply, 0)
@@ -208,7 +224,7 @@ impl InventoryStore for RedisStore {
         lock_until_ms: i64,
     ) -> Result<Hold, Refused> {
         self.of_hold(&SCRIPTS.extend, hold, visitor, 0, |asked| {
-            let asked = asked.arg(&call.0[..]);
+            let asked = asked.arg(Purpose::Basket.word()).arg(&call.0[..]);
             asked.arg(expires_at_ms).arg(lock_until_ms)
         })
         .await
@@ -218,12 +234,16 @@ impl InventoryStore for RedisStore {
         &self,
         hold: &HoldId,
         visitor: Holder,
+        purposes: &[Purpose],
         lock_until_ms: i64,
     ) -> Result<Claimable, Refused> {
+        let purposes = words(purposes);
         let (incarnation, reply) = self
             .inner
             .act(&hold.show(), &SCRIPTS.secure, |call| {
-                own(call, hold, visitor).arg(lock_until_ms)
+                own(call, hold, visitor)
+                    .arg(&purposes[..])
+                    .arg(lock_until_ms)
             })
             .await?;
         Ok(Claimable {

@@ -14,6 +14,7 @@ use super::*;
 use crate::catalogue::fate::Fate;
 use crate::ids::TicketId;
 use crate::ledger::Scan;
+use crate::orders::exchange::deal::Deal;
 use crate::orders::exchange::{Exchange, ExchangeRefused, Part, parts, price};
 use crate::orders::refund::{RefundRefused, RefundState, Which};
 use crate::orders::transition::{EffectKind, Happening};
@@ -27,17 +28,18 @@ fn items(wish: Wish<'_>) -> Vec<OrderItem> {
         held: Held {
             seat: *seat,
             legs: legs.clone(),
-            amount: *amount,
         },
+        amount: *amount,
         label: format!("A-{seat}"),
         category: "Stalls".to_owned(),
+        category_key: format!("p{amount}"),
         traveller: None,
     };
     wish.iter().map(item).collect()
 }
 
 /// An exchange of an order's seats for these.
-fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
+pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);
     let id = OrderId::of_hold(&hold);
@@ -45,7 +47,7 @@ fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let mut left = total;
     let mut gained = parts(&old.items, &items).gained;
     for item in &mut gained {
-        item.held.amount = std::mem::take(&mut left);
+        item.amount = std::mem::take(&mut left);
     }
     let successor = Order {
         payment: PaymentId::of_order(&id),
@@ -66,23 +68,32 @@ fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
             ..payment(&successor)
         },
         successor,
+        deal: Deal {
+            due: total,
+            back: (price(&old.items) - price(&items)).max(0),
+            fee: 0,
+            let_go: 0,
+        },
+        least: 0,
         items,
         given: old.items.clone(),
     }
 }
 
-async fn try_exchange(
+pub(super) async fn try_exchange(
     ledger: &Books,
     old: &Order,
     key: &str,
     wish: Wish<'_>,
 ) -> Result<Order, ExchangeRefused> {
     let wanted = wanted(old, key, wish);
-    let made = ledger.exchange(&old.id, wanted, TERMS, NOW_MS + 3).await?;
+    let made = ledger
+        .exchange(&old.id, wanted, EXCHANGE, NOW_MS + 3)
+        .await?;
     Ok(made.expect("the order is there"))
 }
 
-async fn exchanged(ledger: &Books, old: &Order, key: &str, wish: Wish<'_>) -> Order {
+pub(super) async fn exchanged(ledger: &Books, old: &Order, key: &str, wish: Wish<'_>) -> Order {
     let made = try_exchange(ledger, old, key, wish).await;
     made.expect("allowed")
 }

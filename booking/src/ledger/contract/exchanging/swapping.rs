@@ -131,7 +131,7 @@ async fn a_successor_that_claims_other_cells_than_its_seats_is_refused(ledger: B
     let old = bought(&ledger, &[0]).await;
     let mut bad = wanted(&old, "x", &[(4, 0..2, 1_000)]);
     bad.successor.items = items(&[(5, 0..2, 0)]);
-    let refused = ledger.exchange(&old.id, bad, TERMS, NOW_MS + 3).await;
+    let refused = ledger.exchange(&old.id, bad, EXCHANGE, NOW_MS + 3).await;
     assert!(matches!(refused, Err(ExchangeRefused::Ledger(_))));
     is_whole(&ledger, &old).await;
     assert_eq!(cells(&ledger).await, both_legs(&[0]));
@@ -163,7 +163,7 @@ async fn the_same_successor_again_is_the_same_success(ledger: Books) {
 
 async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
     let old = bought(&ledger, &[0, 1]).await;
-    let basis = |limit| ClaimBasis { limit, ..TERMS };
+    let basis = |limit| ClaimBasis { limit, ..EXCHANGE };
     let wish: Wish<'_> = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
     // Two seats are given for two: with both, four stand in the books for a moment.
     let refused = ledger
@@ -184,10 +184,8 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
 
 async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
     kind(&ledger).await;
-    let mut limited = stored(1);
+    let mut limited = ledger.shows().await.expect("readable").remove(0);
     limited.document.seats_per_card = Some(2);
-    limited.document.refunds =
-        serde_json::from_value(serde_json::json!([{"until_h": 0, "fee_pct": 0}])).expect("rules");
     ledger
         .put_show(limited, None, NOW_MS)
         .await

@@ -9,6 +9,7 @@ use SeatRowKind::{Free, Sell};
 
 use super::*;
 use crate::catalogue::fate::Fate;
+use crate::catalogue::show::{Cheaper, ExchangeRule};
 use crate::ids::TicketId;
 use crate::ledger::Scan;
 use crate::orders::refund::{OwedRefund, RefundReason, RefundRefused, RefundState, Which};
@@ -19,6 +20,11 @@ pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     stocked(ledger).await;
     let mut show = stored(1);
     show.document.refunds = serde_json::from_value(rules).expect("rules");
+    show.document.exchange = Some(ExchangeRule {
+        until_h: 0,
+        fee: 0,
+        cheaper: Cheaper::Refund,
+    });
     ledger.put_show(show, None, NOW_MS).await.expect("stored");
 }
 

@@ -113,10 +113,14 @@ async fn what_went_back_changes_nothing_again(ledger: Books) {
 
 async fn the_fee_is_rounded_for_the_buyer(ledger: Books) {
     with_rules(&ledger, serde_json::json!([{"until_h": 1, "fee_pct": 33}])).await;
+    let mut odd = ledger.shows().await.expect("readable").remove(0);
+    let prices = [("odd".to_owned(), 101), ("one".to_owned(), 1)];
+    odd.document.prices.extend(prices);
+    let terms = ledger.put_show(odd, None, NOW_MS).await.expect("stored");
     let mut order = order("a", ANA, &[0, 1]);
-    order.items[0].held.amount = 101;
-    order.items[1].held.amount = 1;
-    order.total = 102;
+    (order.items[0].category_key, order.items[0].amount) = ("odd".to_owned(), 101);
+    (order.items[1].category_key, order.items[1].amount) = ("one".to_owned(), 1);
+    (order.total, order.terms) = (102, terms);
     claim(&ledger, &order).await.expect("free");
     authorised(&ledger, &order).await;
     let capture = capture_of(&ledger, &order).await;

@@ -1,5 +1,5 @@
 -- A hold that is asked for. ARGV from 4: id, visitor, limit, plan, items, room, side by side, expires, lock until,
--- extensions.
+-- extensions, what it is for, terms.
 local id, visitor, limit, plan, items = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local hold, expires, lock_until = P .. 'hold:' .. id, ARGV[11], ARGV[12]
 local owner = call('HGET', hold, 'v')
@@ -16,7 +16,7 @@ local cells = cells_of(items)
 -- Keeps the hold, once its cells are locked.
 local function made(state)
   call('HSET', hold, 'v', visitor, 'r', ARGV[9], 'i', items, 'p', plan, 'n', ARGV[10], 'e', expires, 'u', lock_until,
-    'x', ARGV[13], 's', 'basket', 'k', #cells)
+    'x', ARGV[13], 's', 'basket', 'k', #cells, 'w', ARGV[14], 't', ARGV[15])
   count('has', visitor, seats)
   schedule(id, lock_until, expires, state)
   local changed = {}

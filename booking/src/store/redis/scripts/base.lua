@@ -19,7 +19,7 @@ local function redis_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Items are records of 16 bytes: seat, first leg, leg behind the last, and the amount, which no script reads. Cells are
+-- Items are records of 16 bytes: seat, first leg, leg behind the last, and nothing. Cells are
 -- given as digits: they go into keys and commands several times, and Redis writes a number out slowly each time.
 local SEATS
 local function cells_of(items)

@@ -1,12 +1,12 @@
--- Gives some seats of a basket back and takes others, whole or not at all. ARGV from 6: limit, items to add, seats to
+-- Gives some seats of a basket back and takes others, whole or not at all. ARGV from 7: limit, items to add, seats to
 -- remove (4 bytes each), side by side, a digest of the wish.
 if stage ~= 'basket' then return {'ORDERED', at} end
-local limit, add, digest = tonumber(ARGV[6]), ARGV[7], ARGV[10]
+local limit, add, digest = tonumber(ARGV[7]), ARGV[8], ARGV[11]
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
 -- The same wish twice in a row is one whose answer was lost: done already.
 if last == digest then return answer(id) end
 local leaving, strangers, kept, out = {}, {}, {}, {}
-for n = 1, #ARGV[8], 4 do leaving[struct.unpack("<I4", ARGV[8], n)] = true end
+for n = 1, #ARGV[9], 4 do leaving[struct.unpack("<I4", ARGV[9], n)] = true end
 for n = 1, #items, 16 do
   local item = string.sub(items, n, n + 15)
   local seat = struct.unpack('<I4', item)
@@ -31,7 +31,7 @@ give_back(unlock(cells_of(table.concat(out)), id), changed)
 mark(taken, 1, changed)
 items = table.concat(kept) .. add
 local cells = #cells_of(items)
-call('HSET', hold, 'i', items, 'n', ARGV[9], 'c', digest, 'k', cells)
+call('HSET', hold, 'i', items, 'n', ARGV[10], 'c', digest, 'k', cells)
 count('has', visitor, coming - going)
 tell(id, visitor, 'basket', changed, lock_until, expires, cells)
 return answer(id)

@@ -19,8 +19,13 @@ local function schedule(id, lock_until, expires, stage)
   end
 end
 
+-- Whether a hold that was made for one thing serves one of those in a list. Holds had no purpose once: those are baskets.
+local function serves(purposes, made_for)
+  return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
+end
+
 -- The hold as it is, for an answer.
 local function answer(id)
-  local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'r', 'i', 'p', 'n', 'e', 'u', 'x', 's')
+  local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'r', 'i', 'p', 'n', 'e', 'u', 'x', 's', 'w', 't')
   return {'OK', at, hold}
 end

@@ -1,9 +1,9 @@
--- Keeps a basket's cells for the order that is about to claim them. ARGV from 6: lock until.
+-- Keeps a hold's cells for the order that is about to claim them. ARGV from 7: lock until.
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
 if stage == 'ordered' then
   -- Asked again: never the same deadline twice, so that undoing one try does not undo the next.
   local later = tonumber(lock_until) + 1
-  lock_until = tonumber(ARGV[6]) > later and ARGV[6] or string.format('%.0f', later)
+  lock_until = tonumber(ARGV[7]) > later and ARGV[7] or string.format('%.0f', later)
   call('HSET', hold, 'u', lock_until)
   schedule(id, lock_until, expires, 'ordered')
   renew(cells_of(items), id, lock_until)
@@ -11,7 +11,7 @@ if stage == 'ordered' then
   return answer(id)
 end
 if plan ~= meta[5] then return {'PLAN', at} end
-if tonumber(ARGV[6]) > tonumber(lock_until) then lock_until = ARGV[6] end
+if tonumber(ARGV[7]) > tonumber(lock_until) then lock_until = ARGV[7] end
 local lost, regained, all = {}, {}, cells_of(items)
 for _, cell in ipairs(all) do
   local owner = call('GET', P .. 'lock:' .. cell)

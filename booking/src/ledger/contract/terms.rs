@@ -1,0 +1,191 @@
+//! Terms of sale: numbered, kept as they are, and what every price is reckoned by.
+
+use super::exchanging::{exchanged, try_exchange, wanted};
+use super::refunding::{kind, ticketed};
+use super::*;
+use crate::ledger::ShowRefused;
+use crate::orders::exchange::ExchangeRefused;
+use crate::orders::refund::Which;
+
+pub(super) const CASES: &[Case] = cases![
+    terms_are_numbered_and_a_number_never_means_others,
+    the_currency_of_a_show_that_was_sold_stays,
+    seats_at_other_prices_than_their_terms_say_are_refused,
+    a_hold_that_was_made_for_something_else_is_never_a_plain_order,
+    an_order_that_is_no_successor_is_never_taken_for_one,
+    what_an_exchange_costs_is_reckoned_where_it_is_written,
+    an_exchange_for_nothing_asks_what_the_card_may_buy,
+    leaving_out_the_rules_later_takes_nothing_from_those_who_bought,
+];
+
+async fn changed(ledger: &Books, change: impl FnOnce(&mut StoredShow)) -> u32 {
+    let mut shown = ledger.shows().await.expect("readable").remove(0);
+    change(&mut shown);
+    let number = ledger.put_show(shown, None, NOW_MS).await;
+    number.expect("stored")
+}
+
+async fn terms_are_numbered_and_a_number_never_means_others(ledger: Books) {
+    stocked(&ledger).await;
+    let first = ledger.terms(&show(), 1).await.expect("readable");
+    assert_eq!(
+        first.as_ref().map(|terms| terms.prices["cat1"]),
+        Some(1_000)
+    );
+    let renamed = changed(&ledger, |shown| shown.document.title = "Another".to_owned());
+    assert_eq!(renamed.await, 1, "a title is no term");
+    let dearer = changed(&ledger, |shown| {
+        shown.document.prices.insert("cat1".to_owned(), 1_200);
+    });
+    assert_eq!(dearer.await, 2);
+    assert_eq!(ledger.terms(&show(), 1).await.expect("readable"), first);
+    let second = ledger.terms(&show(), 2).await.expect("readable");
+    assert_eq!(second.map(|terms| terms.prices["cat1"]), Some(1_200));
+    assert_eq!(ledger.terms(&show(), 3).await.expect("readable"), None);
+    let shown = ledger.shows().await.expect("readable").remove(0);
+    assert_eq!(shown.terms, 2);
+}
+
+async fn the_currency_of_a_show_that_was_sold_stays(ledger: Books) {
+    stocked(&ledger).await;
+    let francs = Currency::parse("CHF").expect("a currency");
+    let in_francs = changed(&ledger, |shown| shown.document.currency = francs);
+    assert_eq!(in_francs.await, 2, "nothing was sold");
+    let mut order = order("a", ANA, &[0]);
+    (order.currency, order.terms) = (francs, 2);
+    claim(&ledger, &order).await.expect("free");
+    let mut shown = ledger.shows().await.expect("readable").remove(0);
+    shown.document.currency = Currency::EUR;
+    let refused = ledger.put_show(shown, None, NOW_MS).await;
+    assert!(matches!(refused, Err(ShowRefused::CurrencyInUse(of)) if of == francs));
+    let shown = ledger.shows().await.expect("readable").remove(0);
+    assert_eq!((shown.document.currency, shown.terms), (francs, 2));
+}
+
+async fn seats_at_other_prices_than_their_terms_say_are_refused(ledger: Books) {
+    stocked(&ledger).await;
+    changed(&ledger, |shown| {
+        shown.document.prices.insert("cat1".to_owned(), 1_200);
+    })
+    .await;
+    let mut cheap = order("a", ANA, &[0]);
+    cheap.items[0].amount = 1;
+    cheap.total = 1;
+    assert!(matches!(
+        claim(&ledger, &cheap).await,
+        Err(ClaimRefused::Ledger(_))
+    ));
+    let mut unknown = order("b", ANA, &[0]);
+    unknown.terms = 9;
+    assert!(matches!(
+        claim(&ledger, &unknown).await,
+        Err(ClaimRefused::Ledger(_))
+    ));
+    assert!(ledger.claimed(&show()).await.expect("readable").is_empty());
+    // Whoever held at the old price orders at it.
+    claimed(&ledger, "c", ANA, &[0]).await;
+}
+
+async fn a_hold_that_was_made_for_something_else_is_never_a_plain_order(ledger: Books) {
+    kind(&ledger).await;
+    for purpose in [Purpose::Exchange, Purpose::LateMoney] {
+        let order = order("a", ANA, &[0]);
+        let basis = ClaimBasis { purpose, ..TERMS };
+        let refused = ledger.claim(order.clone(), payment(&order), basis).await;
+        assert!(matches!(refused, Err(ClaimRefused::OtherPurpose(of)) if of == purpose));
+    }
+    let old = ticketed(&ledger, "b", ANA, &[1]).await;
+    let old = record(&ledger, &old).await.order;
+    let pending = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    let again = claim(&ledger, &pending).await;
+    assert!(matches!(
+        again,
+        Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+    ));
+}
+
+async fn an_order_that_is_no_successor_is_never_taken_for_one(ledger: Books) {
+    kind(&ledger).await;
+    let old = ticketed(&ledger, "a", ANA, &[0]).await;
+    let old = record(&ledger, &old).await.order;
+    let exchange = wanted(&old, "x", &[(4, 0..2, 1_000)]);
+    let mut plain = super::order("b", ANA, &[4]);
+    plain.id = exchange.successor.id.clone();
+    plain.hold = exchange.successor.hold.clone();
+    plain.payment = exchange.successor.payment.clone();
+    claim(&ledger, &plain).await.expect("free");
+    let refused = try_exchange(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
+    assert!(matches!(refused, Err(ExchangeRefused::Changed)));
+    assert_eq!(
+        record(&ledger, &old).await.order.state,
+        OrderState::Ticketed
+    );
+}
+
+async fn what_an_exchange_costs_is_reckoned_where_it_is_written(ledger: Books) {
+    kind(&ledger).await;
+    let old = ticketed(&ledger, "a", ANA, &[0]).await;
+    let old = record(&ledger, &old).await.order;
+    let try_with = async |change: fn(&mut crate::orders::exchange::Exchange)| {
+        let mut exchange = wanted(&old, "x", &[(4, 0..2, 1_700)]);
+        change(&mut exchange);
+        let tried = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);
+        tried.await
+    };
+    let free = try_with(|exchange| {
+        exchange.deal.due = 0;
+        exchange.successor.total = 0;
+        exchange.payment.amount.amount = 0;
+    });
+    assert!(matches!(free.await, Err(ExchangeRefused::Changed)));
+    let cheap = try_with(|exchange| exchange.payment.amount.amount = 1);
+    assert!(matches!(cheap.await, Err(ExchangeRefused::Changed)));
+    let paid_back = try_with(|exchange| exchange.deal.back = 500);
+    assert!(matches!(paid_back.await, Err(ExchangeRefused::Changed)));
+    let honest = try_with(|_| {}).await.expect("allowed").expect("known");
+    assert_eq!((honest.state, honest.total), (OrderState::Pending, 700));
+}
+
+async fn an_exchange_for_nothing_asks_what_the_card_may_buy(ledger: Books) {
+    kind(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    let mut event = says(&order, ProviderEventKind::Authorised);
+    event.card = Some("visa".to_owned());
+    assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+    let capture = super::refunding::capture_of(&ledger, &order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let old = record(&ledger, &order).await.order;
+    changed(&ledger, |shown| shown.document.seats_per_card = Some(1)).await;
+    let wish = &[(4, 0..2, 1_000), (5, 0..2, 1_000)];
+    let refused = try_exchange(&ledger, &old, "x", wish).await;
+    assert!(matches!(
+        refused,
+        Err(ExchangeRefused::Claim(ClaimRefused::CardLimit))
+    ));
+    assert_eq!(record(&ledger, &old).await.order, old);
+    changed(&ledger, |shown| shown.document.seats_per_card = Some(2)).await;
+    let new = exchanged(&ledger, &old, "x", wish).await;
+    assert_eq!(new.state, OrderState::Ticketed);
+}
+
+async fn leaving_out_the_rules_later_takes_nothing_from_those_who_bought(ledger: Books) {
+    kind(&ledger).await;
+    let number = ledger.shows().await.expect("readable").remove(0).terms;
+    let mut order = super::order("a", ANA, &[0, 1]);
+    order.terms = number;
+    claim(&ledger, &order).await.expect("free");
+    authorised(&ledger, &order).await;
+    let capture = super::refunding::capture_of(&ledger, &order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    changed(&ledger, |shown| {
+        shown.document.refunds.clear();
+        shown.document.exchange = None;
+    })
+    .await;
+    let old = record(&ledger, &order).await.order;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000), (5, 0..2, 1_000)]).await;
+    assert_eq!(new.state, OrderState::Ticketed);
+    // The successor names the same terms as its order: its rules go with it.
+    let back = ledger.refund(&new.id, Which::All, NOW_MS + 4).await;
+    assert!(back.expect("allowed").expect("known").changed);
+}

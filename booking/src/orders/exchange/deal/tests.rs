@@ -1,0 +1,198 @@
+//! What exchanges cost, tried without a ledger.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalogue::terms::SaleTerms;
+use crate::holds::Held;
+use crate::ids::{HoldId, OrderId, PaymentId, ShowId};
+use crate::money::Currency;
+use crate::orders::{Buyer, OrderState};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Terms of a show that begins 100 hours after the epoch.
+fn terms(exchange: &serde_json::Value, refunds: &serde_json::Value) -> SaleTerms {
+    let terms = serde_json::json!({
+        "currency": "EUR", "prices": {"cat1": 5_000}, "starts_at": "1970-01-05T04:00:00Z",
+        "refunds": refunds, "exchange": exchange,
+    });
+    serde_json::from_value(terms).expect("valid terms")
+}
+
+fn both(kept: SaleTerms, present: SaleTerms) -> OrderTerms {
+    OrderTerms {
+        kept,
+        present,
+        run: None,
+        fate: None,
+    }
+}
+
+fn by(exchange: &serde_json::Value, refunds: &serde_json::Value) -> OrderTerms {
+    let terms = terms(exchange, refunds);
+    both(terms.clone(), terms)
+}
+
+fn order(paid: i64, let_go: i64) -> Order {
+    let show: ShowId = "night-1".parse().expect("a slug");
+    let visitor = fairgate_pass::Holder([1; 32]);
+    let hold = HoldId::of_key(&show, visitor, "k");
+    let id = OrderId::of_hold(&hold);
+    let item = OrderItem {
+        held: Held {
+            seat: 0,
+            legs: 0..1,
+        },
+        amount: paid,
+        label: "A-1".to_owned(),
+        category: "Stalls".to_owned(),
+        category_key: "cat1".to_owned(),
+        traveller: None,
+    };
+    Order {
+        payment: PaymentId::of_order(&id),
+        show,
+        hold,
+        visitor,
+        room: "demo".to_owned(),
+        buyer: Buyer {
+            name: "Ana".to_owned(),
+            email: "ana@example.org".to_owned(),
+        },
+        currency: Currency::EUR,
+        total: paid - let_go,
+        items: vec![item],
+        plan_version: 1,
+        terms: 1,
+        let_go,
+        state: OrderState::Ticketed,
+        reason: String::new(),
+        created_at_ms: 0,
+        pay_until_ms: 0,
+        claim_until_ms: 0,
+        id,
+    }
+}
+
+#[track_caller]
+fn check(terms: &OrderTerms, paid: i64, price: i64, now_h: i64) -> Result<Deal, NoExchange> {
+    deal(&order(paid, 0), terms, price, 50, now_h * HOUR_MS)
+}
+
+fn paid(due: i64, back: i64, fee: i64) -> Deal {
+    Deal {
+        due,
+        back,
+        fee,
+        let_go: 0,
+    }
+}
+
+#[test]
+fn without_a_rule_nothing_is_exchanged() {
+    let none = by(&serde_json::Value::Null, &serde_json::json!([]));
+    assert_eq!(check(&none, 5_000, 6_000, 1), Err(NoExchange::NotOffered));
+}
+
+#[test]
+fn an_exchange_ends_its_hours_before_the_show() {
+    let rule = by(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
+    assert!(check(&rule, 5_000, 5_000, 97).is_ok());
+    let over = Err(NoExchange::Over {
+        until_ms: 98 * HOUR_MS,
+    });
+    assert_eq!(check(&rule, 5_000, 5_000, 98), over);
+}
+
+#[test]
+fn dearer_seats_cost_the_difference_and_the_fee() {
+    let rule = by(&serde_json::json!({"fee": 300}), &serde_json::json!([]));
+    assert_eq!(check(&rule, 5_000, 6_000, 1), Ok(paid(1_300, 0, 300)));
+    assert_eq!(check(&rule, 5_000, 5_000, 1), Ok(paid(300, 0, 300)));
+}
+
+#[test]
+fn cheaper_seats_pay_back_what_the_rule_says() {
+    let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
+    let cheaper = |word: &str, now_h| {
+        let rule = by(&serde_json::json!({"cheaper": word}), &refunds);
+        check(&rule, 5_000, 1_000, now_h).map(|deal| (deal.due, deal.back))
+    };
+    assert_eq!(cheaper("refund", 1), Ok((0, 4_000)));
+    assert_eq!(cheaper("keep", 1), Ok((0, 0)));
+    assert_eq!(cheaper("refund_rule", 1), Ok((0, 3_600)));
+    assert_eq!(
+        cheaper("refund_rule", 60),
+        Ok((0, 0)),
+        "no refund rule lives any more"
+    );
+}
+
+#[test]
+fn the_fee_is_taken_from_what_goes_back_and_asked_for_where_that_is_less() {
+    let rule = |fee: i64| {
+        let exchange = serde_json::json!({"fee": fee, "cheaper": "refund"});
+        by(&exchange, &serde_json::json!([]))
+    };
+    assert_eq!(check(&rule(300), 5_000, 4_000, 1), Ok(paid(0, 700, 300)));
+    assert_eq!(
+        check(&rule(1_300), 5_000, 4_000, 1),
+        Ok(paid(300, 0, 1_300))
+    );
+}
+
+#[test]
+fn terms_that_are_better_for_the_buyer_count_whichever_came_first() {
+    let none = || terms(&serde_json::Value::Null, &serde_json::json!([]));
+    let refund = || {
+        let exchange = serde_json::json!({"cheaper": "refund"});
+        terms(&exchange, &serde_json::json!([]))
+    };
+    let keep = || {
+        let exchange = serde_json::json!({"cheaper": "keep", "fee": 100});
+        terms(&exchange, &serde_json::json!([]))
+    };
+    for known in [
+        both(refund(), none()),
+        both(none(), refund()),
+        both(keep(), refund()),
+        both(refund(), keep()),
+    ] {
+        assert_eq!(check(&known, 5_000, 4_000, 1), Ok(paid(0, 1_000, 0)));
+    }
+}
+
+#[test]
+fn hours_count_from_the_later_of_the_told_and_the_present_start() {
+    let rule = || terms(&serde_json::json!({"until_h": 2}), &serde_json::json!([]));
+    let mut later = rule();
+    later.starts_at = "1970-01-06T04:00:00Z".parse().expect("a time");
+    assert!(check(&both(rule(), later.clone()), 5_000, 5_000, 121).is_ok());
+    assert!(check(&both(later, rule()), 5_000, 5_000, 121).is_ok());
+}
+
+#[test]
+fn a_difference_below_the_least_sum_is_let_go_and_counts_in_the_next_one() {
+    let rule = by(&serde_json::json!({}), &serde_json::json!([]));
+    let first = deal(&order(5_000, 0), &rule, 5_040, 50, 0).expect("offered");
+    assert_eq!((first.due, first.let_go), (0, 40));
+    let second = deal(&order(5_040, 40), &rule, 5_080, 50, 0).expect("offered");
+    assert_eq!((second.due, second.let_go), (80, 0));
+}
+
+proptest! {
+    #[test]
+    fn by_the_refund_rule_no_detour_pays_back_more_than_a_refund(
+        paid in 1_i64..100_000, price in 0_i64..100_000, fee_pct in 0_u32..=100, fee in 0_i64..1_000,
+    ) {
+        let refunds = serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]);
+        let terms = by(&serde_json::json!({"fee": fee}), &refunds);
+        let deal = deal(&order(paid, 0), &terms, price, 0, 0).expect("offered");
+        let rule = in_force(&terms, 100 * HOUR_MS, 0).expect("in force");
+        let exchanged_and_refunded = deal.back - deal.due + price - rule.fee(price);
+        // Two fractions of the smallest coin are the buyer's instead of one.
+        prop_assert!(exchanged_and_refunded <= paid - rule.fee(paid) + 1);
+        prop_assert!(deal.due >= 0 && deal.back >= 0 && (deal.due == 0 || deal.back == 0));
+    }
+}

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use fairgate_pass::Holder;
+use hmac::{Hmac, KeyInit, Mac};
 use rand::RngExt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -132,15 +133,71 @@ show_id!(
 );
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
+/// Derives the ids of holds from the calls that make them, with a secret of the installation: a retry finds its own on any
+/// node, and nobody works out the id of a call.
+#[derive(Clone)]
+pub struct CallIds {
+    secret: [u8; 32],
+}
+
+impl CallIds {
+    /// With the installation's secret.
+    #[must_use]
+    pub fn new(secret: [u8; 32]) -> Self {
+        Self { secret }
+    }
+
+    /// The hold a visitor's keyed call makes.
+    #[must_use]
+    pub fn hold_of_key(&self, show: &ShowId, visitor: Holder, key: &str) -> HoldId {
+        self.hold(show, &[b"key", &visitor.0, key.as_bytes()])
+    }
+
+    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same. `round` counts those
+    /// that have become orders.
+    #[must_use]
+    pub fn hold_of_journey(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+        legs: &Range<u16>,
+        round: u32,
+    ) -> HoldId {
+        let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
+        let parts: [&[u8]; 5] = [b"journey", &visitor.0, &from, &to, &round.to_be_bytes()];
+        self.hold(show, &parts)
+    }
+
+    /// The hold of the seats that an order's are exchanged for, by a keyed call.
+    #[must_use]
+    pub fn hold_of_exchange(&self, show: &ShowId, order: &OrderId, key: &str) -> HoldId {
+        let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
+        self.hold(show, &parts)
+    }
+
+    /// 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts read alike.
+    fn hold(&self, show: &ShowId, parts: &[&[u8]]) -> HoldId {
+        let mut mac =
+            <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
+        mac.update(b"fairgate/id/v2/hold");
+        for part in [show.0.as_bytes()].iter().chain(parts) {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        let digest: [u8; 32] = mac.finalize().into_bytes().into();
+        HoldId(format!("hold_{show}_{}", hex::encode(&digest[..16])))
+    }
+}
+
+/// The derivations without a secret are those of earlier versions: what was made then is still looked for by them.
 impl HoldId {
-    /// The hold a visitor's keyed call makes: a retry finds the same id on any node.
+    /// The hold a visitor's keyed call made.
     #[must_use]
     pub fn of_key(show: &ShowId, visitor: Holder, key: &str) -> Self {
         Self::derived(show, &[&visitor.0, key.as_bytes()])
     }
 
-    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same. `round` counts those
-    /// that have become orders.
+    /// The hold of a visitor's journey over some legs of a train.
     #[must_use]
     pub fn of_journey(show: &ShowId, visitor: Holder, legs: &Range<u16>, round: u32) -> Self {
         let (from, to) = (legs.start.to_be_bytes(), legs.end.to_be_bytes());
@@ -148,7 +205,7 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// The hold of the seats that an order's are exchanged for, by a keyed call: a retry finds the same id on any node.
+    /// The hold of the seats that an order's were exchanged for, by a keyed call.
     #[must_use]
     pub fn of_exchange(show: &ShowId, order: &OrderId, key: &str) -> Self {
         let parts: [&[u8]; 3] = [b"exchange", order.0.as_bytes(), key.as_bytes()];
@@ -270,6 +327,27 @@ mod tests {
             HoldId::of_key(&show, ana, "k"),
             HoldId::of_key(&show, ana, "l")
         );
+    }
+
+    #[test]
+    fn nobody_works_out_the_id_of_a_call_without_the_installations_secret() {
+        let show: ShowId = "s".parse().expect("a slug");
+        let (ours, theirs) = (CallIds::new([1; 32]), CallIds::new([2; 32]));
+        let ana = Holder([1; 32]);
+        let hold = ours.hold_of_key(&show, ana, "k");
+        assert_eq!(ours.hold_of_key(&show, ana, "k"), hold);
+        assert_eq!(hold.show(), show);
+        for other in [
+            theirs.hold_of_key(&show, ana, "k"),
+            HoldId::of_key(&show, ana, "k"),
+            ours.hold_of_key(&show, ana, "l"),
+            ours.hold_of_key(&show, Holder([2; 32]), "k"),
+        ] {
+            assert_ne!(other, hold);
+        }
+        let order = OrderId::of_hold(&hold);
+        let exchange = ours.hold_of_exchange(&show, &order, "k");
+        assert_ne!(exchange, HoldId::of_exchange(&show, &order, "k"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use booking::catalogue::Catalogue;
 use booking::catalogue::show::Show;
 use booking::clock::Clock;
 use booking::holds::ask::HoldAsk;
-use booking::holds::take::HoldDesk;
-use booking::ids::{HoldId, ShowId, VenueId};
+use booking::holds::take::{HoldDesk, HoldName};
+use booking::ids::{CallIds, HoldId, ShowId, VenueId};
 use booking::inventory::CellState;
 use booking::inventory::seats::Seats;
 use booking::ledger::Ledger;
@@ -148,6 +148,7 @@ async fn opened(
             catalogue,
             seats,
             ledger: Arc::clone(&ledger),
+            ids: CallIds::new([1; 32]),
         });
     }
     desks
@@ -199,8 +200,11 @@ async fn buy(
         };
         let ask = json!({ "best": {"quantity": quantity, "class": CLASS}, "from": code(from), "to": code(to) });
         let ask: HoldAsk = serde_json::from_value(ask).expect("a request");
-        let id = HoldId::of_key(&show.id, pass.sub, &n.to_string());
-        let hold = match desk.take(show, pass, &ask, id, clock.now_ms()).await {
+        let name = HoldName {
+            id: desk.ids.hold_of_key(&show.id, pass.sub, &n.to_string()),
+            before: None,
+        };
+        let hold = match desk.take(show, pass, &ask, name, clock.now_ms()).await {
             Ok(hold) => hold,
             Err(problem) => {
                 let known = ["best_available_not_found", "journey_held", "seats_taken"];

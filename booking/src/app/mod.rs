@@ -21,6 +21,7 @@ use crate::door::{Door, RoleKeys};
 use crate::holds::http::HoldRoutes;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::Answers;
+use crate::ids::CallIds;
 use crate::inventory::seats::Seats;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::ledger::{Ledger, LedgerError};
@@ -88,6 +89,7 @@ pub struct Booking {
     mass: MassRefund,
     bells: Bells,
     watch: Watch,
+    ids: CallIds,
     ledger_id: [u8; 32],
 }
 
@@ -111,10 +113,11 @@ impl Booking {
         setup: Setup,
     ) -> Result<Self, LedgerError> {
         let seats = Seats::new(store, Arc::clone(&ledger), setup.clock.clone());
-        let (fresh_keys, fresh_webhook) = {
+        let (fresh_keys, fresh_webhook, fresh_ids) = {
             let mut dice = rand::rng();
-            (dice.random(), dice.random())
+            (dice.random(), dice.random(), dice.random())
         };
+        let ids = CallIds::new(ledger.secret("call_ids", fresh_ids).await?);
         let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
         let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
         let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
@@ -210,6 +213,7 @@ impl Booking {
             mass,
             bells,
             watch: Watch::default(),
+            ids,
             ledger_id,
         })
     }
@@ -242,6 +246,7 @@ impl Booking {
             catalogue: self.catalogue.clone(),
             seats: self.seats.clone(),
             ledger: Arc::clone(&self.ledger),
+            ids: self.ids.clone(),
         };
         let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
         let test = provider.as_ref().is_some_and(|provider| provider.is_test());

@@ -9,7 +9,7 @@ use rand::RngExt;
 use serde::Serialize;
 
 use super::ask::{HoldAsk, HoldChange};
-use super::take::{HoldDesk, hold_expired};
+use super::take::{HoldDesk, HoldName, hold_expired};
 use super::{Hold, Purpose, Stage};
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::SaleTerms;
@@ -126,15 +126,21 @@ pub async fn take(
         .door
         .live(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let key = key_of(&headers)?;
-    let id = match &key {
-        Some(key) => HoldId::of_key(&show.id, pass.sub, key),
-        None => HoldId::random(&show.id, &mut rand::rng()),
+    let name = match &key {
+        Some(key) => HoldName {
+            id: routes.desk.ids.hold_of_key(&show.id, pass.sub, key),
+            before: Some(HoldId::of_key(&show.id, pass.sub, key)),
+        },
+        None => HoldName {
+            id: HoldId::random(&show.id, &mut rand::rng()),
+            before: None,
+        },
     };
     let call = format!("POST /v1/shows/{}/holds", show.id);
     let act = async {
         let ask: HoldAsk = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
-        let hold = routes.desk.take(&show, &pass, &ask, id, now_ms).await?;
+        let hold = routes.desk.take(&show, &pass, &ask, name, now_ms).await?;
         metrics::counter!("fairgate_holds_taken_total").increment(1);
         routes.answer(201, &show, hold, now_ms).await
     };

@@ -40,7 +40,16 @@ impl HoldDesk {
             return Ok(Found::None(id));
         }
         for round in 0..ROUNDS_MAX {
-            let own = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
+            let own = self
+                .ids
+                .hold_of_journey(&show.id, visitor, &asked.legs, round);
+            // One of an earlier version.
+            let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
+            if let Ok(hold) = self.seats.store.hold(&before, visitor).await
+                && hold.stage == Stage::Basket
+            {
+                return living(show, hold, asked);
+            }
             match self.seats.store.hold(&own, visitor).await {
                 Ok(hold) if hold.stage == Stage::Basket => return living(show, hold, asked),
                 Ok(_) => {}

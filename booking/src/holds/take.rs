@@ -16,7 +16,7 @@ use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
 use crate::catalogue::terms::UNNUMBERED;
 use crate::http::Problem;
-use crate::ids::HoldId;
+use crate::ids::{CallIds, HoldId};
 use crate::inventory::choose::rail::Train;
 use crate::inventory::choose::{self, Choice, NotFound};
 use crate::inventory::seats::Seats;
@@ -37,6 +37,17 @@ pub struct HoldDesk {
     pub seats: Seats,
     /// The final arbiter.
     pub ledger: Arc<dyn Ledger>,
+    /// Names holds by the calls that make them.
+    pub ids: CallIds,
+}
+
+/// What a call's hold is called.
+#[derive(Debug, Clone)]
+pub struct HoldName {
+    /// Its id.
+    pub id: HoldId,
+    /// What the same call was called by earlier versions, where it has a key.
+    pub before: Option<HoldId>,
 }
 
 /// What a choice became: seat indices over some legs, and whether they lie side by side.
@@ -57,7 +68,7 @@ impl HoldDesk {
         show: &Arc<Show>,
         pass: &LivePass,
         ask: &HoldAsk,
-        id: HoldId,
+        HoldName { id, before }: HoldName,
         now_ms: i64,
     ) -> Result<Hold, Problem> {
         let asked = ask.resolve(show, now_ms)?;
@@ -70,10 +81,12 @@ impl HoldDesk {
             Found::Living(hold) => return Ok(hold),
             Found::None(id) => id,
         };
-        match self.seats.store.hold(&id, pass.sub).await {
-            Ok(present) => return Ok(present),
-            Err(Refused::Gone) => {}
-            Err(refused) => return Err(self.explain(show, refused, &[]).await),
+        for known in std::iter::once(&id).chain(&before) {
+            match self.seats.store.hold(known, pass.sub).await {
+                Ok(present) => return Ok(present),
+                Err(Refused::Gone) => {}
+                Err(refused) => return Err(self.explain(show, refused, &[]).await),
+            }
         }
         let mut lost = (Refused::NotReady, Vec::new());
         for spread in SPREADS {

@@ -1,7 +1,7 @@
 //! At what price, by which rules: a hold names its terms, an order keeps them, and what was made for one thing serves no
 //! other.
 
-use booking::ids::{HoldId, OrderId, ShowId};
+use booking::ids::{CallIds, HoldId, OrderId, ShowId};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -35,11 +35,12 @@ async fn paid(app: &App, who: &Visitor, seats: &[&str]) -> Value {
     order
 }
 
-/// The hold of an exchange, as anybody could work it out who knew how ids are made.
-fn hold_of(order: &Value, show: &str, key: &str) -> HoldId {
+/// The hold of an exchange, as whoever knew the installation's secret could work it out.
+async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
     let show: ShowId = show.parse().expect("a slug");
     let order: OrderId = text(order, "order").parse().expect("an order's id");
-    HoldId::of_exchange(&show, &order, key)
+    let secret = app.ledger().await.secret("call_ids", [0; 32]).await;
+    CallIds::new(secret.expect("readable")).hold_of_exchange(&show, &order, key)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +57,7 @@ async fn a_hold_that_an_exchange_made_is_never_ordered_for_nothing() {
         .await
         .is(200);
     assert_eq!(made["payment"]["amount"], euros(200));
-    let hold = hold_of(&order, "night-2", "x");
+    let hold = hold_of(&app, &order, "night-2", "x").await;
     let refused = app.ask(checkout(hold.as_str()).by(&ana)).await;
     assert_eq!(refused.problem(409, "hold_purpose")["purpose"], "exchange");
     for call in [
@@ -85,7 +86,10 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
         for seat in 1..=6 {
             let wish = to("night-1", &[&format!("{round}-{}", seat + 1)]);
             let key = format!("{round}{seat}");
-            let (current, hold) = (current.clone(), hold_of(&current, "night-1", &key));
+            let (current, hold) = (
+                current.clone(),
+                hold_of(app, &current, "night-1", &key).await,
+            );
             tries.push(async move {
                 let made = app.ask(exchange(&current, &wish).keyed(&key)).await;
                 // Whoever works out the id of the hold tries to order it beside the exchange and after it.

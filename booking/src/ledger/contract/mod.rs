@@ -13,6 +13,8 @@ mod sharing;
 mod telling;
 mod terms;
 mod timetabling;
+#[cfg(test)]
+mod upgrading;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -291,8 +293,9 @@ mod tests {
     use fairgate_writer::{Database, Writer};
 
     use super::*;
-    use crate::ledger::postgres::PostgresLedger;
-    use crate::ledger::sqlite::SqliteLedger;
+    use crate::ledger::postgres::{self, PostgresLedger};
+    use crate::ledger::sqlite::{self, SqliteLedger};
+    use fairgate_writer::LedgerError;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {
@@ -304,6 +307,36 @@ mod tests {
             Arc::new(SqliteLedger::open(writer).await.expect("migrated")) as Books
         })
         .await;
+    }
+
+    #[tokio::test]
+    async fn a_ledger_file_of_before_numbered_terms_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        const BEFORE: &[&str] = sqlite::MIGRATIONS.split_at(13).0;
+        writer.migrate("booking", BEFORE).await.expect("as it was");
+        let filling = upgrading::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
+        let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
+        filled.await.expect("as it was filled");
+        let ledger = SqliteLedger::open(writer).await.expect("migrated");
+        upgrading::goes_on(Arc::new(ledger)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_postgresql_ledger_of_before_numbered_terms_goes_on() {
+        if or_skip("a ledger of before in PostgreSQL") {
+            return;
+        }
+        let server = Postgres::options().without_fsync().start().await;
+        let server = server.expect("PostgreSQL starts");
+        let database = Database::connect(&server.url()).await.expect("it answers");
+        const BEFORE: &[&str] = postgres::MIGRATIONS.split_at(12).0;
+        let migrated = database.migrate("booking", BEFORE).await;
+        migrated.expect("as it was");
+        let filling = upgrading::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
+        server.query(&filling).await.expect("as it was filled");
+        let ledger = PostgresLedger::open(database).await.expect("migrated");
+        upgrading::goes_on(Arc::new(ledger)).await;
     }
 
     async fn in_postgresql(groups: &[&[Case]]) {

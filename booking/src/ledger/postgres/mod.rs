@@ -30,7 +30,7 @@ use fairgate_writer::{Database, LedgerError};
 use super::CommonLedger;
 
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("money.sql"),
     include_str!("given_up.sql"),

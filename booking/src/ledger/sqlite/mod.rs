@@ -24,7 +24,7 @@ use fairgate_writer::{LedgerError, Writer};
 use super::CommonLedger;
 
 /// What has once been released is never edited; changes are appended.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("rows_by_show.sql"),
     include_str!("money.sql"),

@@ -38,14 +38,9 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, Problem> {
         let order = &record.order;
-        if let Some(made) = self.ledger.order(&OrderId::of_hold(id)).await? {
-            let is_its_own =
-                |part: &Part| matches!(part, Part::Successor { of, .. } if *of == order.id);
-            if !made.exchanges.iter().any(is_its_own) {
-                return Err(explain(ExchangeRefused::Changed));
-            }
-            self.payable(&made.order, now_ms).await?;
-            return Ok(made.order);
+        let successor_id = OrderId::of_hold(id);
+        if let Some(made) = self.successor(&order.id, &successor_id, now_ms).await? {
+            return Ok(made);
         }
         let terms = self.givable(record, now_ms).await?;
         if show.fate == Some(Fate::Cancelled) {
@@ -99,7 +94,6 @@ impl OrderDesk {
             Ok(secured) => secured,
             Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
         };
-        let successor_id = OrderId::of_hold(id);
         let successor = Order {
             payment: PaymentId::of_order(&successor_id),
             show: show.id.clone(),
@@ -172,6 +166,27 @@ impl OrderDesk {
             }
             Err(refused) => Err(self.lost(&secured.hold, explain(refused)).await),
         }
+    }
+
+    /// The successor of this id that an earlier try made for an order, ready to be paid.
+    ///
+    /// # Errors
+    /// 409 `not_exchangeable` where the order of this id is none of the exchange; 503 where ledger or provider do not answer.
+    pub async fn successor(
+        &self,
+        of: &OrderId,
+        id: &OrderId,
+        now_ms: i64,
+    ) -> Result<Option<Order>, Problem> {
+        let Some(made) = self.ledger.order(id).await? else {
+            return Ok(None);
+        };
+        let is_its_own = |part: &Part| matches!(part, Part::Successor { of: old, .. } if old == of);
+        if !made.exchanges.iter().any(is_its_own) {
+            return Err(explain(ExchangeRefused::Changed));
+        }
+        self.payable(&made.order, now_ms).await?;
+        Ok(Some(made.order))
     }
 
     /// An exchange that came to nothing keeps no seats: they are free at once.

@@ -118,7 +118,15 @@ pub async fn exchange(
         };
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {
-            Some(key) => HoldId::of_exchange(&show.id, &id, key),
+            Some(key) => {
+                // What an earlier version made of the same call is there already.
+                let before = OrderId::of_hold(&HoldId::of_exchange(&show.id, &id, key));
+                if let Some(made) = routes.desk.successor(&id, &before, now_ms).await? {
+                    let record = routes.desk.record(&made.id).await?;
+                    return Answer::json(200, &routes.view(record).await?);
+                }
+                routes.desk.holds.ids.hold_of_exchange(&show.id, &id, key)
+            }
             None => HoldId::random(&show.id, &mut rand::rng()),
         };
         let made = routes

@@ -21,6 +21,8 @@ pub(super) const CASES: &[Case] = cases![
     a_basket_given_back_is_free_and_gone,
     what_is_sent_twice_is_done_once,
     of_five_hundred_tasks_on_one_cell_exactly_one_wins,
+    a_hold_serves_what_it_was_made_for_and_nothing_else,
+    a_hold_keeps_its_purpose_and_its_terms,
 ];
 
 async fn a_show_that_is_not_open_is_not_ready(store: Store) {
@@ -351,4 +353,50 @@ async fn of_five_hundred_tasks_on_one_cell_exactly_one_wins(store: Store) {
         answers.iter().filter(|answer| **answer == lost).count(),
         499
     );
+}
+
+async fn a_hold_serves_what_it_was_made_for_and_nothing_else(store: Store) {
+    opened(&store).await;
+    for (n, purpose) in (0_u32..).zip([Purpose::Exchange, Purpose::Offer, Purpose::LateMoney]) {
+        let key = purpose.word();
+        let hold = Hold {
+            purpose,
+            ..basket(key, ANA, &[n])
+        };
+        let hold = store.take(hold, NO_LIMIT).await.expect("free");
+        let before = picture(&store).await;
+        let other = Err(Refused::OtherPurpose(purpose));
+        let secured = store.secure(&hold.id, ANA, BASKET, LOCK_MS + 1).await;
+        assert_eq!(secured.map(|locked| locked.hold), other.clone());
+        let changed = store.change(&hold.id, ANA, seats(&[7]), vec![], false, NO_LIMIT);
+        assert_eq!(changed.await, other.clone());
+        let extended = store.extend(&hold.id, ANA, call(1), EXPIRES_MS + 1, LOCK_MS + 1);
+        assert_eq!(extended.await, other.clone());
+        let released = store.release(&hold.id, ANA, BASKET).await;
+        assert_eq!(released, other.map(drop));
+        assert_eq!(picture(&store).await, before, "a refusal changes nothing");
+        // Its owner may look at it, and its own way may use it.
+        assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
+        let own = &[Purpose::Basket, purpose];
+        let secured = store.secure(&hold.id, ANA, own, LOCK_MS + 1).await;
+        assert_eq!(secured.map(|locked| locked.hold.stage), Ok(Stage::Ordered));
+        store.unsecure(&hold.id, LOCK_MS + 1, LOCK_MS).await;
+        assert_eq!(store.release(&hold.id, ANA, own).await, Ok(()));
+    }
+}
+
+async fn a_hold_keeps_its_purpose_and_its_terms(store: Store) {
+    opened(&store).await;
+    let hold = Hold {
+        purpose: Purpose::Exchange,
+        terms: 7,
+        ..basket("a", ANA, &[1])
+    };
+    let taken = store.take(hold.clone(), NO_LIMIT).await.expect("free");
+    let found = store.hold(&hold.id, ANA).await.expect("it lives");
+    for hold in [taken, found] {
+        assert_eq!((hold.purpose, hold.terms), (Purpose::Exchange, 7));
+    }
+    let again = store.take(hold, NO_LIMIT).await.expect("the same");
+    assert_eq!((again.purpose, again.terms), (Purpose::Exchange, 7));
 }

@@ -1,0 +1,169 @@
+//! A ledger that was filled before terms had numbers: what was sold goes on by the rules of then.
+
+use super::exchanging::{try_exchange, wanted};
+use super::refunding::capture_of;
+use super::*;
+use crate::orders::exchange::ExchangeRefused;
+use crate::orders::refund::Which;
+
+/// How a database takes bytes in a statement.
+pub(super) type Bytes = fn(&[u8]) -> String;
+
+fn old_items(seats: &[u32], amount: i64) -> String {
+    let item = |seat: &u32| serde_json::json!({"seat": seat, "from": 0, "to": 2, "amount": amount, "label": format!("A-{seat}"), "category": "Stalls"});
+    serde_json::Value::Array(seats.iter().map(item).collect()).to_string()
+}
+
+/// Everything that an earlier version wrote of an order, its claims and its payment.
+fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes) -> String {
+    let (id, hold, payment) = (&of.id, &of.hold, &of.payment);
+    let visitor = bytes(&of.visitor.0);
+    let mut sql = format!(
+        "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
+         plan_version, payment, state, reason, created_at, pay_until, claim_until) VALUES ('{id}', '{show}', '{hold}', \
+         {visitor}, 'demo', 'Ana', 'ana@example.org', 'EUR', {total}, '{items}', 1, '{payment}', '{state}', 'ordered', \
+         {NOW_MS}, {CLAIM_UNTIL_MS}, {CLAIM_UNTIL_MS}); \
+         INSERT INTO order_history (order_id, step, at, state, reason) VALUES ('{id}', 1, {NOW_MS}, '{state}', 'ordered'); \
+         INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at, owes) \
+         VALUES ('{payment}', '{id}', 'sandbox', {total}, 'EUR', '{paid}', {NOW_MS}, {owes});",
+        show = of.show,
+        total = of.total,
+        owes = if paid == "captured" {
+            "'capture'"
+        } else {
+            "NULL"
+        },
+    );
+    for item in &of.items {
+        for leg in item.held.legs.clone() {
+            sql += &format!(
+                "INSERT INTO claims (show, seat, leg, order_id, visitor) VALUES ('{}', {}, {leg}, '{id}', {visitor});",
+                of.show, item.held.seat
+            );
+        }
+    }
+    if state == "ticketed" {
+        for item in &of.items {
+            let ticket = crate::ids::TicketId::of_seat(&of.id, item.held.seat);
+            sql += &format!(
+                "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+                 VALUES ('{ticket}', '{id}', '{}', '{}', '[0,1]', {NOW_MS});",
+                of.show, item.label
+            );
+        }
+    }
+    sql
+}
+
+/// The orders that [`filling`] writes: one with its tickets, one that waits for its payment, and the dearer successor of a
+/// third, which has its tickets, too.
+struct Filled {
+    paid: Order,
+    unpaid: Order,
+    given: Order,
+    successor: Order,
+}
+
+fn filled() -> Filled {
+    let given = order("c", BEN, &[4]);
+    Filled {
+        paid: order("a", ANA, &[0, 1]),
+        unpaid: order("b", ANA, &[2]),
+        successor: wanted(&given, "x", &[(5, 0..2, 1_700)]).successor,
+        given,
+    }
+}
+
+/// What an earlier version wrote. Its show takes tickets back for a tenth, and says nothing of exchanges.
+pub(super) fn filling(bytes: Bytes) -> String {
+    let Filled {
+        paid,
+        unpaid,
+        given,
+        successor,
+    } = filled();
+    let ticketed = ("ticketed", "captured");
+    let pending = ("pending", "created");
+    [
+        format!(
+            "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ('hall', 1, 'plan', {}, {NOW_MS}); \
+             INSERT INTO shows (show, document, plan_version, incarnation, updated_at) VALUES ('night-1', \
+             '{{\"venue\":\"hall\",\"title\":\"Night one\",\"starts_at\":\"2027-06-01T20:00:00Z\",\"currency\":\"EUR\",\
+             \"prices\":{{\"cat1\":1000}},\"refunds\":[{{\"until_h\":1,\"fee_pct\":10}}]}}', 1, {LIFE}, {NOW_MS});",
+            bytes(&[1; 32])
+        ),
+        old_order(&paid, &old_items(&[0, 1], 1_000), ticketed, bytes),
+        old_order(&unpaid, &old_items(&[2], 1_000), pending, bytes),
+        old_order(&given, &old_items(&[4], 1_000), ticketed, bytes),
+        old_order(&successor, &old_items(&[5], 700), pending, bytes),
+        format!(
+            "INSERT INTO exchanges (successor, order_id, items, given, made_at) VALUES ('{}', '{}', '{}', '{}', {NOW_MS});",
+            successor.id,
+            given.id,
+            old_items(&[5], 1_700),
+            old_items(&[4], 1_000)
+        ),
+    ]
+    .concat()
+}
+
+/// Orders, holds, refunds and exchanges of before go on.
+pub(super) async fn goes_on(ledger: Books) {
+    let Filled {
+        paid,
+        unpaid,
+        given,
+        successor,
+    } = filled();
+    let shown = ledger.shows().await.expect("readable").remove(0);
+    assert_eq!((shown.terms, &shown.document.exchange), (2, &None));
+    // What was paid is exchanged as it could be then, and goes back by its rule.
+    let old = record(&ledger, &paid).await.order;
+    assert_eq!((old.terms, old.let_go), (1, 0));
+    let new_terms = |mut exchange: crate::orders::exchange::Exchange| {
+        exchange.successor.terms = 2;
+        for item in &mut exchange.items {
+            item.category_key = "cat1".to_owned();
+        }
+        exchange
+    };
+    let exchange = new_terms(wanted(&old, "y", &[(6, 0..2, 1_000), (7, 0..2, 1_000)]));
+    let made = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);
+    let made = made.await.expect("allowed").expect("known");
+    assert_eq!(made.state, OrderState::Ticketed);
+    let applied = ledger.refund(&made.id, Which::All, NOW_MS + 4).await;
+    assert!(applied.expect("allowed").expect("known").changed);
+    let back = record(&ledger, &made).await.refunds.remove(0);
+    assert_eq!((back.amount + back.elsewhere, back.fee), (1_800, 200));
+    // What waits for its payment is paid.
+    authorised(&ledger, &unpaid).await;
+    let capture = capture_of(&ledger, &unpaid).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    assert_eq!(
+        record(&ledger, &unpaid).await.order.state,
+        OrderState::Ticketed
+    );
+    // The exchange that was being paid is paid, too.
+    authorised(&ledger, &successor).await;
+    let capture = capture_of(&ledger, &successor).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let swapped = record(&ledger, &successor).await.order;
+    assert_eq!((swapped.state, swapped.total), (OrderState::Ticketed, 700));
+    assert_eq!(
+        record(&ledger, &given).await.order.state,
+        OrderState::Exchanged
+    );
+    // Whoever buys now buys under the show's own terms, which know no exchange.
+    let mut fresh = order("d", ANA, &[3]);
+    fresh.terms = 2;
+    claim(&ledger, &fresh).await.expect("free");
+    authorised(&ledger, &fresh).await;
+    let capture = capture_of(&ledger, &fresh).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let fresh = record(&ledger, &fresh).await.order;
+    let refused = try_exchange(&ledger, &fresh, "z", &[(2, 0..2, 1_000)]).await;
+    assert!(
+        matches!(refused, Err(ExchangeRefused::Rule(_))),
+        "{refused:?}"
+    );
+}

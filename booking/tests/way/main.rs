@@ -15,6 +15,7 @@ mod real_charts;
 mod reconciling;
 mod refunding;
 mod retries;
+mod storm;
 mod terms;
 #[path = "../../examples/legs/train.rs"]
 mod train;

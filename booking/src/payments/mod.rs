@@ -3,6 +3,7 @@
 mod crew;
 pub mod effects;
 pub mod http;
+pub mod limits;
 pub mod refunding;
 pub mod sandbox;
 pub mod settling;
@@ -15,8 +16,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};
-use crate::money::Money;
+use crate::money::{Currency, Money};
 use crate::orders::refund::OwedRefund;
+use limits::{Limits, SumRefused};
 
 /// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
@@ -223,7 +225,7 @@ pub struct Made {
     pub client: String,
 }
 
-/// Why a call to the provider did not do what it should.
+/// Why a call to the provider did not do what it should. Only what can pass is [`ProviderError::Later`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// It may work later, or may even have been done: no answer, or a fault on the provider's side.
@@ -232,6 +234,9 @@ pub enum ProviderError {
     /// The provider has decided against it.
     #[error("the provider refused: {0}")]
     Refused(String),
+    /// The provider never takes such a sum. Only the making of a payment ends so.
+    #[error("the provider does not take this sum: it is {0}")]
+    Sum(SumRefused),
     /// The provider has taken it on and is not done: money that goes back takes its time.
     #[error("the provider is not done: {0}")]
     Pending(String),
@@ -253,6 +258,9 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Whether it tells one card from another.
     fn names_cards(&self) -> bool;
+
+    /// The sums that it takes in one payment.
+    fn limits(&self, currency: Currency) -> Limits;
 
     /// The header that carries the signature of its events.
     fn signature_header(&self) -> &'static str;

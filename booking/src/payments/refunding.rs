@@ -74,14 +74,15 @@ impl Refunding {
                 metrics::counter!("fairgate_refunds_total", "outcome" => "done").increment(1);
                 return Ok(());
             }
-            Err(ProviderError::Refused(why) | ProviderError::Failed(why)) => {
-                tracing::error!(refund = %id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
-                (REFUND_PAUSE_MAX_MS, why, true)
-            }
             Err(ProviderError::Pending(why)) => (refund_pause_ms(refund.attempts), why, false),
             Err(ProviderError::Later(why)) => {
                 tracing::warn!(refund = %id, why, "a refund is asked for again later");
                 (pause_ms(refund.attempts), why, false)
+            }
+            Err(error) => {
+                let why = error.to_string();
+                tracing::error!(refund = %id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
+                (REFUND_PAUSE_MAX_MS, why, true)
             }
         };
         let outcome = if failed { "failed" } else { "later" };

@@ -9,12 +9,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
+use super::limits::Limits;
 use super::{
     Made, Payment, PaymentState, Provider, ProviderError, ProviderEvent, ProviderEventKind,
     READ_BACK_AFTER, ReadBack, Said,
 };
 use crate::ids::PaymentId;
 use crate::ledger::{Ledger, LedgerError};
+use crate::money::Currency;
 use crate::orders::refund::OwedRefund;
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
@@ -138,6 +140,10 @@ impl Provider for Sandbox {
 
     fn names_cards(&self) -> bool {
         false
+    }
+
+    fn limits(&self, _currency: Currency) -> Limits {
+        Limits::NONE
     }
 
     fn signature_header(&self) -> &'static str {

@@ -1,7 +1,9 @@
 //! Amounts as Stripe writes them. Ours are minor units of ISO 4217; Stripe's are the same but for a few currencies,
-//! which its documentation of zero-decimal and special-case currencies lists.
+//! which its documentation of zero-decimal and special-case currencies lists (<https://docs.stripe.com/currencies>, as are
+//! the smallest and largest charges).
 
 use crate::money::{Currency, Money};
+use crate::payments::limits::Limits;
 
 /// Without minor units in ISO 4217, yet sent with two decimals.
 const SENT_WITH_TWO: [&str; 2] = ["ISK", "UGX"];
@@ -11,6 +13,88 @@ const SENT_WITH_NONE: [&str; 1] = ["MGA"];
 
 /// With three decimals, of which the last must be a zero.
 const LAST_MUST_BE_ZERO: [&str; 5] = ["BHD", "JOD", "KWD", "OMR", "TND"];
+
+/// The smallest charge, as Stripe writes amounts, by the currency that the account is paid out in.
+const SMALLEST: [(&str, i64); 24] = [
+    ("USD", 50),
+    ("AED", 200),
+    ("AUD", 50),
+    ("BGN", 100),
+    ("BRL", 50),
+    ("CAD", 50),
+    ("CHF", 50),
+    ("CZK", 1_500),
+    ("DKK", 250),
+    ("EUR", 50),
+    ("GBP", 30),
+    ("HKD", 400),
+    ("HUF", 17_500),
+    ("INR", 50),
+    ("JPY", 50),
+    ("MXN", 1_000),
+    ("MYR", 200),
+    ("NOK", 300),
+    ("NZD", 50),
+    ("PLN", 200),
+    ("RON", 200),
+    ("SEK", 300),
+    ("SGD", 50),
+    ("THB", 1_000),
+];
+
+/// What most currencies have. A charge in a currency that the account is not paid out in must come to the other one's
+/// smallest charge after conversion, at a rate that only Stripe knows: what is more than this and still too small, Stripe
+/// itself refuses.
+const SMALLEST_ELSEWHERE: i64 = 50;
+
+/// The largest charge by a card, as Stripe writes amounts, where it is not [`LARGEST_ELSEWHERE`]: so many digits.
+const LARGEST: [(&str, i64); 6] = [
+    ("IDR", 999_999_999_999),
+    ("INR", 999_999_999),
+    ("COP", 9_999_999_999),
+    ("HUF", 9_999_999_999),
+    ("JPY", 9_999_999_999),
+    ("LBP", 99_999_999_999),
+];
+
+/// Eight digits.
+const LARGEST_ELSEWHERE: i64 = 99_999_999;
+
+/// The sums that Stripe takes, in our minor units.
+#[must_use]
+pub fn limits(currency: Currency) -> Limits {
+    let code = currency.as_str();
+    let of = |list: &[(&str, i64)], elsewhere| {
+        let listed = list.iter().find(|(listed, _)| *listed == code);
+        listed.map_or(elsewhere, |(_, amount)| *amount)
+    };
+    let smallest = of(&SMALLEST, SMALLEST_ELSEWHERE);
+    let largest = of(&LARGEST, LARGEST_ELSEWHERE);
+    if SENT_WITH_TWO.contains(&code) {
+        return Limits {
+            smallest: (smallest + 99) / 100,
+            largest: largest / 100,
+            step: 1,
+        };
+    }
+    if SENT_WITH_NONE.contains(&code) {
+        return Limits {
+            smallest: smallest * 100,
+            largest: largest * 100,
+            step: 100,
+        };
+    }
+    let step = if LAST_MUST_BE_ZERO.contains(&code) {
+        10
+    } else {
+        1
+    };
+    Limits {
+        smallest,
+        largest: largest - largest % step,
+        step,
+    }
+}
 
 /// An amount that Stripe cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +147,42 @@ mod tests {
         if let Some(theirs) = theirs {
             let back = from_stripe(theirs, &code.to_ascii_lowercase());
             assert_eq!(back, Some(money), "{code} {theirs}");
+        }
+    }
+
+    #[test]
+    fn the_limits_are_the_documented_ones_in_our_units() {
+        let check = |code: &str, smallest, largest, step| {
+            let currency = Currency::parse(code).expect("a currency");
+            let expected = Limits {
+                smallest,
+                largest,
+                step,
+            };
+            assert_eq!(limits(currency), expected, "{code}");
+        };
+        check("EUR", 50, 99_999_999, 1);
+        check("USD", 50, 99_999_999, 1);
+        check("GBP", 30, 99_999_999, 1);
+        check("JPY", 50, 9_999_999_999, 1);
+        check("HUF", 17_500, 9_999_999_999, 1);
+        check("INR", 50, 999_999_999, 1);
+        check("KWD", 50, 99_999_990, 10);
+        check("ISK", 1, 999_999, 1);
+        check("MGA", 5_000, 9_999_999_900, 100);
+        check("CNY", 50, 99_999_999, 1);
+    }
+
+    #[test]
+    fn whatever_the_limits_allow_is_sent_exactly() {
+        for code in ["EUR", "JPY", "ISK", "UGX", "MGA", "KWD", "TND"] {
+            let currency = Currency::parse(code).expect("a currency");
+            let Limits {
+                smallest, largest, ..
+            } = limits(currency);
+            for amount in [smallest, largest] {
+                assert!(to_stripe(currency.of(amount)).is_ok(), "{code} {amount}");
+            }
         }
     }
 

@@ -12,8 +12,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use crate::money::Currency;
 use crate::orders::refund::OwedRefund;
 
+use super::limits::{Limits, SumRefused};
 use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
 use api::{Api, Fault};
 
@@ -211,6 +213,10 @@ impl Provider for Stripe {
         true
     }
 
+    fn limits(&self, currency: Currency) -> Limits {
+        amount::limits(currency)
+    }
+
     fn signature_header(&self) -> &'static str {
         "stripe-signature"
     }
@@ -221,7 +227,7 @@ impl Provider for Stripe {
 
     async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError> {
         let amount = amount::to_stripe(payment.amount)
-            .map_err(|error| ProviderError::Refused(error.to_string()))?;
+            .map_err(|_| ProviderError::Sum(SumRefused::TooFine))?;
         let fields = [
             ("amount", amount.to_string()),
             (

@@ -1,5 +1,6 @@
 //! Booking against a server in the shape of Stripe: both over real HTTP, in one process, by the system's clock.
 
+mod exchanges;
 mod refunds;
 mod shop;
 mod whole_way;

@@ -123,7 +123,7 @@ impl Shop {
         })
     }
 
-    async fn ask(&self, method: &str, path: &str, who: &str, body: &Value) -> Answer {
+    pub async fn ask(&self, method: &str, path: &str, who: &str, body: &Value) -> Answer {
         let request = Request::builder()
             .method(method)
             .uri(path)

@@ -19,7 +19,8 @@ use crate::orders::checkout::{NO_PROVIDER, OrderDesk, lock_until_ms, not_configu
 use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
-use crate::payments::{Payment, PaymentState};
+use crate::payments::limits::Limits;
+use crate::payments::{Payment, PaymentState, Provider};
 use crate::store::Refused;
 
 impl OrderDesk {
@@ -72,7 +73,10 @@ impl OrderDesk {
             Ok(_) => return Err(self.lost(&hold, explain(ExchangeRefused::Changed)).await),
             Err(refused) => return Err(self.lost(&hold, refused).await),
         };
-        let least = 0;
+        // Without a provider nothing can be charged, however small.
+        let limits = |provider: &Arc<dyn Provider>| provider.limits(order.currency);
+        let limits = self.provider.as_ref().map_or(Limits::NONE, limits);
+        let least = limits.smallest;
         let deal = match deal(order, &terms, price(&items), least, now_ms) {
             Ok(deal) => deal,
             Err(refused) => return Err(self.lost(&hold, explain(refused.into())).await),

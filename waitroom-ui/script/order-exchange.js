@@ -21,7 +21,7 @@ export async function renderExchange(order) {
   const offer = order.exchange_offer;
   const may = Boolean(offer);
   show($("exchange-box"), may);
-  if (may) tellTerms(offer);
+  if (may) tellTerms(offer, order.time_zone);
   show($("exchange-trains"), Boolean(order.journey));
   show($("exchange-shows"), !order.journey);
   if (!may || filled === order.order) return;
@@ -30,12 +30,12 @@ export async function renderExchange(order) {
   else await fillShows(order);
 }
 
-function tellTerms({ until, fee, kept_pct: kept }) {
+function tellTerms({ until, fee, kept_pct: kept }, zone) {
   const cheaper = kept === 0 ? "cheaper_back" : kept === 100 ? "cheaper_kept" : "cheaper_part";
   put("exchange-cheaper", t(`order.exchange.${cheaper}`, { pct: kept }));
   show($("exchange-fee"), fee.amount > 0);
   if (fee.amount > 0) put("exchange-fee", t("order.exchange.fee", { fee: money(fee) }));
-  put("exchange-until", t("order.exchange.until", { time: when(until) }));
+  put("exchange-until", t("order.exchange.until", { time: when(until, zone) }));
 }
 
 async function fillShows(order) {

@@ -100,6 +100,7 @@ fn chaos(mood: Mood) -> Chaos {
         Mood::Misbehaves => Chaos {
             away: false,
             too_many_pct: 10,
+            locked_pct: 5,
             broken_pct: 25,
             hang_pct: 10,
             drop_pct: 30,

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
+use super::rules::{Refusal, invalid};
 use super::{Inner, Intent, Kept, STRIPE_SECRET_KEY, Stripe};
 
 /// The card that a card form names to be declined, as Stripe's own tests do.
@@ -46,7 +47,7 @@ impl Stripe {
     ) -> Response {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         if header("authorization") != Some(&format!("Bearer {STRIPE_SECRET_KEY}")) {
-            return error(401, "", "no such key");
+            return error(401, "", "Invalid API Key provided");
         }
         let (status, body, told, hangs) = {
             let mut inner = self.inner();
@@ -62,14 +63,19 @@ impl Stripe {
             let (hangs, broken) = (inner.falls(chaos.hang_pct), inner.falls(chaos.broken_pct));
             match inner.answers.get(&key) {
                 Some(kept) if kept.asked != asked => {
-                    return error(400, "idempotency_error", "another body");
+                    let message =
+                        "Keys for idempotent requests can only be used with the same parameters";
+                    return typed(400, "idempotency_error", "", message);
                 }
                 Some(kept) => (kept.status, kept.body.clone(), None, hangs),
                 None => {
                     let (status, body, told) = act(&mut inner);
+                    if is_misunderstood(&body) {
+                        return (status_of(status), body.to_string()).into_response();
+                    }
                     // An answer is kept under its key, even a broken one.
                     let (status, body) = if broken {
-                        (500, json!({ "error": { "message": "broken" } }).to_string())
+                        (500, broken_down().to_string())
                     } else {
                         (status, body.to_string())
                     };
@@ -97,11 +103,31 @@ impl Inner {
     /// Refused before anything is done.
     fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
-            return Some(error(503, "", "away"));
+            return Some(typed(503, "api_error", "", "away"));
         }
-        let too_many = self.falls(self.chaos.too_many_pct);
-        too_many.then(|| error(429, "rate_limit", "too many"))
+        if let Some(status) = self.keys_refused {
+            return Some(error(status, "", "the key may not do this"));
+        }
+        if self.falls(self.chaos.too_many_pct) {
+            return Some(error(429, "rate_limit", "too many"));
+        }
+        if !self.falls(self.chaos.locked_pct) {
+            return None;
+        }
+        // Another call is at the same object, or has the same key.
+        let by_object = self.falls(50);
+        Some(if by_object {
+            error(429, "lock_timeout", "another call is at this object")
+        } else {
+            let message = "another call with this key is under way";
+            typed(409, "idempotency_error", "idempotency_key_in_use", message)
+        })
     }
+}
+
+/// Whether a call was not even begun, because its fields are wrong: nothing is kept under its key.
+fn is_misunderstood(answer: &Value) -> bool {
+    answer["error"]["param"].is_string()
 }
 
 /// The caller's patience is long: the connection ends without an answer, as when a proxy gives up.
@@ -113,13 +139,31 @@ fn status_of(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn error(status: u16, code: &str, message: &str) -> Response {
-    let body = json!({ "error": { "code": code, "message": message } });
+/// Something broke while the call was carried out.
+fn broken_down() -> Value {
+    json!({ "error": { "type": "api_error", "message": "something broke" } })
+}
+
+fn typed(status: u16, kind: &str, code: &str, message: &str) -> Response {
+    let mut error = json!({ "type": kind, "message": message });
+    if !code.is_empty() {
+        error["code"] = json!(code);
+    }
+    let body = json!({ "error": error });
     (status_of(status), body.to_string()).into_response()
 }
 
-fn refused(status: u16, code: &str, message: &str) -> Done {
-    let body = json!({ "error": { "code": code, "message": message } });
+/// An error that the caller made.
+fn error(status: u16, code: &str, message: &str) -> Response {
+    typed(status, "invalid_request_error", code, message)
+}
+
+fn missing() -> Done {
+    let (_, body) = invalid("resource_missing", "intent", "no such intent");
+    (404, body, None)
+}
+
+fn refused((status, body): Refusal) -> Done {
     (status, body, None)
 }
 
@@ -153,8 +197,9 @@ async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     server.once(&headers, told, |inner| {
         inner.next += 1;
         let id = format!("pi_{}", inner.next);
-        let Some(intent) = Intent::asked_for(inner.next, &asked) else {
-            return refused(400, "parameter_invalid", "an intent is not asked for so");
+        let intent = match Intent::asked_for(inner.next, &asked) {
+            Ok(intent) => intent,
+            Err(refusal) => return refused(refusal),
         };
         let shown = intent.shown(&id, false);
         inner.intents.insert(id, intent);
@@ -198,7 +243,9 @@ async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Byt
     }
     let mut answer = match status {
         None => error(404, "resource_missing", "no such intent"),
-        Some("requires_payment_method") => error(402, "card_declined", "The card was declined"),
+        Some("requires_payment_method") => {
+            typed(402, "card_error", "card_declined", "The card was declined")
+        }
         Some("canceled") => error(400, "payment_intent_unexpected_state", "it is canceled"),
         Some(status) => json!({ "id": id, "status": status })
             .to_string()
@@ -220,7 +267,7 @@ async fn act(
     let asked = format!("{id} {verb}");
     server.once(&headers, asked, |inner| {
         let Some(intent) = inner.intents.get_mut(&id) else {
-            return refused(404, "resource_missing", "no such intent");
+            return missing();
         };
         let kind = match (verb.as_str(), intent.status) {
             ("capture", "requires_capture") => {
@@ -234,7 +281,7 @@ async fn act(
             }
             (_, status) => {
                 let told = format!("the intent is {status}");
-                return refused(400, "payment_intent_unexpected_state", &told);
+                return refused(invalid("payment_intent_unexpected_state", "", &told));
             }
         };
         (200, intent.shown(&id, false), Some((kind, id.clone())))
@@ -252,10 +299,10 @@ async fn refund(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     server.once(&headers, asked, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
-            return refused(404, "resource_missing", "no such intent");
+            return missing();
         };
-        if intent.status != "succeeded" || !intent.refund(state, amount, &noted) {
-            return refused(400, "charge_already_refunded", "there is not so much left");
+        if let Err(refusal) = intent.refund(state, amount, &noted) {
+            return refused(refusal);
         }
         let body = json!({ "id": format!("re_{id}"), "status": state });
         (200, body, Some(("charge.refunded", id.clone())))

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::rules::{Refusal, charge, invalid};
+
 /// An intent.
 #[derive(Debug, Clone)]
 pub struct Intent {
@@ -28,24 +30,29 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// One that waits for a card, from the fields of the call that makes it; `None` where they are not as they should be.
-    pub(super) fn asked_for(made: u64, fields: &HashMap<String, String>) -> Option<Self> {
+    /// One that waits for a card, from the fields of the call that makes it.
+    ///
+    /// # Errors
+    /// [`Refusal`], where Stripe would not make it, and where its money would be taken without being held first.
+    pub(super) fn asked_for(made: u64, fields: &HashMap<String, String>) -> Result<Self, Refusal> {
+        let (amount, currency) = charge(fields.get("amount"), fields.get("currency"))?;
         if fields.get("capture_method").map(String::as_str) != Some("manual") {
-            return None;
+            let message = "this server wants captures by hand";
+            return Err(invalid("", "capture_method", message));
         }
         let metadata = ["payment", "order"].map(|name| {
             let value = fields.get(&format!("metadata[{name}]")).cloned();
             (name.to_owned(), value.unwrap_or_default())
         });
-        Some(Self {
+        Ok(Self {
             status: "requires_payment_method",
-            amount: fields.get("amount")?.parse().ok()?,
+            amount,
             refunded: 0,
             refunds: Vec::new(),
             parts: Vec::new(),
             captures: 0,
             made,
-            currency: fields.get("currency")?.clone(),
+            currency,
             metadata: metadata.into(),
             card: String::new(),
             declined: false,
@@ -72,18 +79,39 @@ impl Intent {
         }
     }
 
-    /// A refund is asked for, of all that is left where no amount is named, and becomes so. False where there is not so
-    /// much left.
-    pub(super) fn refund(&mut self, state: &'static str, amount: Option<i64>, id: &str) -> bool {
+    /// A refund is asked for, of all that is left where no amount is named, and becomes so.
+    ///
+    /// # Errors
+    /// [`Refusal`], where there is not so much left.
+    pub(super) fn refund(
+        &mut self,
+        state: &'static str,
+        amount: Option<i64>,
+        id: &str,
+    ) -> Result<(), Refusal> {
         let left = self.amount - self.refunded;
+        if self.status != "succeeded" {
+            let message = "this intent has no successful charge to refund";
+            return Err(invalid("payment_intent_unexpected_state", "", message));
+        }
+        if left == 0 {
+            let message = "the charge has already been refunded";
+            return Err(invalid("charge_already_refunded", "", message));
+        }
         let amount = amount.unwrap_or(left);
-        if amount <= 0 || amount > left {
-            return false;
+        if amount < 1 {
+            let message = "This value must be greater than or equal to 1.";
+            return Err(invalid("parameter_invalid_integer", "amount", message));
+        }
+        if amount > left {
+            let message =
+                format!("Refund amount ({amount}) is greater than unrefunded amount ({left})");
+            return Err(invalid("", "amount", &message));
         }
         self.refunds.push(state);
         self.parts.push((amount, id.to_owned()));
         self.count_refunds();
-        true
+        Ok(())
     }
 
     /// Its last refund ends so.

@@ -1,11 +1,12 @@
 //! A server in the shape of Stripe, as far as booking and a card form know it: it keeps intents, honours idempotency keys,
-//! signs events and sends them. By its dice it delays, repeats, reorders and drops events, says 429, answers 500 after it did
+//! refuses the currencies and sums that Stripe refuses, signs events and sends them. By its dice it delays, repeats, reorders and drops events, says 429, answers 500 after it did
 //! what was asked, and leaves calls without an answer. Seeded, so that a run can be told again.
 //! axum and reqwest are named only here.
 
 mod calls;
 mod events;
 mod intent;
+mod rules;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,8 @@ pub struct Chaos {
     pub away: bool,
     /// Calls refused with 429 before anything is done.
     pub too_many_pct: u32,
+    /// Calls refused with 409 or 429 before anything is done, because another call has the same key or object.
+    pub locked_pct: u32,
     /// Calls that are done and answered with 500.
     pub broken_pct: u32,
     /// Calls that are done and never answered: a proxy gives up on them.
@@ -56,6 +59,8 @@ struct Inner {
     next: u64,
     dice: StdRng,
     chaos: Chaos,
+    /// The status that every call is refused with, as if the key were wrong or might not do it.
+    keys_refused: Option<u16>,
     /// What becomes of a refund when it is asked for.
     refunds_are: &'static str,
     hooks: Vec<String>,
@@ -87,6 +92,7 @@ impl Stripe {
                 next: 0,
                 dice: StdRng::seed_from_u64(seed),
                 chaos: Chaos::default(),
+                keys_refused: None,
                 refunds_are: "succeeded",
                 hooks: Vec::new(),
                 keys_missing: 0,
@@ -117,6 +123,11 @@ impl Stripe {
     /// How it behaves from now on.
     pub fn misbehave(&self, chaos: Chaos) {
         self.inner().chaos = chaos;
+    }
+
+    /// Whether calls are refused from now on as if their key were wrong (401) or might not do this (403).
+    pub fn refuse_keys(&self, status: Option<u16>) {
+        self.inner().keys_refused = status;
     }
 
     /// What becomes of refunds that are asked for from now on: `succeeded`, `pending` or `failed`.

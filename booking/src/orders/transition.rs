@@ -6,6 +6,9 @@ use super::refund::RefundReason;
 use crate::payments::PaymentState;
 use crate::store::SeatRowKind;
 
+/// The reason of an order whose payment the provider refused to prepare.
+pub const PAYMENT_REFUSED: &str = "payment_refused";
+
 /// What happens to an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
@@ -19,6 +22,8 @@ pub enum Happening {
     Captured,
     /// The provider refuses to hand over what it had authorised.
     CaptureRefused,
+    /// The provider will never take the payment: it refused even to prepare it.
+    PaymentRefused,
     /// The time to pay, or to consent, is over.
     DeadlinePassed,
     /// The buyer gives it up.
@@ -37,7 +42,7 @@ pub enum Happening {
     RefundedPart(RefundReason),
     /// All that is left of it is given back.
     RefundedAll(RefundReason),
-    /// It is a successor, and what it is exchanged for pays all of it.
+    /// It costs nothing, or is a successor, and what it is exchanged for pays all of it.
     NothingToPay,
     /// Its seats are given for others.
     Exchanged,
@@ -242,6 +247,7 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::Pending, H::Declined) => to(S::Pending, "payment_declined"),
         (S::Pending, H::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, H::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
+        (S::Pending, H::PaymentRefused) => to(S::Cancelled, PAYMENT_REFUSED).frees(),
         (S::Confirmed, H::Captured) => to(S::Ticketed, "payment_captured"),
         (S::Pending, H::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells(),
         (S::Confirmed, H::NothingToPay) => to(S::Ticketed, "nothing_to_pay"),
@@ -304,6 +310,7 @@ mod tests {
             Happening::Declined,
             Happening::Captured,
             Happening::CaptureRefused,
+            Happening::PaymentRefused,
             Happening::DeadlinePassed,
             Happening::GivenUp,
             Happening::LateSame,

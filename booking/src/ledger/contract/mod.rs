@@ -4,6 +4,7 @@
 mod auditing;
 mod claiming;
 mod exchanging;
+mod free;
 mod keeping;
 mod late;
 mod paying;
@@ -46,7 +47,13 @@ macro_rules! cases {
 use cases;
 
 /// Claims, payments, and money that came late.
-const SELLING: &[&[Case]] = &[claiming::CASES, telling::CASES, paying::CASES, late::CASES];
+const SELLING: &[&[Case]] = &[
+    claiming::CASES,
+    free::CASES,
+    telling::CASES,
+    paying::CASES,
+    late::CASES,
+];
 /// Tickets given back or exchanged.
 const GIVING_BACK: &[&[Case]] = &[
     refunding::tickets::CASES,

@@ -10,7 +10,7 @@ use super::rows::{
     self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, items_text, lock_order, seat_word,
     text,
 };
-use super::{PostgresLedger, claims, late, outbox, tickets};
+use super::{PostgresLedger, claims, late, outbox, settle, tickets};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
@@ -60,7 +60,10 @@ impl OrderLedger for PostgresLedger {
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move { claims::claim(&tx, &given.0, &given.1, basis).await }
+                async move {
+                    let order = claims::claim(&tx, &given.0, &given.1, basis).await?;
+                    Ok(settle::nothing_to_pay(&tx, order).await?)
+                }
             })
             .await
     }

@@ -7,7 +7,7 @@ use fairgate_writer::rusqlite::Connection;
 use super::rows::{
     self, Result, as_i64, collect, corrupt, find_order, first, parsed, seat_word, to_json,
 };
-use super::{SqliteLedger, claims, outbox};
+use super::{SqliteLedger, claims, outbox, settle};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
@@ -44,7 +44,10 @@ impl OrderLedger for SqliteLedger {
         basis: ClaimBasis,
     ) -> std::result::Result<Order, ClaimRefused> {
         self.writer
-            .write(move |tx| claims::claim(tx, order, &payment, basis))
+            .write(move |tx| {
+                let order = claims::claim(tx, order, &payment, basis)?;
+                Ok(settle::nothing_to_pay(tx, order)?)
+            })
             .await
     }
 

@@ -1,5 +1,7 @@
 //! Money: whole minor units of one currency, never a float.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The most one price or total may be, in minor units: far beyond any seat, far below overflow.
@@ -48,6 +50,32 @@ impl Currency {
     }
 }
 
+/// Without minor units in ISO 4217.
+const NO_DECIMALS: [&str; 16] = [
+    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
+    "XAF", "XOF", "XPF",
+];
+/// With three decimals in ISO 4217.
+const THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+
+/// As people write it, in the currency's own units: `0.40 EUR`, `500 JPY`.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.currency.as_str();
+        let (sign, amount) = (
+            if self.amount < 0 { "-" } else { "" },
+            self.amount.unsigned_abs(),
+        );
+        match code {
+            _ if NO_DECIMALS.contains(&code) => write!(f, "{sign}{amount} {code}"),
+            _ if THREE_DECIMALS.contains(&code) => {
+                write!(f, "{sign}{}.{:03} {code}", amount / 1_000, amount % 1_000)
+            }
+            _ => write!(f, "{sign}{}.{:02} {code}", amount / 100, amount % 100),
+        }
+    }
+}
+
 impl Serialize for Currency {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -60,5 +88,22 @@ impl<'de> Deserialize<'de> for Currency {
         Self::parse(&text).ok_or_else(|| {
             serde::de::Error::custom("a currency is three capital letters, as in \"EUR\"")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_written_in_the_currencys_own_units() {
+        let check = |code: &str, amount, expected: &str| {
+            let currency = Currency::parse(code).expect("a currency");
+            assert_eq!(currency.of(amount).to_string(), expected);
+        };
+        check("EUR", 12_005, "120.05 EUR");
+        check("EUR", -40, "-0.40 EUR");
+        check("JPY", 500, "500 JPY");
+        check("KWD", 5_120, "5.120 KWD");
     }
 }

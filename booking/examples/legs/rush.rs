@@ -129,7 +129,7 @@ async fn opened(
     let leaves = jiff::Timestamp::from_millisecond(leaves_ms).expect("a moment");
     let mut desks = Vec::new();
     for store in stores {
-        let catalogue = Catalogue::open(Arc::clone(&ledger), false).await;
+        let catalogue = Catalogue::open(Arc::clone(&ledger), None).await;
         let catalogue = catalogue.expect("it can be read");
         let map = carriages(rush.seats);
         // What another node put already stays as it is.

@@ -63,8 +63,8 @@ impl Booking {
         let owner = hex::encode(rand::rng().random::<[u8; 16]>());
         if let Some(refunding) = self.refunding.clone() {
             workers.spawn(refunding.ask_forever());
-            workers.spawn(self.mass.clone().give_back_forever(owner.clone()));
         }
+        workers.spawn(self.mass.clone().give_back_forever(owner.clone()));
         workers.spawn(self.reconciler().reconcile_forever(owner));
         workers.spawn(self.reconciler().watch_forever());
         workers

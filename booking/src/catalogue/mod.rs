@@ -23,9 +23,10 @@ use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
 use crate::money::Currency;
 use crate::orders::terms::OrderTerms;
+use crate::payments::Provider;
 use coverage::Coverage;
 use seatmap::SeatMap;
-use show::{FieldFault, Geometry, Plan, Show, ShowDocument, check, prices_of_run};
+use show::{FieldFault, Geometry, Plan, ProviderRules, Show, ShowDocument, check, prices_of_run};
 use terms::{SaleTerms, UNNUMBERED};
 
 /// Earlier versions of terms that are kept in memory.
@@ -36,8 +37,8 @@ const TERMS_MAX: usize = 10_000;
 pub struct Catalogue {
     ledger: Arc<dyn Ledger>,
     shared: Arc<Shared>,
-    /// Whether the payment provider tells one card from another.
-    cards: bool,
+    /// Who takes the money for what is sold; none where payments are not configured.
+    provider: Option<Arc<dyn Provider>>,
 }
 
 #[derive(Default)]
@@ -75,16 +76,18 @@ pub enum PutRefused {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger. `cards`: whether the payment provider tells one card from another, so that shows
-    /// may limit what one buys.
+    /// Reads the catalogue from the ledger. Shows may ask for no more than the provider can do.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn open(ledger: Arc<dyn Ledger>, cards: bool) -> Result<Self, LedgerError> {
+    pub async fn open(
+        ledger: Arc<dyn Ledger>,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Result<Self, LedgerError> {
         let catalogue = Self {
             shared: Arc::default(),
             ledger,
-            cards,
+            provider,
         };
         catalogue
             .reload(&mut *catalogue.shared.version.lock().await)
@@ -142,9 +145,11 @@ impl Catalogue {
             .await?;
         let prices = match &stored.run {
             Some(run) => prices_of_run(run, &plan.map),
-            None => check(&stored.document, &plan.map, true).map_err(|faults| {
-                LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
-            })?,
+            None => {
+                check(&stored.document, &plan.map, ProviderRules::STORED).map_err(|faults| {
+                    LedgerError::Corrupt(format!("show {}: {faults:?}", stored.id))
+                })?
+            }
         };
         Ok(Arc::new(Show {
             id: stored.id,
@@ -234,7 +239,8 @@ impl Catalogue {
         let newest = self.ledger.newest_plan(&document.venue).await?;
         let version = newest.ok_or_else(|| PutRefused::NoVenue(document.venue.clone()))?;
         let plan = self.plan(&document.venue, version).await?;
-        let prices = check(&document, &plan.map, self.cards).map_err(PutRefused::Invalid)?;
+        let prices = check(&document, &plan.map, self.rules(document.currency))
+            .map_err(PutRefused::Invalid)?;
         let present = self.show(id);
         if present.as_ref().is_some_and(|show| show.run.is_some()) {
             return Err(PutRefused::Invalid(vec![FieldFault {
@@ -333,6 +339,12 @@ impl Catalogue {
             run: show.run.clone(),
             fate: show.fate,
         })
+    }
+
+    /// What the payment provider can do for whatever is sold in this currency.
+    #[must_use]
+    pub fn rules(&self, currency: Currency) -> ProviderRules {
+        ProviderRules::of(self.provider.as_deref(), currency)
     }
 
     /// A venue's newest plan; none where there is no such venue.

@@ -14,6 +14,8 @@ use crate::catalogue::terms::{CategoryNames, SaleTerms};
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::{CellState, Grid};
 use crate::money::{AMOUNT_MAX, Currency};
+use crate::payments::Provider;
+use crate::payments::limits::{Limits, SumRefused};
 use crate::rail::run::Run;
 
 /// The document of `PUT /v1/promoter/shows/{show}` and of `[[show]]` in an on-sale file.
@@ -154,17 +156,43 @@ pub struct FieldFault {
     pub detail: String,
 }
 
+/// What the payment provider of this installation can do, as far as documents ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderRules {
+    /// Whether it tells one card from another.
+    pub names_cards: bool,
+    /// The sums that it takes.
+    pub limits: Limits,
+}
+
+impl ProviderRules {
+    /// For what was stored under whichever provider there was.
+    pub const STORED: Self = Self {
+        names_cards: true,
+        limits: Limits::NONE,
+    };
+
+    /// Those of a provider, in the currency of a document.
+    #[must_use]
+    pub fn of(provider: Option<&dyn Provider>, currency: Currency) -> Self {
+        Self {
+            names_cards: provider.is_some_and(Provider::names_cards),
+            limits: provider.map_or(Limits::NONE, |provider| provider.limits(currency)),
+        }
+    }
+}
+
 /// Prices by category index; `None` is not for sale.
 pub type Prices = Vec<Option<i64>>;
 
-/// Checks a document against the plan it would pin. `cards`: whether the payment provider tells one card from another.
+/// Checks a document against the plan it would pin, and against what the payment provider can do.
 ///
 /// # Errors
 /// Every fault of the document.
 pub fn check(
     document: &ShowDocument,
     map: &SeatMap,
-    cards: bool,
+    provider: ProviderRules,
 ) -> Result<Prices, Vec<FieldFault>> {
     let mut faults = Vec::new();
     let mut wrong = |field: &str, code, detail: String| {
@@ -214,7 +242,7 @@ pub fn check(
         ),
         (
             "seats_per_card",
-            document.seats_per_card.is_some() && !cards,
+            document.seats_per_card.is_some() && !provider.names_cards,
             cardless,
         ),
     ] {
@@ -239,6 +267,13 @@ pub fn check(
                     &field,
                     "invalid_field",
                     format!("{amount} is not between 0 and {AMOUNT_MAX} minor units"),
+                );
+            }
+            Some(_) if let Err(refused) = provider.limits.check_price(*amount) => {
+                wrong(
+                    &field,
+                    "invalid_field",
+                    unpayable(document, *amount, provider.limits, refused),
                 );
             }
             Some(index) => match prices.get_mut(usize::from(index)) {
@@ -305,6 +340,23 @@ pub fn rule_faults(
         }
     }
     faults
+}
+
+/// Why nobody could ever pay a price.
+fn unpayable(document: &ShowDocument, amount: i64, limits: Limits, refused: SumRefused) -> String {
+    let of = |amount| document.currency.of(amount);
+    match refused {
+        SumRefused::TooFine => format!(
+            "{} is no multiple of {}, and the payment provider takes nothing else",
+            of(amount),
+            of(limits.step)
+        ),
+        SumRefused::TooLarge | SumRefused::TooSmall => format!(
+            "{} is more than the {} that the payment provider takes at once",
+            of(amount),
+            of(limits.largest)
+        ),
+    }
 }
 
 fn named(map: &SeatMap) -> String {

@@ -49,7 +49,7 @@ pub async fn import(file: &Path, stores: &Stores, data: &Path) -> Result<Changed
     let (installation, _lock) = open::installation(stores, data).await?;
     let ledger: Arc<dyn Ledger> = open::ledger(&installation).await?;
     let now_ms = open::clock(&installation).await?.now_ms();
-    let catalogue = Catalogue::open(Arc::clone(&ledger), true).await?;
+    let catalogue = Catalogue::open(Arc::clone(&ledger), None).await?;
     let cinemas = Cinemas::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let charts = Charts::In(folder);

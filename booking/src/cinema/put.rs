@@ -228,7 +228,9 @@ impl Cinemas {
                     continue;
                 }
             };
-            for fault in check(&document, plan.map(), true).err().unwrap_or_default() {
+            let rules = self.catalogue.rules(document.currency);
+            let faults_of_show = check(&document, plan.map(), rules).err();
+            for fault in faults_of_show.unwrap_or_default() {
                 let message = format!("{}.", fault.detail);
                 faults.add(
                     format!("{}.{}", showing.at, fault.field),

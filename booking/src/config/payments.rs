@@ -12,7 +12,7 @@ const READ_BACK_S_MAX: u64 = 3_600;
 /// `FAIRGATE_PAYMENTS`: `none`, `sandbox` or `stripe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payments {
-    /// Nobody: orders are refused until a provider is set.
+    /// Nobody: until a provider is set, only what costs nothing is sold.
     None,
     /// The built-in test provider; pages and tickets carry TEST.
     Sandbox,
@@ -91,7 +91,7 @@ impl Payments {
     pub fn warnings(&self) -> Vec<String> {
         let told = match self {
             Self::None => {
-                "no payment provider is set, so orders are refused: set FAIRGATE_PAYMENTS"
+                "no payment provider is set, so only what costs nothing can be ordered: set FAIRGATE_PAYMENTS"
             }
             Self::Sandbox => "payments are the sandbox's: no money moves, and tickets carry TEST",
             Self::Stripe(settings) if settings.is_test() => {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
+use super::sums::payment_refused;
+use super::transition::{Happening, PAYMENT_REFUSED};
 use super::travellers::named;
 use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::catalogue::show::Show;
@@ -16,7 +18,7 @@ use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
 use crate::money::Currency;
 use crate::orders::exchange::{Part, price};
-use crate::payments::{Payment, PaymentState, Provider};
+use crate::payments::{Payment, Provider, ProviderError};
 use crate::store::Refused;
 
 /// How much longer than the claim the lock stands: the ledger's expiry must reach the store before it falls.
@@ -24,8 +26,6 @@ const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
-/// The provider of a payment of nothing where none is configured.
-pub const NO_PROVIDER: &str = "none";
 
 /// Tries to make a payment at the provider within one call.
 const MAKES_MAX: u32 = 3;
@@ -50,10 +50,12 @@ pub struct OrderDesk {
 }
 
 impl OrderDesk {
-    /// Makes an order of a hold. The same hold again answers with the same order.
+    /// Makes an order of a hold. The same hold again answers with the same order. One that costs nothing has its tickets
+    /// with it.
     ///
     /// # Errors
-    /// 410 `hold_expired`, 403 `not_yours`, 409 `seats_taken`, 422 `limit_exceeded`, 503 `payments_not_configured`.
+    /// 410 `hold_expired`, 403 `not_yours`, 409 `seats_taken`, 422 `limit_exceeded`, `payment_refused`, and those of
+    /// [`OrderDesk::check_sum`].
     pub async fn checkout(
         &self,
         show: &Arc<Show>,
@@ -62,7 +64,6 @@ impl OrderDesk {
         (buyer, travellers): (Buyer, Option<Vec<Traveller>>),
         now_ms: i64,
     ) -> Result<Order, Problem> {
-        let provider = self.provider.as_ref().ok_or_else(not_configured)?;
         check_buyer(&buyer)?;
         // After a restart nobody may have looked at the show yet; its pending orders are in the ledger.
         self.holds.seats.ensure_open(show).await?;
@@ -70,6 +71,8 @@ impl OrderDesk {
         let (shown_until_ms, names) = match store.hold(hold, visitor).await {
             Ok(present) => {
                 let names = named(show, travellers, present.items.len())?;
+                let (terms, items) = self.holds.price(show, &present).await?;
+                self.check_sum(terms.currency.of(price(&items)))?;
                 (present.expires_at_ms, names)
             }
             // The hold may be gone because the order was made: a retry finds its own.
@@ -105,15 +108,13 @@ impl OrderDesk {
             pay_until_ms,
             claim_until_ms,
         );
-        let payment = Payment {
-            id: order.payment.clone(),
-            order: order.id.clone(),
-            provider: provider.name().to_owned(),
-            amount: order.currency.of(order.total),
-            state: PaymentState::Created,
-            reference: None,
-            client: None,
-            refunded: 0,
+        let payment = match self.payment_of(&order) {
+            Ok(payment) => payment,
+            // The basket was changed since it was looked at.
+            Err(refused) => {
+                self.give_back(show, &secured.hold, now_ms).await;
+                return Err(refused);
+            }
         };
         let claimed = self
             .ledger
@@ -128,8 +129,12 @@ impl OrderDesk {
         }
     }
 
-    /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money.
+    /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money. Where the
+    /// provider will never take it the order ends.
     pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), Problem> {
+        if order.reason == PAYMENT_REFUSED {
+            return Err(payment_refused(order, None));
+        }
         let Some(provider) = &self.provider else {
             return Ok(());
         };
@@ -153,11 +158,27 @@ impl OrderDesk {
                     return Ok(());
                 }
                 Ok(None) => return Ok(()),
+                Err(refused @ (ProviderError::Refused(_) | ProviderError::Sum(_))) => {
+                    return Err(self.end_unpayable(order, &refused, now_ms).await);
+                }
                 Err(error) => told = error.to_string(),
             }
         }
         tracing::warn!(order = %order.id, told, "a payment could not be made at the provider");
         Err(provider_unreachable(order))
+    }
+
+    /// Ends an order whose payment the provider refuses: its seats wait for no money that cannot come.
+    async fn end_unpayable(&self, order: &Order, refused: &ProviderError, now_ms: i64) -> Problem {
+        tracing::error!(order = %order.id, %refused, "the provider will never take a payment; its order is ended");
+        let ended = self
+            .ledger
+            .happen(&order.id, Happening::PaymentRefused, now_ms)
+            .await;
+        match ended {
+            Ok(_) => payment_refused(order, Some(refused)),
+            Err(error) => error.into(),
+        }
     }
 
     /// The order that an earlier try made of the hold.
@@ -318,7 +339,7 @@ fn provider_unreachable(order: &Order) -> Problem {
         "payment_provider_unreachable",
         "The payment could not be prepared",
         format!(
-            "The payment provider does not answer, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
+            "The payment provider does not take payments just now, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
             crate::clock::rfc3339(order.pay_until_ms)
         ),
     )

@@ -160,7 +160,7 @@ pub struct TicketLink {
 
 /// Makes an order of a hold.
 #[utoipa::path(post, path = "/v1/holds/{hold}/order", tag = "booking", params(("hold" = String, Path)),
-    request_body = OrderAsk, responses((status = 201, body = OrderMade), (status = 410), (status = 503)))]
+    request_body = OrderAsk, responses((status = 201, body = OrderMade), (status = 410), (status = 422), (status = 503)))]
 pub async fn make(
     State(routes): State<OrderRoutes>,
     Path(hold): Path<String>,
@@ -182,10 +182,15 @@ pub async fn make(
     let act = async {
         let ask: OrderAsk = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
-        let order = routes
+        let made = routes
             .desk
             .checkout(&show, &id, visitor, (ask.buyer, ask.travellers), now_ms)
-            .await?;
+            .await;
+        // What was sold for nothing, or freed because it cannot be paid, is told to the seats at once.
+        if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
+            routes.bells.ring();
+        }
+        let order = made?;
         metrics::counter!("fairgate_orders_made_total").increment(1);
         let payment = routes.payment_view(&order, None).await?;
         Answer::json(

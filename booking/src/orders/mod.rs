@@ -7,6 +7,7 @@ pub mod http;
 pub mod key;
 pub mod late;
 pub mod refund;
+pub mod sums;
 pub mod terms;
 pub mod transition;
 mod travellers;

@@ -93,6 +93,12 @@ impl Shop {
         shop.ask("PUT", "/v1/promoter/venues/hall", PROMOTER, &plan)
             .await
             .is(200);
+        shop.put_show(changes).await.is(200);
+        shop
+    }
+
+    /// The show's document, with these changes.
+    pub async fn put_show(&self, changes: Value) -> Answer {
         let mut document = json!({
             "venue": "hall", "title": "Night one", "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
             "prices": { "cat1": 9_900, "cat2": 4_900 }, "orphans": "allow",
@@ -100,10 +106,8 @@ impl Shop {
         if let (Some(document), Value::Object(changes)) = (document.as_object_mut(), changes) {
             document.extend(changes);
         }
-        shop.ask("PUT", "/v1/promoter/shows/night-1", PROMOTER, &document)
+        self.ask("PUT", "/v1/promoter/shows/night-1", PROMOTER, &document)
             .await
-            .is(200);
-        shop
     }
 
     fn pass(&self, n: u16) -> String {
@@ -128,6 +132,7 @@ impl Shop {
             .method(method)
             .uri(path)
             .header("authorization", format!("Bearer {who}"))
+            .header("accept", "application/json")
             .body(Body::from(body.to_string()))
             .expect("a request");
         let response = self
@@ -147,6 +152,46 @@ impl Shop {
             status,
             body: serde_json::from_slice(&body).unwrap_or(Value::Null),
         }
+    }
+
+    pub async fn hold(&self, n: u16, seats: &[&str]) -> Value {
+        let ask = json!({ "seats": seats });
+        let pass = self.pass(n);
+        let held = self.ask("POST", "/v1/shows/night-1/holds", &pass, &ask);
+        held.await.is(201)
+    }
+
+    pub async fn read_hold(&self, n: u16, hold: &Value) -> Answer {
+        let path = format!("/v1/holds/{}", text(hold, "hold"));
+        self.ask("GET", &path, &self.pass(n), &Value::Null).await
+    }
+
+    /// One seat more in the basket.
+    pub async fn add(&self, n: u16, hold: &Value, seat: &str) {
+        let path = format!("/v1/holds/{}", text(hold, "hold"));
+        let more = json!({ "add": [seat] });
+        self.ask("PATCH", &path, &self.pass(n), &more).await.is(200);
+    }
+
+    /// The basket is to become an order; asked for once.
+    pub async fn order_hold(&self, n: u16, hold: &Value) -> Answer {
+        let path = format!("/v1/holds/{}/order", text(hold, "hold"));
+        let buyer = json!({ "buyer": { "name": "Ana Perez", "email": "ana@example.org" } });
+        self.ask("POST", &path, &self.pass(n), &buyer).await
+    }
+
+    pub async fn order_of(&self, n: u16, seats: &[&str]) -> Answer {
+        let hold = self.hold(n, seats).await;
+        self.order_hold(n, &hold).await
+    }
+
+    pub async fn seats_are_free(&self) {
+        until("free seats", async || {
+            let path = "/v1/shows/night-1/seats";
+            let seats = self.ask("GET", path, &self.pass(1), &Value::Null).await;
+            (seats.is(200)["unavailable"] == json!({})).then_some(())
+        })
+        .await;
     }
 
     /// An order of the best `quantity` seats, asked for again while the provider does not answer.

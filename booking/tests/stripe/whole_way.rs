@@ -69,6 +69,7 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
     let shop = Shop::open(3, "20x30", quick).await;
     shop.stripe.misbehave(Chaos {
         too_many_pct: 10,
+        locked_pct: 10,
         broken_pct: 10,
         hang_pct: 5,
         drop_pct: 10,

@@ -46,6 +46,7 @@ pub struct App {
     pub keyring: Keyring,
     pub folder: Arc<TempDir>,
     ledger: LedgerAt,
+    payments: Payments,
     _workers: JoinSet<()>,
 }
 
@@ -88,7 +89,14 @@ impl App {
     pub async fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
-        Self::begun(folder, LedgerAt::File(writer)).await
+        Self::begun(folder, LedgerAt::File(writer), Payments::Sandbox).await
+    }
+
+    /// Nothing in it yet, and nobody who takes money.
+    pub async fn without_payments() -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a ledger file");
+        Self::begun(folder, LedgerAt::File(writer), Payments::None).await
     }
 
     async fn on_server() -> Self {
@@ -96,14 +104,16 @@ impl App {
         let server = Postgres::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
         let database = Database::connect(&server.url()).await.expect("it answers");
-        Self::begun(folder, LedgerAt::Server(Arc::new(server), database)).await
+        let ledger = LedgerAt::Server(Arc::new(server), database);
+        Self::begun(folder, ledger, Payments::Sandbox).await
     }
 
-    async fn begun(folder: Arc<TempDir>, ledger: LedgerAt) -> Self {
+    async fn begun(folder: Arc<TempDir>, ledger: LedgerAt, payments: Payments) -> Self {
         let now: jiff::Timestamp = "2027-01-10T09:00:00Z".parse().expect("a moment");
         let key = StoredKey::generate(now.as_second()).expect("a key");
         let keyring = Keyring::new(vec![key]).expect("a keyring");
-        let app = Self::over(folder, ledger, Clock::standing_at(now), keyring).await;
+        let parts = (folder, Clock::standing_at(now), keyring);
+        let app = Self::over(parts, ledger, payments).await;
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         app.booking.cover(coverage).await.expect("covered");
         app
@@ -116,9 +126,10 @@ impl App {
             ledger,
             clock,
             keyring,
+            payments,
             ..
         } = self;
-        Self::over(folder, ledger, clock, keyring).await
+        Self::over((folder, clock, keyring), ledger, payments).await
     }
 
     /// The ledger beside the app.
@@ -165,7 +176,7 @@ impl App {
             let database = Database::connect(&server.url()).await.expect("it answers");
             let ledger = LedgerAt::Server(Arc::clone(&server), database);
             let parts = (Arc::clone(&folder), clock.clone(), keyring.clone());
-            nodes.push(Self::over_store(parts, ledger, store).await);
+            nodes.push(Self::over_store(parts, ledger, store, Payments::Sandbox).await);
         }
         let coverage = vec![(ROOM.to_owned(), vec!["night-*".to_owned()])];
         nodes[0].booking.cover(coverage).await.expect("covered");
@@ -181,15 +192,20 @@ impl App {
         nodes
     }
 
-    async fn over(folder: Arc<TempDir>, ledger: LedgerAt, clock: Clock, keyring: Keyring) -> Self {
+    async fn over(
+        parts: (Arc<TempDir>, Clock, Keyring),
+        ledger: LedgerAt,
+        payments: Payments,
+    ) -> Self {
         let store = Arc::new(MemoryStore::default());
-        Self::over_store((folder, clock, keyring), ledger, store).await
+        Self::over_store(parts, ledger, store, payments).await
     }
 
     async fn over_store(
         (folder, clock, keyring): (Arc<TempDir>, Clock, Keyring),
         ledger: LedgerAt,
         store: Arc<dyn InventoryStore>,
+        payments: Payments,
     ) -> Self {
         let mut keys = RoleKeys::default();
         for (role, key) in [
@@ -203,7 +219,7 @@ impl App {
             keyring: keyring.clone(),
             keys,
             clock: clock.clone(),
-            payments: Payments::Sandbox,
+            payments: payments.clone(),
         };
         let opened = match ledger.clone() {
             LedgerAt::File(writer) => Booking::open(writer, setup).await,
@@ -222,6 +238,7 @@ impl App {
             keyring,
             folder,
             ledger,
+            payments,
         }
     }
 

@@ -6,6 +6,7 @@ mod cinema;
 mod dumping;
 mod ends;
 mod exchanging;
+mod free;
 mod harness;
 mod late;
 mod nodes;

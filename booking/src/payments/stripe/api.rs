@@ -6,6 +6,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::payments::ProviderError;
+use crate::payments::limits::SumRefused;
 
 /// The version of the interface that the fields here are read by.
 const VERSION: &str = "2024-06-20";
@@ -20,19 +21,25 @@ const TOLD_CHARS_MAX: usize = 200;
 /// Why there is no answer to work with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, a fault on their side or in the keys.
+    /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, another call at the same object, a
+    /// fault on their side, and keys that the organiser has to mend: those say nothing about the payment.
     Later(String),
     /// The bank said no.
     Card(String),
     /// The intent is not in a state for this call.
     State(String),
+    /// Such a sum is never taken.
+    Sum(SumRefused),
+    /// The call makes no sense to Stripe, and will make none the next time.
+    Call(String),
 }
 
 impl From<Fault> for ProviderError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Later(why) => Self::Later(why),
-            Fault::Card(why) | Fault::State(why) => Self::Refused(why),
+            Fault::Card(why) | Fault::State(why) | Fault::Call(why) => Self::Refused(why),
+            Fault::Sum(refused) => Self::Sum(refused),
         }
     }
 }
@@ -115,21 +122,45 @@ async fn answer(call: RequestBuilder) -> Result<Value, Fault> {
     Err(judged(status, &document["error"]))
 }
 
-/// Only what Stripe decided about this payment is a refusal. Wrong keys, unknown objects and calls that it does not
-/// understand are faults of the set-up, and no reason to take a buyer's seats away.
+/// What Stripe decided about this payment is a refusal, and so is a call that it does not understand: asked again, it answers
+/// the same (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys, accounts that are
+/// not ready and unknown objects are faults of the set-up, which the organiser mends: no reason to take a buyer's seats away.
 fn judged(status: u16, error: &Value) -> Fault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))
         .chars()
         .take(TOLD_CHARS_MAX)
         .collect();
+    let (kind, code) = (text("type"), text("code"));
     match status {
         402 => Fault::Card(told),
-        400 if text("code") == "payment_intent_unexpected_state" => Fault::State(told),
-        400 if text("code") == "charge_already_refunded" => Fault::State(told),
+        400 if STATES.contains(&code) => Fault::State(told),
+        400 if code == "amount_too_small" => Fault::Sum(SumRefused::TooSmall),
+        400 if code == "amount_too_large" => Fault::Sum(SumRefused::TooLarge),
+        400 if kind == "invalid_request_error" && !SET_UP.contains(&code) => Fault::Call(told),
         _ => Fault::Later(told),
     }
 }
+
+/// The intent or its charge has moved on, or cannot be moved.
+const STATES: [&str; 4] = [
+    "payment_intent_unexpected_state",
+    "charge_already_refunded",
+    "charge_already_captured",
+    "charge_expired_for_capture",
+];
+
+/// What is wrong with the account or its keys, and not with the call.
+const SET_UP: [&str; 8] = [
+    "account_invalid",
+    "api_key_expired",
+    "livemode_mismatch",
+    "platform_api_key_expired",
+    "secret_key_required",
+    "testmode_charges_only",
+    "tls_version_unsupported",
+    "resource_missing",
+];
 
 /// `application/x-www-form-urlencoded`.
 fn form(fields: &[(&str, &str)]) -> String {
@@ -166,28 +197,50 @@ mod tests {
         );
     }
 
+    fn check(status: u16, kind: &str, code: &str) -> Fault {
+        judged(
+            status,
+            &json!({ "type": kind, "code": code, "message": "m" }),
+        )
+    }
+
     #[test]
-    fn only_what_stripe_decided_about_the_payment_is_a_refusal() {
-        let check = |status, code: &str| judged(status, &json!({ "code": code, "message": "m" }));
-        assert!(matches!(check(402, "card_declined"), Fault::Card(_)));
+    fn what_can_never_pass_is_a_refusal() {
+        let asked = |code| check(400, "invalid_request_error", code);
         assert!(matches!(
-            check(400, "payment_intent_unexpected_state"),
+            check(402, "card_error", "card_declined"),
+            Fault::Card(_)
+        ));
+        assert!(matches!(
+            asked("payment_intent_unexpected_state"),
             Fault::State(_)
         ));
-        for (status, code) in [
-            (400, "parameter_unknown"),
-            (400, "idempotency_error"),
-            (401, ""),
-            (403, ""),
-            (404, "resource_missing"),
-            (409, "idempotency_key_in_use"),
-            (429, "rate_limit"),
-            (500, ""),
-            (503, ""),
+        assert_eq!(asked("amount_too_small"), Fault::Sum(SumRefused::TooSmall));
+        assert_eq!(asked("amount_too_large"), Fault::Sum(SumRefused::TooLarge));
+        for code in ["parameter_unknown", "parameter_invalid_integer", ""] {
+            assert!(matches!(asked(code), Fault::Call(_)), "{code}");
+        }
+    }
+
+    #[test]
+    fn only_what_can_pass_is_later() {
+        for (status, kind, code) in [
+            (400, "", ""),
+            (400, "idempotency_error", ""),
+            (400, "invalid_request_error", "testmode_charges_only"),
+            (401, "invalid_request_error", ""),
+            (403, "invalid_request_error", ""),
+            (404, "invalid_request_error", "resource_missing"),
+            (409, "idempotency_error", "idempotency_key_in_use"),
+            (424, "api_error", ""),
+            (429, "invalid_request_error", "rate_limit"),
+            (429, "invalid_request_error", "lock_timeout"),
+            (500, "api_error", ""),
+            (503, "", ""),
         ] {
             assert!(
-                matches!(check(status, code), Fault::Later(_)),
-                "{status} {code}"
+                matches!(check(status, kind, code), Fault::Later(_)),
+                "{status} {kind} {code}"
             );
         }
     }

@@ -159,6 +159,8 @@ impl Stripe {
                     Err(ProviderError::Refused(why))
                 }
             }
+            // A call that Stripe does not understand is a fault of ours, and no reason to take a buyer's seats away.
+            Err(Fault::Call(why)) => Err(ProviderError::Later(why)),
             Err(fault) => Err(fault.into()),
         }
     }

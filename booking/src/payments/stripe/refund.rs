@@ -87,7 +87,7 @@ impl Stripe {
         );
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(answer) => told(&answer),
-            Err(Fault::State(why)) => {
+            Err(Fault::State(why) | Fault::Call(why)) => {
                 let now = read_of(&self.listed(payment).await?, &refund.id);
                 told_of(&now, refund.amount).unwrap_or(Err(ProviderError::Refused(why)))
             }
@@ -116,7 +116,7 @@ impl Stripe {
         let key = key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(refund) => told(&refund),
-            Err(Fault::State(why)) => {
+            Err(Fault::State(why) | Fault::Call(why)) => {
                 let now = self.refunds(payment).await?;
                 told_by(&now, payment).unwrap_or(Err(ProviderError::Refused(why)))
             }

@@ -10,6 +10,7 @@ import { askForTravellers, travellersNamed } from "./travellers.js";
 const id = data.hold?.hold ?? (typeof data.hold === "string" ? data.hold : decodeURIComponent(location.pathname.split("/").pop()));
 const intent = new Intent();
 const countdown = new Countdown($("clock"), () => expired());
+const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];
 let hold = null;
 
 async function start() {
@@ -26,6 +27,9 @@ async function start() {
   if (hold.state === "ordered") return showProblem({ code: "hold_ordered", status: 409 });
   $("seats").replaceChildren(...hold.seats.map((seat) => make("li", {}, make("span", { text: seat.label }), make("b", { text: money(seat.price) }))));
   put("total", money(hold.total));
+  put("pay", payWords());
+  show($("free-hint"), isFree());
+  if (isFree()) show($("test-hint"), false);
   if (hold.journey) {
     put("journey", journeyWords(hold.journey));
     show($("journey"));
@@ -36,6 +40,10 @@ async function start() {
   for (const part of ["basket", "buyer-form"]) show($(part));
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
+
+/** Nothing is to be paid: the next page has the tickets, and no payment. */
+const isFree = () => hold?.total?.amount === 0;
+const payWords = () => t(isFree() ? "checkout.free" : "checkout.pay");
 
 const back = () => {
   const slug = hold?.show ?? holdKept(id)?.show ?? data.show?.show;
@@ -64,7 +72,7 @@ async function pay(event) {
   put("pay", t("checkout.paying"));
   const answer = await intent.send("POST", `/v1/holds/${encodeURIComponent(id)}/order`, { buyer: { name, email }, ...(travellers.length ? { travellers } : {}) });
   $("pay").disabled = false;
-  put("pay", t("checkout.pay"));
+  put("pay", payWords());
   if (!answer.ok) return refused(answer.problem);
   const { order, order_key, payment } = answer.body;
   keepOrder(order, { key: order_key, show: hold?.show, payment });
@@ -77,7 +85,10 @@ function refused(problem) {
   if (problem.code === "hold_expired") return expired();
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
-  showProblem(problem, {}, actions);
+  const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
+  // The provider may refuse a sum by a limit that it alone knows; then the server's own words say it.
+  const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
+  showProblem(shown, { total: money(total), limit: money(limit) }, actions);
 }
 
 $("buyer-form").addEventListener("submit", pay);

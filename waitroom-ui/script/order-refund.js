@@ -14,7 +14,9 @@ export function renderRefund(order) {
   show($("refund-offer"), Boolean(offer));
   $("refunds").replaceChildren(...refunds.map(refundRow));
   if (!offer) return;
-  put("refund-lead", t(offer.fee_pct > 0 ? "order.refund.lead_fee" : "order.refund.lead_free", { pct: offer.fee_pct }));
+  const nothing = offer.amount.amount === 0 && offer.fee.amount === 0;
+  const lead = nothing ? "lead_nothing" : offer.fee_pct > 0 ? "lead_fee" : "lead_free";
+  put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
   show($("refund-until"), Boolean(offer.until));
   if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until) }));
   const drawn = JSON.stringify(offer);
@@ -49,6 +51,7 @@ export const refundAsk = (order) => asked(order.refund_offer, left);
 
 function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {
   const what = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });
-  const where = raw(`order.refund.state.${state}`) ? t(`order.refund.state.${state}`, { time: when(doneAt ?? at) }) : state;
+  const known = amount.amount === 0 && state === "done" ? "nothing" : state;
+  const where = raw(`order.refund.state.${known}`) ? t(`order.refund.state.${known}`, { time: when(doneAt ?? at) }) : state;
   return make("li", { "data-state": state }, make("time", { datetime: at, text: when(at) }), `: ${what} ${where}`);
 }

@@ -47,7 +47,8 @@ function take(next) {
   const known = raw(`order.state.${state}`);
   put("order-state", known ? t(`order.state.${state}.title`) : t("order.unknown_state", { state }));
   $("order-state").dataset.state = state;
-  put("state-body", known ? t(`order.state.${state}.body`) : "");
+  const body = state === "refunded" && order.total?.amount === 0 ? "body_free" : "body";
+  put("state-body", known ? t(`order.state.${state}.${body}`) : "");
   $("state-shape").dataset.shape = SHAPES[state] ?? "ring";
   const plain = !order.reason || USUAL.includes(order.reason);
   show($("state-reason"), !plain);
@@ -126,9 +127,14 @@ function renderSeats() {
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
 }
 
+/** Nothing was to be paid, and no other seats paid for these. */
+const wasFree = ({ reason }) => reason === "nothing_to_pay" && !order.exchange_of;
+const freely = ({ at, state }) => (state === "confirmed" ? { at, state: "free", reason: "free" } : { at, state });
+
 function renderHistory() {
   $("history").replaceChildren(
-    ...(order.history ?? []).map(({ at, state, reason }) => {
+    ...(order.history ?? []).map((step) => {
+      const { at, state, reason } = wasFree(step) ? freely(step) : step;
       const words = raw(`order.history_state.${state}`) ? t(`order.history_state.${state}`) : state;
       return make("li", {}, make("time", { datetime: at, text: when(at) }), `: ${words}.${reason ? ` ${reasonWords(reason)}` : ""}`);
     }),

@@ -16,6 +16,7 @@ mod demo;
 mod draw_live;
 mod everyday;
 mod exchanges;
+mod free;
 mod harness;
 mod line;
 mod overload;

@@ -1,0 +1,100 @@
+//! Seats that cost nothing, and seats that cost too little to be paid, as a browser meets them.
+
+use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
+use serde_json::{Value, json};
+
+use crate::harness::{Browser, Promoter, Server, in_seconds};
+
+/// A night of which everybody may buy at once, with changes to its document.
+async fn on_sale(server: &Server, show: Value) {
+    let promoter = Promoter::of(server);
+    let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
+    promoter.on_sale("6x10", show, room).await;
+    promoter.selling("sale").await;
+}
+
+/// Holds the best two seats and fills the checkout in.
+async fn at_the_checkout(browser: &Browser, server: &Server) {
+    browser.go(&server.at("/s/night?seats=2")).await;
+    browser.until::<bool>("Boolean(window.fairgate)").await;
+    browser.click("#best-find").await;
+    browser
+        .until::<bool>("!document.querySelector('#held').hidden")
+        .await;
+    browser.click("#to-checkout").await;
+    browser
+        .until::<bool>(
+            "document.querySelector('#pay') && document.querySelector('#total').textContent !== ''",
+        )
+        .await;
+    browser.fill("#buyer-name", "Ana Fan").await;
+    browser.fill("#buyer-email", "ana@example.org").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn free_tickets_are_there_at_once_and_nobody_is_asked_to_pay() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::with(&[("FAIRGATE_PAYMENTS", "none")]).await;
+    let free = json!({
+        "title": "Night one", "prices": {"cat1": 0, "cat2": 0}, "refunds": [{"until_h": 1, "fee_pct": 10}],
+    });
+    on_sale(&server, free).await;
+    at_the_checkout(&ana, &server).await;
+    let words: String = ana
+        .until("!document.querySelector('#free-hint').hidden && document.querySelector('#pay').textContent")
+        .await;
+    assert_eq!(words, "Get the tickets");
+    ana.picture("13-free-checkout").await;
+    ana.click("#pay").await;
+    ana.until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    let page: String = ana
+        .until(
+            "document.querySelector('#pay-box').hidden && document.querySelector('main').innerText",
+        )
+        .await;
+    for word in ["Paid", "the old seats", "approved"] {
+        assert!(!page.contains(word), "{word}: {page}");
+    }
+    assert!(page.contains("Nothing was paid for them"), "{page}");
+    ana.picture("13-free-tickets").await;
+    ana.click("#refund-ask summary").await;
+    ana.click("#refund").await;
+    ana.until::<bool>("document.querySelector('#order-state').dataset.state === 'refunded'")
+        .await;
+    let page: String = ana.until("document.querySelector('main').innerText").await;
+    assert!(page.contains("There was no money to give back"), "{page}");
+    ana.picture("13-free-given-back").await;
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sum_that_is_too_small_is_told_with_the_smallest_and_the_seats_stay_held() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let stripe = Stripe::start(1).await.expect("a port for the provider");
+    let server = Server::with(&[
+        ("FAIRGATE_PAYMENTS", "stripe"),
+        ("FAIRGATE_STRIPE_SECRET_KEY", STRIPE_SECRET_KEY),
+        ("FAIRGATE_STRIPE_WEBHOOK_SECRET", STRIPE_WEBHOOK_SECRET),
+        ("FAIRGATE_STRIPE_PUBLISHABLE_KEY", STRIPE_PUBLISHABLE_KEY),
+        ("FAIRGATE_STRIPE_URL", stripe.url()),
+    ])
+    .await;
+    let cheap = json!({"title": "Night one", "prices": {"cat1": 20, "cat2": 20}});
+    on_sale(&server, cheap).await;
+    at_the_checkout(&ana, &server).await;
+    ana.click("#pay").await;
+    let told: String = ana
+        .until("document.querySelector('#problem:not([hidden])').innerText")
+        .await;
+    for words in ["€0.40", "€0.50", "stay held"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    ana.picture("13-sum-too-small").await;
+    assert_eq!(stripe.calls(), 0);
+    ana.end().await;
+}

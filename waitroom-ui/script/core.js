@@ -135,6 +135,7 @@ export function showProblem(problem, values = {}, actions = []) {
   }
   const kind = [problem.reason, problem.code].find((one) => one && raw(`problems.${one}`)) ?? fallbackKind(problem.status);
   const own = kind === problem.code || kind === problem.reason;
+  if (problem.since) values = { since: when(problem.since), ...values };
   const line = (label, text) => make("p", {}, make("b", { text: label }), ` ${text}`);
   at.dataset.code = problem.code;
   at.replaceChildren(

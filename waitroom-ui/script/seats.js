@@ -1,7 +1,7 @@
 // The page of a show: loads the plan once, follows the seats, and ties together the map, its list, the choice and the
 // held bar. Each of them lives in a file of its own; here is only who tells whom.
 
-import { $, announce, call, data, money, put, ready, show, showProblem, t } from "./core.js";
+import { $, announce, call, data, money, put, ready, show, showProblem, t, when } from "./core.js";
 import { FREE, STATE_NAMES } from "./frames.js";
 import { readGeometry } from "./geometry.js";
 import { holdOf } from "./holds.js";
@@ -14,10 +14,14 @@ import { Waiting } from "./seats-wait.js";
 
 const doc = data.show;
 const room = data.room?.room ?? data.room ?? doc.room;
+// Nothing more of it is sold: what one holds is shown, and nothing else can be chosen.
+const over = doc.fate === "cancelled" || doc.sales_ended === true;
 const lobby = `/r/${encodeURIComponent(room)}`;
 
 async function start() {
   ready();
+  put("sells-until", t("seats.sells_until", { time: when(doc.sells_until) }));
+  if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
   const answer = await call("GET", `/v1/shows/${encodeURIComponent(doc.show)}/seatmap`, { cache: "default" });
   if (!answer.ok) {
@@ -38,7 +42,7 @@ function run(g) {
 
   const pick = (i) => {
     if (bar.change) return states[i] === FREE || heldOwn.includes(i) ? bar.toggle(g.seats[i].label) : undefined;
-    if (!bar.hold) picker.toggle(i);
+    if (!bar.hold && !over) picker.toggle(i);
   };
   const map = new SeatMap($("map"), g, {
     pick,
@@ -54,7 +58,7 @@ function run(g) {
       mark("all");
     },
     ended: () => {
-      show($("pick"));
+      show($("pick"), !over);
       if (waiting.isWaiting()) waiting.look();
     },
     // What is suggested there is a new choice, not a change of this one.
@@ -90,6 +94,7 @@ function run(g) {
   function counts() {
     const n = [0, 0, 0, 0];
     for (const state of states) n[state] += 1;
+    if (over) return;
     put("counts", t("seats.free_count", { free: n[0], held: n[1], sold: n[2] }));
     waiting.counted(n[0], n[1]);
   }
@@ -119,6 +124,7 @@ function run(g) {
     if (spoken) announce(at.textContent, true);
   }
 
+  show($("pick"), !over);
   wireZoom(map);
   paintLegend(g);
   window.fairgate = { stateOf: (label) => (g.index.has(label) ? STATE_NAMES[states[g.index.get(label)]] : undefined) };

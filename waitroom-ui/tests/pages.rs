@@ -130,6 +130,7 @@ fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
         "place_invalid",
         "not_called",
         "seats_taken",
+        "sales_ended",
         "best_available_not_found",
         "limit_exceeded",
         "would_orphan",
@@ -540,6 +541,47 @@ fn a_showing_tells_its_status_in_words_and_a_cancelled_one_leads_nowhere() {
             && shown.contains("<option value=\"price\" selected>")
     );
     assert!(!shown.contains("<script"), "the search needs no scripts");
+}
+
+#[test]
+fn a_show_tells_until_when_it_is_sold_and_that_its_sale_has_ended() {
+    let seats = |changes: Value| {
+        let mut show = json!({"show": "night", "title": "Night", "starts_at": "2027-06-01T20:00:00+02:00", "sells_until": Value::Null,
+            "sales_ended": false, "fate": Value::Null, "categories": [], "limits": {"seats_per_visitor": 4}});
+        if let (Some(show), Value::Object(changes)) = (show.as_object_mut(), changes) {
+            show.extend(changes);
+        }
+        page(
+            "seats",
+            &json!({"test": false, "show": show, "room": room("selling", false)}),
+        )
+        .expect("it renders")
+    };
+    let plain = seats(json!({}));
+    assert!(!plain.contains("id=\"sells-until\"") && !plain.contains("id=\"fate\""));
+    let until = json!({"sells_until": "2027-06-01T18:00:00+02:00"});
+    let early = seats(until);
+    assert!(early.contains("Seats are sold until") && early.contains("18:00"));
+    let ended = seats(json!({"sells_until": "2027-06-01T18:00:00+02:00", "sales_ended": true}));
+    assert!(ended.contains("data-fate=\"sales_ended\"") && ended.contains("18:00"));
+    assert!(!ended.contains("id=\"sells-until\""));
+    let cancelled = seats(json!({"fate": "cancelled", "sales_ended": true}));
+    assert!(
+        cancelled.contains("data-fate=\"cancelled\"")
+            && !cancelled.contains("data-fate=\"sales_ended\"")
+    );
+}
+
+#[test]
+fn a_train_that_is_cancelled_and_a_showing_whose_sale_is_over_say_so_in_the_search() {
+    let mut trains = rail();
+    trains["trips"][0]["fate"] = json!("cancelled");
+    let shown = page("rail", &trains).expect("it renders");
+    assert_eq!(shown.matches("data-status=\"cancelled\"").count(), 1);
+    let mut showings = cinema();
+    showings["showings"][0]["sales_ended"] = json!(true);
+    let shown = page("cinema", &showings).expect("it renders");
+    assert!(shown.contains("Sale over") && !shown.contains("data-status=\"sales_ended\""));
 }
 
 #[test]

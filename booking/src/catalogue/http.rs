@@ -64,6 +64,11 @@ pub struct ShowView {
     title: String,
     #[schema(value_type = String)]
     starts_at: Timestamp,
+    /// Until when seats may be held; null of a train, which sells at each stop until it leaves there.
+    #[schema(value_type = Option<String>)]
+    sells_until: Option<Timestamp>,
+    /// Whether that time is over; of a train, whether it has left its last stop but one.
+    sales_ended: bool,
     #[schema(value_type = String)]
     venue: VenueId,
     /// What people call the venue; null where nobody told.
@@ -131,7 +136,7 @@ pub struct ShowList {
 }
 
 impl ShowView {
-    fn new(show: &Show, catalogue: &Catalogue) -> Self {
+    fn new(show: &Show, catalogue: &Catalogue, now_ms: i64) -> Self {
         let document = &show.document;
         let Place { name, time_zone } = catalogue.place_of(show);
         let categories =
@@ -161,6 +166,8 @@ impl ShowView {
             travellers: run.is_some(),
             title: document.title.clone(),
             starts_at: document.starts_at,
+            sells_until: run.is_none().then(|| show.sells_until(&show.legs())),
+            sales_ended: show.first_leg_on_sale(now_ms).is_none(),
             venue: document.venue.clone(),
             venue_name: name,
             time_zone,
@@ -221,8 +228,9 @@ pub async fn list(
         .iter()
         .skip((page - 1).saturating_mul(PAGE))
         .take(PAGE);
+    let now_ms = routes.clock.now_ms();
     let shows = shown
-        .map(|show| ShowView::new(show, &routes.catalogue))
+        .map(|show| ShowView::new(show, &routes.catalogue, now_ms))
         .collect();
     Answer::json(
         200,
@@ -243,7 +251,8 @@ pub async fn read(
     Path(show): Path<String>,
 ) -> Result<Answer, Problem> {
     let show = routes.show(&show)?;
-    Answer::json(200, &ShowView::new(&show, &routes.catalogue))
+    let now_ms = routes.clock.now_ms();
+    Answer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
 }
 
 /// The geometry of a show: never changes under its tag.

@@ -8,6 +8,7 @@ pub mod http;
 pub mod places;
 pub mod plan;
 pub mod promoter;
+pub mod sale;
 pub mod seatmap;
 pub mod show;
 pub mod terms;

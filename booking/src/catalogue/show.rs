@@ -30,6 +30,10 @@ pub struct ShowDocument {
     /// RFC 3339 with an offset.
     #[schema(value_type = String)]
     pub starts_at: Timestamp,
+    /// Until when seats may be held, RFC 3339 with an offset; until the show begins where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub sells_until: Option<Timestamp>,
     /// ISO 4217.
     #[serde(default = "defaults::currency")]
     #[schema(value_type = String)]

@@ -118,6 +118,11 @@ pub struct ShowingView {
     start: Timestamp,
     #[schema(value_type = String)]
     end: Timestamp,
+    /// Until when seats may be held.
+    #[schema(value_type = String)]
+    sells_until: Timestamp,
+    /// Whether that time is over.
+    sales_ended: bool,
     /// Kilometres from `lat` and `lon`, where they were given.
     distance_km: Option<f64>,
     categories: Vec<CategoryStatus>,
@@ -155,7 +160,8 @@ pub struct CategoryStatus {
     label: String,
     #[schema(value_type = Object)]
     price: Money,
-    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`.
+    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`, also where the showing is
+    /// cancelled or its sale has ended.
     status: &'static str,
 }
 
@@ -220,10 +226,11 @@ pub async fn showings(
         .collect();
     let shows: Vec<_> = on.iter().map(|(_, _, show)| Arc::clone(show)).collect();
     let left = routes.seats.left(&shows).await?;
+    let now_ms = routes.clock.now_ms();
     let showings = on
         .iter()
         .zip(&left)
-        .map(|((hit, on, show), left)| ShowingView::new(hit, on, show, left));
+        .map(|((hit, on, show), left)| ShowingView::new(hit, on, show, left, now_ms));
     Answer::json(
         200,
         &ShowingList {
@@ -273,7 +280,7 @@ impl FilmView {
 }
 
 impl ShowingView {
-    fn new(hit: &Hit, on: &On<'_>, show: &Show, left: &[Left]) -> Self {
+    fn new(hit: &Hit, on: &On<'_>, show: &Show, left: &[Left], now_ms: i64) -> Self {
         let start = on.showing.starts_at;
         Self {
             show: show.id.clone(),
@@ -297,6 +304,8 @@ impl ShowingView {
             end: start
                 .checked_add(i64::from(on.film.duration_s).seconds())
                 .unwrap_or(start),
+            sells_until: show.sells_until(&show.legs()),
+            sales_ended: show.sale_has_ended(&show.legs(), now_ms),
             // Ten metres are nearer than anybody walks by.
             distance_km: hit.distance_km.map(|km| (km * 100.0).round() / 100.0),
             categories: statuses(show, left),

@@ -85,7 +85,7 @@ impl HoldAsk {
     /// Resolves the names; every seat must exist, be for sale and be named once.
     ///
     /// # Errors
-    /// 422 with the field that is wrong; 409 `departed`.
+    /// 422 with the field that is wrong; 409 `departed`, `sales_ended`.
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, Problem> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let legs = legs_of(show, from, to, now_ms, NOTHING_HELD)?;

@@ -189,7 +189,10 @@ pub async fn change(
     } else {
         routes.door.live(&headers, &show.id, now_ms / 1_000)?.sub
     };
-    let hold = routes.desk.change(&show, visitor, &id, &change).await?;
+    let hold = routes
+        .desk
+        .change(&show, visitor, &id, &change, now_ms)
+        .await?;
     routes.answer(200, &show, hold, now_ms).await
 }
 

@@ -1,10 +1,11 @@
-//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it is has neither.
+//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it is has neither. And
+//! whether seats are still sold there.
 
 use std::ops::Range;
 
 use crate::catalogue::show::Show;
 use crate::http::Problem;
-use crate::rail::run::Run;
+use crate::rail::run::{Call, Run};
 
 /// Characters of an unknown code that are told back.
 const SHOWN_MAX: usize = 40;
@@ -12,11 +13,14 @@ const SHOWN_MAX: usize = 40;
 /// What a refused ask for a hold leaves undone.
 pub const NOTHING_HELD: &str = "Nothing was held.";
 
+/// What a refused change of a hold leaves undone.
+pub const HOLD_UNCHANGED: &str = "The hold is as it was.";
+
 /// The legs of a show from one station to another; the only leg of a show without stops. `undone` is what a refusal says of
 /// the call.
 ///
 /// # Errors
-/// 422 with the field that is wrong; 409 `departed` where the train has left the first station.
+/// 422 with the field that is wrong; 409 as [`on_sale`].
 pub fn legs_of(
     show: &Show,
     from: Option<&str>,
@@ -33,7 +37,8 @@ pub fn legs_of(
                 ));
             }
         }
-        return Ok(show.legs());
+        let legs = show.legs();
+        return on_sale(show, &legs, now_ms, undone).map(|()| legs);
     };
     let from = called_at(run, "from", from, "begins", undone)?;
     let to = called_at(run, "to", to, "ends", undone)?;
@@ -47,17 +52,35 @@ pub fn legs_of(
             ),
         )
     })?;
-    if run
-        .leaves(&legs)
-        .is_some_and(|at| at.as_millisecond() <= now_ms)
-    {
+    on_sale(show, &legs, now_ms, undone).map(|()| legs)
+}
+
+/// Whether seats over these legs are still sold. `undone` is what a refusal says of the call.
+///
+/// # Errors
+/// 409 `departed` where the train has left the first station; 409 `sales_ended` where the show's sale has ended.
+pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64, undone: &str) -> Result<(), Problem> {
+    if !show.sale_has_ended(legs, now_ms) {
+        return Ok(());
+    }
+    let call = show.run.as_ref().and_then(|run| {
+        let call = run.calls.get(usize::from(legs.start))?;
+        Some((run, call))
+    });
+    if let Some((run, Call { station, .. })) = call {
         let detail = format!(
-            "{} has left {from}. {undone} Choose a later train.",
+            "{} has left {station}. {undone} Choose a later train.",
             run.train
         );
-        return Err(Problem::new(409, "departed", "The train has left", detail).with("from", from));
+        let problem = Problem::new(409, "departed", "The train has left", detail);
+        return Err(problem.with("from", station));
     }
-    Ok(legs)
+    let since = show.sells_until(legs);
+    let detail = format!(
+        "Seats of {} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show.",
+        show.document.title
+    );
+    Err(Problem::new(409, "sales_ended", "The sale has ended", detail).with("since", since))
 }
 
 fn called_at<'a>(

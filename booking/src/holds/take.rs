@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
 use super::natural::Found;
+use super::stretch::{HOLD_UNCHANGED, on_sale};
 use super::{Held, Hold, Purpose, Stage};
 use crate::catalogue::Catalogue;
-use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
 use crate::catalogue::terms::UNNUMBERED;
@@ -61,7 +61,7 @@ impl HoldDesk {
     /// Takes what was asked for, or nothing.
     ///
     /// # Errors
-    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `journey_held`; 422 `limit_exceeded`, `would_orphan`,
+    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `sales_ended`, `journey_held`; 422 `limit_exceeded`, `would_orphan`,
     /// `unknown_seat` and the like.
     pub async fn take(
         &self,
@@ -71,8 +71,11 @@ impl HoldDesk {
         HoldName { id, before }: HoldName,
         now_ms: i64,
     ) -> Result<Hold, Problem> {
-        let asked = ask.resolve(show, now_ms)?;
-        if show.fate == Some(Fate::Cancelled) {
+        let asked = match ask.resolve(show, now_ms) {
+            Ok(asked) => asked,
+            Err(over) => return self.taken_in_time(show, pass.sub, &id, over).await,
+        };
+        if show.is_cancelled() {
             return Err(cancelled());
         }
         let show = &self.catalogue.touched(show, now_ms).await?;
@@ -112,6 +115,21 @@ impl HoldDesk {
         Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
     }
 
+    /// The hold that an earlier try of the same call took before the sale ended; else the refusal.
+    async fn taken_in_time(
+        &self,
+        show: &Show,
+        visitor: Holder,
+        id: &HoldId,
+        refusal: Problem,
+    ) -> Result<Hold, Problem> {
+        if !matches!(refusal.code, "departed" | "sales_ended") || show.untouched {
+            return Err(refusal);
+        }
+        let present = self.seats.store.hold(id, visitor).await;
+        present.map_err(|_| refusal)
+    }
+
     /// Changes a hold whole or not at all.
     ///
     /// # Errors
@@ -122,9 +140,10 @@ impl HoldDesk {
         visitor: Holder,
         id: &HoldId,
         change: &HoldChange,
+        now_ms: i64,
     ) -> Result<Hold, Problem> {
         let (add, remove) = change.resolve(show)?;
-        if !add.is_empty() && show.fate == Some(Fate::Cancelled) {
+        if !add.is_empty() && show.is_cancelled() {
             return Err(cancelled());
         }
         let present = self.seats.store.hold(id, visitor).await;
@@ -157,6 +176,7 @@ impl HoldDesk {
             ));
         }
         if !add.is_empty() {
+            on_sale(show, &legs, now_ms, HOLD_UNCHANGED)?;
             let view = self.view(show).await?;
             refuse_orphans(show, &view, &add)?;
         }

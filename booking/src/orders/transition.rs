@@ -63,6 +63,8 @@ pub enum LateReason {
     PlanChanged,
     /// The show has begun.
     ShowBegun,
+    /// Its sale ended before that.
+    SalesEnded,
     /// The provider has the money no more.
     Withdrawn,
     /// It was the difference of an exchange, and the old seats are kept.
@@ -71,12 +73,13 @@ pub enum LateReason {
 
 impl LateReason {
     /// All, for the ledger's tests.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SeatsGone,
         Self::Limit,
         Self::CardLimit,
         Self::PlanChanged,
         Self::ShowBegun,
+        Self::SalesEnded,
         Self::Withdrawn,
         Self::ExchangeOver,
     ];
@@ -90,6 +93,7 @@ impl LateReason {
             Self::CardLimit => "late_card_limit",
             Self::PlanChanged => "late_plan_changed",
             Self::ShowBegun => "late_show_begun",
+            Self::SalesEnded => "late_sales_ended",
             Self::Withdrawn => "late_money_withdrawn",
             Self::ExchangeOver => "late_exchange_over",
         }

@@ -15,6 +15,8 @@ pub struct Free {
     pub by_class: BTreeMap<String, u32>,
     /// When that was so.
     pub as_of: Timestamp,
+    /// The train does not run: nothing is free.
+    pub cancelled: bool,
     /// It may be older than it should be, since what knows better does not answer.
     pub degraded: bool,
 }

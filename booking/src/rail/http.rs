@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::free::{Free, FreeSeats};
 use super::timetable::{Journey, Ride, Timetable};
 use super::timetables::{Current, Timetables};
+use crate::catalogue::fate::Fate;
 use crate::clock::Clock;
 use crate::http::{Params, Problem};
 use crate::idempotency::Answer;
@@ -108,6 +109,10 @@ pub struct TripView {
     duration_s: i64,
     /// How many stretches.
     stops: u16,
+    /// Whether it has left `from`: then it is told, and not sold any more.
+    departed: bool,
+    /// `cancelled`; null where it simply runs.
+    fate: Option<&'static str>,
     /// The IANA name of the zone that the timetable's days and clocks are in.
     time_zone: String,
     classes: Vec<ClassView>,
@@ -126,7 +131,7 @@ pub struct ClassView {
     /// `{amount, currency}`.
     #[schema(value_type = Object)]
     price: Money,
-    /// Seats that are free on every stretch.
+    /// Seats that are free on every stretch; none where the train has left or is cancelled.
     free: u32,
 }
 
@@ -138,6 +143,8 @@ pub struct JourneyView {
     #[schema(value_type = String)]
     arrives: Timestamp,
     duration_s: i64,
+    /// Whether the first train has left `from`: then the journey is told, and not sold any more.
+    departed: bool,
     change: ChangeView,
     /// Two, in the order of travel.
     trips: Vec<TripView>,
@@ -250,7 +257,8 @@ pub async fn journeys(
     let current = routes.current()?;
     let timetable = &current.timetable;
     let asked = routes.asked(timetable, &query)?;
-    let (_, last) = timetable.window(routes.clock.now_ms());
+    let now_ms = routes.clock.now_ms();
+    let (_, last) = timetable.window(now_ms);
     let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
     // A second train of the day after the last is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
@@ -265,6 +273,7 @@ pub async fn journeys(
                 departs: journey.first.departs,
                 arrives: journey.second.arrives,
                 duration_s: journey.duration_s(),
+                departed: journey.first.departs.as_millisecond() <= now_ms,
                 change: ChangeView {
                     station: station.code.clone(),
                     name: station.name.clone(),
@@ -390,6 +399,8 @@ fn view(
         let stop = &stops[usize::from(call)];
         timetable.stations[stop.station as usize].code.clone()
     };
+    let departed = ride.departs <= now;
+    let cancelled = free.as_ref().is_some_and(|free| free.cancelled);
     let classes = timetable.classes.iter().zip(0_u16..);
     let classes = classes.filter_map(|(class, at)| {
         let capacity = stock.capacity(&class.key);
@@ -398,9 +409,11 @@ fn view(
             class: class.key.clone(),
             label: class.label.clone(),
             price: timetable.currency.of(amount),
-            free: free.as_ref().map_or(capacity, |free| {
-                free.by_class.get(&class.key).copied().unwrap_or(0)
-            }),
+            free: match &free {
+                _ if departed => 0,
+                Some(free) => free.by_class.get(&class.key).copied().unwrap_or(0),
+                None => capacity,
+            },
         })
     });
     TripView {
@@ -413,6 +426,8 @@ fn view(
         arrives: ride.arrives,
         duration_s: ride.arrives.as_second() - ride.departs.as_second(),
         stops: ride.legs.end - ride.legs.start,
+        departed,
+        fate: cancelled.then(|| Fate::Cancelled.word()),
         time_zone: timetable.timezone.clone(),
         degraded: free.as_ref().is_some_and(|free| free.degraded),
         as_of: free.map_or(now, |free| free.as_of),

@@ -127,6 +127,7 @@ fn document(departure: &Departure) -> ShowDocument {
         venue: departure.stock.clone(),
         title: departure.title.clone(),
         starts_at: departure.starts_at,
+        sells_until: None,
         currency: departure.currency,
         prices: Default::default(),
         hold_s: terms.hold_s,

@@ -36,7 +36,7 @@ impl WaitAsk {
     /// The party that waits; every name must be the show's.
     ///
     /// # Errors
-    /// 422 with the field that is wrong; 422 `limit_exceeded`; 409 `departed`.
+    /// 422 with the field that is wrong; 422 `limit_exceeded`; 409 `departed`, `sales_ended`.
     pub fn party(self, show: &Show, now_ms: i64) -> Result<Party, Problem> {
         let limit = show.document.seats_per_visitor;
         if self.quantity > limit {

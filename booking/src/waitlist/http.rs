@@ -11,7 +11,6 @@ use super::ask::WaitAsk;
 use super::serve::Waitlist;
 use super::wish::House;
 use super::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
-use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::door::Door;
@@ -47,7 +46,8 @@ pub struct WaiterView {
     show: ShowId,
     /// `waiting`, `offered`, `ended`.
     state: &'static str,
-    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`, `departed`.
+    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`, `departed`,
+    /// `sales_ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// How many seats it waits for.
@@ -111,8 +111,6 @@ pub async fn join(
         let ask: WaitAsk = parse_json(&body)?;
         let party = ask.party(&show, now_ms)?;
         routes.check(&show, &party).await?;
-        let leaves_ms = party.leaves_ms(show.run.as_deref());
-        let hour_ms = now_ms + WAIT_MS_MAX;
         let waiter = Waiter {
             id: WaiterId::random(&show.id, &mut rand::rng()),
             visitor: pass.sub,
@@ -120,7 +118,7 @@ pub async fn join(
             party,
             number: 0,
             since_ms: now_ms,
-            until_ms: leaves_ms.map_or(hour_ms, |at| at.min(hour_ms)),
+            until_ms: now_ms + WAIT_MS_MAX,
             seen_ms: now_ms,
             offers: 0,
             missed: 0,
@@ -213,7 +211,7 @@ impl WaitlistRoutes {
 
     /// Nobody is let wait in vain, nor for what may be had at once.
     async fn check(&self, show: &Show, party: &Party) -> Result<(), Problem> {
-        if show.fate == Some(Fate::Cancelled) {
+        if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
             return Err(nothing_to_wait_for(
                 WaitEnd::Cancelled.word(),
@@ -253,10 +251,10 @@ impl WaitlistRoutes {
     }
 
     async fn view(&self, show: &Show, waiter: Waiter, ahead: u64, now_ms: i64) -> WaiterView {
-        let run = show.run.as_deref();
+        let (run, sale) = (show.run.as_deref(), waiter.party.sale_end(show));
         let ended = match waiter.ended {
             Some((_, end)) => Some(end),
-            None if waiter.offer.is_none() => waiter.time_over(run, now_ms),
+            None if waiter.offer.is_none() => waiter.time_over(sale, now_ms),
             None => None,
         };
         let offer = match &waiter.offer {
@@ -281,7 +279,7 @@ impl WaitlistRoutes {
             quantity: waiter.party.quantity,
             ahead,
             since: rfc3339(waiter.since_ms),
-            until: rfc3339(waiter.until_ms),
+            until: rfc3339(waiter.waits_until_ms(sale)),
             missed: waiter.missed,
             offer,
             refresh_s: REFRESH_S,

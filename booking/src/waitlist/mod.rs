@@ -12,7 +12,6 @@ use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{HoldId, WaiterId};
-use crate::rail::run::Run;
 
 /// Nobody waits longer: an hour.
 pub const WAIT_MS_MAX: i64 = 3_600_000;
@@ -103,6 +102,25 @@ pub enum OfferEnd {
     Lost,
 }
 
+/// How long seats for a party are sold, milliseconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaleEnd {
+    /// Until the train leaves the station where the party wants to get on.
+    Leaves(i64),
+    /// Until the show's sale ends.
+    Ends(i64),
+}
+
+impl SaleEnd {
+    /// When.
+    #[must_use]
+    pub fn at_ms(self) -> i64 {
+        match self {
+            Self::Leaves(at_ms) | Self::Ends(at_ms) => at_ms,
+        }
+    }
+}
+
 /// Why a party waits no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd {
@@ -122,10 +140,12 @@ pub enum WaitEnd {
     Cancelled,
     /// The train has left the station where it wanted to get on.
     Departed,
+    /// The show's sale has ended.
+    SalesEnded,
 }
 
 impl WaitEnd {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Taken,
         Self::Left,
         Self::TimeOver,
@@ -134,6 +154,7 @@ impl WaitEnd {
         Self::Limit,
         Self::Cancelled,
         Self::Departed,
+        Self::SalesEnded,
     ];
 
     /// The word in the ledger and in answers.
@@ -148,6 +169,7 @@ impl WaitEnd {
             Self::Limit => "limit",
             Self::Cancelled => "cancelled",
             Self::Departed => "departed",
+            Self::SalesEnded => "sales_ended",
         }
     }
 
@@ -165,16 +187,21 @@ impl Waiter {
         self.seen_ms + HERE_MS > now_ms
     }
 
-    /// Why its time is over, where it is.
+    /// Why its time is over, where it is. `sale` is how long seats for it are sold; a show that was postponed meanwhile is
+    /// sold longer than it was when the party came.
     #[must_use]
-    pub fn time_over(&self, run: Option<&Run>, now_ms: i64) -> Option<WaitEnd> {
-        let leaves_ms = self.party.leaves_ms(run);
-        let departed = leaves_ms.is_some_and(|at| at <= now_ms);
-        let end = match departed {
-            true => WaitEnd::Departed,
-            false => WaitEnd::TimeOver,
+    pub fn time_over(&self, sale: SaleEnd, now_ms: i64) -> Option<WaitEnd> {
+        let over = match sale {
+            SaleEnd::Leaves(at_ms) => (at_ms <= now_ms).then_some(WaitEnd::Departed),
+            SaleEnd::Ends(at_ms) => (at_ms <= now_ms).then_some(WaitEnd::SalesEnded),
         };
-        (self.until_ms <= now_ms).then_some(end)
+        over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEnd::TimeOver))
+    }
+
+    /// Until when it waits, as far as is known now.
+    #[must_use]
+    pub fn waits_until_ms(&self, sale: SaleEnd) -> i64 {
+        self.until_ms.min(sale.at_ms())
     }
 }
 

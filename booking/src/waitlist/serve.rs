@@ -11,9 +11,8 @@ use rand::RngExt;
 use super::here::Here;
 use super::share::{in_vain, share};
 use super::wish::{House, Seated};
-use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, TOLD_MS, WaitEnd, Waiter};
+use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, TOLD_MS, WaitEnd, Waiter};
 use crate::catalogue::Catalogue;
-use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::holds::take::for_sale;
@@ -142,7 +141,11 @@ impl Waitlist {
             self.settle(show, &waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
-        if show.fate == Some(Fate::Cancelled) {
+        // Whose offer ended just now, after the sale did, is offered nothing more; the next round ends its waiting.
+        line.retain(|waiter| {
+            waiter.offer.is_some() || waiter.party.sale_end(show).at_ms() > now_ms
+        });
+        if show.is_cancelled() {
             for waiter in std::mem::take(&mut line) {
                 self.end(&waiter, WaitEnd::Cancelled, now_ms).await?;
             }
@@ -173,7 +176,7 @@ impl Waitlist {
         now_ms: i64,
     ) -> Result<(), LedgerError> {
         let Some(offer) = &waiter.offer else {
-            if let Some(end) = waiter.time_over(show.run.as_deref(), now_ms) {
+            if let Some(end) = waiter.time_over(waiter.party.sale_end(show), now_ms) {
                 self.end(waiter, end, now_ms).await?;
             } else if waiter.missed >= MISSED_MAX {
                 self.end(waiter, WaitEnd::Missed, now_ms).await?;
@@ -266,9 +269,12 @@ impl Waitlist {
         let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
             return Ok(true);
         };
-        // Nobody takes seats of a train that has left.
-        let leaves_ms = waiter.party.leaves_ms(show.run.as_deref());
-        let expires_at_ms = (now_ms + OFFER_MS).min(leaves_ms.unwrap_or(i64::MAX));
+        let expires_at_ms = match waiter.party.sale_end(show) {
+            // Nobody takes seats of a train that has left.
+            SaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
+            // What was offered in time may be taken, like any basket.
+            SaleEnd::Ends(_) => now_ms + OFFER_MS,
+        };
         let hold = Hold {
             id: HoldId::of_offer(&waiter.id, waiter.offers),
             visitor: waiter.visitor,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rand::Rng;
 
-use super::Party;
+use super::{Party, SaleEnd};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::Show;
 use crate::inventory::choose::rail::{self, Train};
@@ -109,12 +109,15 @@ impl Party {
         Some(Wanted::Seats(Box::new(wish)))
     }
 
-    /// When the train leaves the station where the party wants to get on.
+    /// How long seats for the party are sold: of a train, until it leaves where the party wants to get on.
     #[must_use]
-    pub fn leaves_ms(&self, run: Option<&Run>) -> Option<i64> {
-        let (run, stretch) = (run?, self.stretch.as_ref()?);
-        let legs = run.between(&stretch.from, &stretch.to)?;
-        Some(run.leaves(&legs)?.as_millisecond())
+    pub fn sale_end(&self, show: &Show) -> SaleEnd {
+        let stretch = show.run.as_ref().zip(self.stretch.as_ref());
+        let legs = stretch.and_then(|(run, stretch)| run.between(&stretch.from, &stretch.to));
+        match legs {
+            Some(legs) => SaleEnd::Leaves(show.sells_until(&legs).as_millisecond()),
+            None => SaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond()),
+        }
     }
 
     /// Whether seats for the party may ever come free: of what is not sold, enough would do for it.

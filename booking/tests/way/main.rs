@@ -16,6 +16,7 @@ mod real_charts;
 mod reconciling;
 mod refunding;
 mod retries;
+mod selling;
 mod storm;
 mod terms;
 #[path = "../../examples/legs/train.rs"]

@@ -47,12 +47,12 @@ async fn railway() -> App {
 #[tokio::test(flavor = "multi_thread")]
 async fn trips_of_a_pair_are_told_with_their_prices_and_free_seats() {
     let app = railway().await;
-    let path = "/v1/rail/trips?from=AAA&to=CCC&date=2027-01-10";
+    let path = "/v1/rail/trips?from=AAA&to=CCC&date=2027-01-11";
     let trips = app.ask(get(path)).await.is(200);
     let expected = json!([{
-        "show": "g3-2027-01-10", "train": "G3", "from": "AAA", "to": "CCC",
-        "departs": "2027-01-10T04:00:00Z", "arrives": "2027-01-10T06:00:00Z",
-        "duration_s": 7_200, "stops": 2, "time_zone": "Asia/Shanghai",
+        "show": "g3-2027-01-11", "train": "G3", "from": "AAA", "to": "CCC",
+        "departs": "2027-01-11T04:00:00Z", "arrives": "2027-01-11T06:00:00Z",
+        "duration_s": 7_200, "stops": 2, "departed": false, "fate": null, "time_zone": "Asia/Shanghai",
         "classes": [
             {"class": "business", "label": "Business class", "free": 24,
                 "price": {"amount": 32_247, "currency": "CNY"}},
@@ -64,7 +64,7 @@ async fn trips_of_a_pair_are_told_with_their_prices_and_free_seats() {
         "degraded": false, "as_of": "2027-01-10T09:00:00Z",
     }]);
     assert_eq!(trips, expected);
-    let by_name = "/v1/rail/trips?from=%E7%94%B2%E5%9F%8E&to=ccc&date=2027-01-10";
+    let by_name = "/v1/rail/trips?from=%E7%94%B2%E5%9F%8E&to=ccc&date=2027-01-11";
     assert_eq!(app.ask(get(by_name)).await.is(200), expected);
     let path = "/v1/rail/trips?from=AAA&to=BBB&date=2027-01-11";
     let trips = app.ask(get(path)).await.is(200);
@@ -259,4 +259,38 @@ async fn without_a_timetable_nothing_is_for_sale_and_an_imported_one_is_taken_ov
         (app.ask(trips()).await.status == 422).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trains_that_have_left_are_marked_and_have_nothing_free() {
+    let app = railway().await;
+    // It is 17:00 there.
+    let path = |date: &str| format!("/v1/rail/trips?from=AAA&to=BBB&date={date}");
+    let today = app.ask(get(&path("2027-01-10"))).await.is(200);
+    let today = today.as_array().expect("a list");
+    assert_eq!(today.len(), 2);
+    for trip in today {
+        assert_eq!(trip["departed"], true);
+        let classes = trip["classes"].as_array().expect("a list");
+        assert!(classes.iter().all(|class| class["free"] == 0), "{trip:#}");
+    }
+    let tomorrow = app.ask(get(&path("2027-01-11"))).await.is(200);
+    assert_eq!(tomorrow[0]["departed"], false);
+    assert_eq!(tomorrow[0]["classes"][2]["free"], 510);
+    let path = "/v1/rail/journeys?from=AAA&to=CCC&date=2027-01-10";
+    let journeys = app.ask(get(path)).await.is(200);
+    assert_eq!(journeys[0]["departed"], true);
+    assert_eq!(journeys[0]["trips"][1]["departed"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_train_has_nothing_free() {
+    let app = railway().await;
+    let cancel = post("/v1/promoter/shows/g1-2027-01-11/cancel", &json!({}));
+    app.ask(cancel.by(&PROMOTER)).await.is(200);
+    let path = "/v1/rail/trips?from=AAA&to=BBB&date=2027-01-11";
+    let trips = app.ask(get(path)).await.is(200);
+    assert_eq!(trips[0]["fate"], "cancelled");
+    assert_eq!(trips[0]["classes"][2]["free"], 0);
+    assert_eq!(trips[1]["fate"], json!(null));
 }

@@ -210,8 +210,14 @@ async fn seats(
     if document["kind"] == "rail" {
         return train::train(&pages, document, view, &query).await;
     }
-    if let Some(zone) = document["time_zone"].as_str() {
-        document["starts_at"] = clocks::there(&document["starts_at"], zone);
+    // That the sale ends when the show begins is what everybody expects.
+    if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
+        document["sells_until"] = Value::Null;
+    }
+    if let Some(zone) = document["time_zone"].as_str().map(str::to_owned) {
+        for moment in ["starts_at", "sells_until"] {
+            document[moment] = clocks::there(&document[moment], &zone);
+        }
     }
     let most = document["limits"]["seats_per_visitor"].as_u64();
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));

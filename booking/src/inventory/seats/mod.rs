@@ -124,7 +124,7 @@ impl Seats {
     }
 
     /// The whole picture for somebody who looks. A departure that nobody has held anything of is not opened for that: all
-    /// that it sells is free.
+    /// that it sells is free. Of a show that is cancelled nothing is free.
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
@@ -134,10 +134,17 @@ impl Seats {
             return Ok(Some(View { version, states }));
         }
         self.ensure_seen(show).await?;
-        Ok(self.store.view(&show.id).await)
+        let mut view = self.store.view(&show.id).await;
+        if let Some(view) = view.as_mut().filter(|_| show.is_cancelled()) {
+            for state in &mut view.states {
+                *state = unsaleable(*state);
+            }
+        }
+        Ok(view)
     }
 
-    /// As [`Seats::seen`], packed for the wire: version, cells, two bits a cell.
+    /// The picture packed for the wire: version, cells, two bits a cell. Together with the changes it stays what the store has,
+    /// whatever becomes of the show.
     ///
     /// # Errors
     /// As [`Seats::seen`].
@@ -316,6 +323,14 @@ impl Seats {
             ));
         }
         warnings
+    }
+}
+
+/// What is free of a show that does not take place is for sale no more.
+fn unsaleable(state: CellState) -> CellState {
+    match state {
+        CellState::Free => CellState::Blocked,
+        taken => taken,
     }
 }
 

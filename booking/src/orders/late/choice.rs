@@ -8,7 +8,6 @@ use crate::inventory::choose::rail::Train;
 use crate::orders::transition::LateReason;
 use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
-use crate::rail::journey::Journey;
 use crate::store::View;
 
 /// What forbids the sale whatever seats are free; `None` where nothing does.
@@ -25,15 +24,18 @@ pub fn out_of_bounds(
     let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
         return Some(LateReason::PlanChanged);
     };
-    (begins_ms(order, show) <= now_ms).then_some(LateReason::ShowBegun)
-}
-
-/// When it is too late to come: of a train, when it leaves where the journey begins.
-fn begins_ms(order: &Order, show: &Show) -> i64 {
-    let legs = order.items.first().map(|item| &item.held.legs);
-    let journey = show.run.as_ref().zip(legs);
-    let leaves = journey.and_then(|(run, legs)| Journey::of(run, legs)?.from.at);
-    leaves.unwrap_or(show.document.starts_at).as_millisecond()
+    let legs = order.items.first().map(|item| item.held.legs.clone());
+    let legs = legs.unwrap_or_else(|| show.legs());
+    if !show.sale_has_ended(&legs, now_ms) {
+        return None;
+    }
+    // Of a train: it has left where the journey begins.
+    let begun = show.run.is_some() || show.document.starts_at.as_millisecond() <= now_ms;
+    Some(if begun {
+        LateReason::ShowBegun
+    } else {
+        LateReason::SalesEnded
+    })
 }
 
 /// Seats like the order's own among those that are free: as many of each category over the same legs, at today's same

@@ -91,6 +91,7 @@ impl Known {
         Free {
             by_class: self.reading.tally.free(legs),
             as_of: moment(self.at_ms),
+            cancelled: false,
             degraded: !self.reading.whole || !self.is_within(GOOD_MS, now_ms),
         }
     }
@@ -111,6 +112,14 @@ impl Availability {
 
     async fn of(&self, id: &ShowId, legs: &Range<u16>) -> Option<Free> {
         let show = self.catalogue.sold_from(id)?;
+        if show.is_cancelled() {
+            return Some(Free {
+                by_class: BTreeMap::new(),
+                as_of: moment(self.clock.now_ms()),
+                cancelled: true,
+                degraded: false,
+            });
+        }
         Some(self.of_show(show, legs).await)
     }
 
@@ -140,6 +149,7 @@ impl Availability {
             None => Free {
                 by_class: BTreeMap::new(),
                 as_of: moment(now_ms),
+                cancelled: false,
                 degraded: true,
             },
         };

@@ -11,7 +11,7 @@ use crate::catalogue::plan::parse_grid;
 use crate::catalogue::seatmap::SeatMap;
 use crate::inventory::Grid;
 use crate::rail::run::{Call, Fares, Run};
-use crate::waitlist::{HERE_MS, Offered, Stretch, WaitEnd};
+use crate::waitlist::{HERE_MS, Offered, SaleEnd, Stretch, WaitEnd};
 
 const NOW_MS: i64 = 1_000_000;
 
@@ -285,14 +285,17 @@ fn a_party_on_a_train_has_a_seat_of_which_some_legs_were_free_and_some_came_free
 fn a_train_that_has_left_is_waited_for_no_longer() {
     let line = Line::new();
     let mut waiter = line.waiter(1, (1, true, (0, 2), true));
-    waiter.until_ms = LEAVES_MS;
-    let over = |waiter: &Waiter, now_ms| waiter.time_over(Some(&line.run), now_ms);
-    assert_eq!(over(&waiter, LEAVES_MS - 1), None);
-    assert_eq!(over(&waiter, LEAVES_MS), Some(WaitEnd::Departed));
+    waiter.until_ms = LEAVES_MS + 1_000;
+    let (leaves, ends) = (SaleEnd::Leaves(LEAVES_MS), SaleEnd::Ends(LEAVES_MS));
+    assert_eq!(waiter.time_over(leaves, LEAVES_MS - 1), None);
+    assert_eq!(waiter.waits_until_ms(leaves), LEAVES_MS);
+    assert_eq!(waiter.time_over(leaves, LEAVES_MS), Some(WaitEnd::Departed));
+    assert_eq!(waiter.time_over(ends, LEAVES_MS), Some(WaitEnd::SalesEnded));
     waiter.until_ms = LEAVES_MS - 1_000;
-    assert_eq!(over(&waiter, LEAVES_MS - 1), Some(WaitEnd::TimeOver));
-    waiter.party.stretch = None;
-    assert_eq!(waiter.time_over(None, LEAVES_MS), Some(WaitEnd::TimeOver));
+    assert_eq!(
+        waiter.time_over(leaves, LEAVES_MS - 1),
+        Some(WaitEnd::TimeOver)
+    );
 }
 
 proptest! {

@@ -101,7 +101,8 @@ async fn a_programme_is_told_by_city_by_film_and_by_showing() {
             "cinema": {"cinema": "mitte", "name": "Kino mitte", "address": "Lange Straße 1", "postal_code": "10115",
                 "city": "berlin", "city_name": "Berlin", "time_zone": "Europe/Berlin", "lat": 52.53, "lon": 13.38},
             "hall": {"hall": "mitte-1", "name": "Saal"},
-            "start": "2027-01-11T19:00:00Z", "end": "2027-01-11T20:40:00Z", "distance_km": 0.0, "fate": null,
+            "start": "2027-01-11T19:00:00Z", "end": "2027-01-11T20:40:00Z",
+            "sells_until": "2027-01-11T19:00:00Z", "sales_ended": false, "distance_km": 0.0, "fate": null,
             "categories": [category("cat1", "Category 1", 1_200), category("cat2", "Category 2", 1_000)],
         }]})
     );
@@ -260,4 +261,21 @@ async fn what_was_sold_is_told_by_a_process_that_never_opened_the_show() {
     }
     let app = app.restarted().await;
     assert_eq!(statuses(&app).await, ["almost_full", "available"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_showing_that_is_cancelled_or_sold_no_more_is_full() {
+    let app = on().await;
+    let show = "mitte-1-20270111t1900";
+    let statuses = async || {
+        let found = search(&app, "?film=orchard&cinema=mitte").await;
+        let categories = found["showings"][0]["categories"].clone();
+        let categories = categories.as_array().expect("a list").clone();
+        let status = |category: &Value| text(category, "status");
+        categories.iter().map(status).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses().await, ["available", "available"]);
+    let cancel = post(&format!("/v1/promoter/shows/{show}/cancel"), &json!({}));
+    app.ask(cancel.by(&PROMOTER)).await.is(200);
+    assert_eq!(statuses().await, ["full", "full"]);
 }

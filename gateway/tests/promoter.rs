@@ -249,6 +249,28 @@ async fn a_finished_order_makes_room_and_sold_seats_are_told() {
 }
 
 #[tokio::test]
+async fn a_room_whose_shows_are_over_or_have_left_is_sold_out_and_its_line_has_no_odds() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway
+        .open_room("demo", json!({"max_inside": 1, "method": "fifo"}))
+        .await;
+    gateway.core.set_pulse(0, 0, 0);
+    gateway.core.set_gone(8);
+    gateway.by_hand("demo", "draw").await;
+    let room = gateway
+        .until("/v1/rooms/demo", None, |room| room["phase"] == "sold_out")
+        .await;
+    assert_eq!(room["seats"], json!({"free": 0, "held": 0, "sold": 0}));
+    let (place, _) = gateway.newcomer("demo").await;
+    let place = gateway.place("demo", &place).await;
+    assert_eq!(
+        (&place["state"], &place["odds"]),
+        (&json!("waiting"), &json!(0.0))
+    );
+}
+
+#[tokio::test]
 async fn operators_find_health_figures_keys_and_the_list_of_calls() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start_with(data.path(), &[("payments", "sandbox")]).await;

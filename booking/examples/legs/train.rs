@@ -8,6 +8,7 @@ use booking::catalogue::seatmap::{Parts, SeatMap};
 use booking::catalogue::show::ShowDocument;
 use booking::ids::{ShowId, VenueId};
 use booking::rail::run::{Call, Fares, Rate, Run};
+use booking::rail::timetable::OnSale;
 use jiff::{SignedDuration, Timestamp};
 
 /// Seats in a row.
@@ -88,6 +89,8 @@ impl Departures for Daily {
             run: Arc::new(self.run()),
         })
     }
+
+    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(OnSale)) {}
 
     fn stocks(&self) -> Vec<(VenueId, u32)> {
         vec![(self.stock.clone(), 1)]

@@ -69,6 +69,10 @@ pub struct Pulse {
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, whose sale has ended, or that
+    /// have left.
+    #[serde(default)]
+    pub gone: u64,
     /// Visitors whose orders were ticketed, behind the cursor asked for.
     pub finished: Vec<(u64, Holder)>,
 }
@@ -84,6 +88,7 @@ impl Pulse {
             lapsing_soon: figures.lapsing_soon,
             baskets: baskets.all,
             baskets_5m: baskets.lapsing,
+            gone: figures.gone,
             finished: Vec::new(),
         }
     }
@@ -169,17 +174,26 @@ impl Booking {
         self.catalogue.cover(coverage).await
     }
 
-    /// Shared measurements over some shows; unknown ids count nothing.
+    /// Shared measurements over what a room covers: `shows`, where unknown ids count nothing, and the trains of `room`.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
-    pub async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, LedgerError> {
+    pub async fn pulse(
+        &self,
+        room: &str,
+        shows: &[String],
+        finished_after: u64,
+    ) -> Result<Pulse, LedgerError> {
         let found: Vec<_> = shows.iter().filter_map(|show| self.find(show)).collect();
         let now_ms = self.setup.clock.now_ms();
-        // A train has many days, and most of them stand in no list: some of its departures being full says nothing.
+        // A train has many days, and most of them stand in no list: all that are on sale count, listed or not.
+        let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
-        let figures = self.seats.figures(&counted, now_ms).await?;
+        counted.extend(trains.touched);
+        let mut figures = self.seats.figures(&counted, now_ms).await?;
+        figures.counts.free += trains.free;
+        figures.gone += trains.gone;
         let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = Pulse::of(&figures);
         pulse.finished = self.ledger.finished(finished_after, ids).await?;

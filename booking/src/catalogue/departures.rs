@@ -8,10 +8,12 @@ use fairgate_writer::LedgerError;
 
 use super::show::{Show, ShowDocument, prices_of_run};
 use super::terms::UNNUMBERED;
+use super::trains::RoomsTrains;
 use super::{Catalogue, read};
 use crate::ids::{ShowId, VenueId};
 use crate::ledger::StoredShow;
 use crate::rail::run::Run;
+use crate::rail::timetable::OnSale;
 
 /// Departures that nobody has held anything of are kept so many; one more and they are made anew.
 const MADE_MAX: usize = 4_096;
@@ -34,6 +36,9 @@ pub struct Departure {
 pub trait Departures: Send + Sync + 'static {
     /// The departure of this id, where the timetable has one in its window.
     fn departure(&self, show: &ShowId) -> Option<Departure>;
+    /// Tells the departures on sale at a moment that some patterns name, one by one, as they are as long as nobody has taken a
+    /// seat of them. Looking through a large timetable takes a while.
+    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale));
     /// The plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
     /// Another one whenever its departures may have changed.
@@ -47,6 +52,8 @@ pub(super) struct Known {
     made: Mutex<Made>,
     /// Those with a row in the ledger.
     touched: Mutex<Touched>,
+    /// What is on sale, as last looked through.
+    pub(super) on_sale: Mutex<HashMap<String, Arc<RoomsTrains>>>,
 }
 
 /// Made of one version of the timetable.
@@ -71,6 +78,11 @@ impl Catalogue {
     pub async fn sell_departures(&self, timetable: Arc<dyn Departures>) -> Result<(), LedgerError> {
         *locked(&self.shared.departures.timetable) = Some(timetable);
         self.follow_stocks().await
+    }
+
+    /// The timetable whose departures are sold.
+    pub(super) fn timetable(&self) -> Option<Arc<dyn Departures>> {
+        locked(&self.shared.departures.timetable).clone()
     }
 
     /// The departure of this id that has its row in the ledger.
@@ -188,7 +200,7 @@ impl Catalogue {
     }
 }
 
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each statement behind these locks leaves them whole.
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,6 +12,7 @@ pub mod sale;
 pub mod seatmap;
 pub mod show;
 pub mod terms;
+pub mod trains;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

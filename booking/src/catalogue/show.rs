@@ -13,6 +13,7 @@ use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::terms::{CategoryNames, SaleTerms};
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::{CellState, Grid};
+use crate::ledger::Claimed;
 use crate::money::{AMOUNT_MAX, Currency};
 use crate::payments::Provider;
 use crate::payments::limits::{Limits, SumRefused};
@@ -520,6 +521,24 @@ impl Show {
         for cell in self.blocked() {
             if let Some(state) = states.get_mut(cell as usize) {
                 *state = CellState::Blocked;
+            }
+        }
+        states
+    }
+
+    /// Its cells where only what the ledger has claimed is taken: baskets are in the store alone.
+    #[must_use]
+    pub fn claimed_only(&self, claimed: &[Claimed]) -> Vec<CellState> {
+        let mut states = self.unsold();
+        let seats = self.grid().seats;
+        for (seat, leg, sold) in claimed {
+            let cell = u32::from(*leg) * seats + seat;
+            if let Some(state) = states.get_mut(cell as usize) {
+                *state = if *sold {
+                    CellState::Sold
+                } else {
+                    CellState::Held
+                };
             }
         }
         states

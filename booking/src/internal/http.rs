@@ -104,7 +104,10 @@ async fn pulse(
     State(routes): State<InternalRoutes>,
     Body(ask): Body<PulseAsk>,
 ) -> Result<Json<Pulse>, Problem> {
-    let pulse = routes.booking.pulse(&ask.shows, ask.finished_after).await?;
+    let pulse = routes
+        .booking
+        .pulse(&ask.room, &ask.shows, ask.finished_after)
+        .await?;
     Ok(Json(pulse))
 }
 

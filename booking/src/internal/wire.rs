@@ -33,9 +33,12 @@ pub struct CoverAsk {
     pub coverage: Vec<(String, Vec<String>)>,
 }
 
-/// `POST /internal/v1/pulse`: which shows, and from where on who is done is told.
+/// `POST /internal/v1/pulse`: of which room, which shows, and from where on who is done is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PulseAsk {
+    /// The slug of the room whose trains count. One that is not named has none.
+    #[serde(default)]
+    pub room: String,
     /// Slugs; unknown ones count nothing.
     pub shows: Vec<String>,
     /// The cursor of the last one that was told.

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Mutex;
 
-use super::timetable::{Departure, Timetable};
+use super::timetable::{Departure, OnSale, Timetable};
 use crate::catalogue::departures::{self, Departures};
 use crate::catalogue::show::{Orphans, ShowDocument};
 use crate::clock::Clock;
@@ -106,6 +106,12 @@ impl Departures for Timetables {
             plan_version: departure.plan_version,
             run: Arc::new(departure.run),
         })
+    }
+
+    fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale)) {
+        if let Some(current) = self.current() {
+            current.timetable.on_sale(patterns, now_ms, each);
+        }
     }
 
     fn stocks(&self) -> Vec<(VenueId, u32)> {

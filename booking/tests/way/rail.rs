@@ -294,3 +294,40 @@ async fn a_cancelled_train_has_nothing_free() {
     assert_eq!(trips[0]["classes"][2]["free"], 0);
     assert_eq!(trips[1]["fate"], json!(null));
 }
+
+/// The seats of a train.
+const SEATS: u64 = 24 + 52 + 510;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
+    let app = railway().await;
+    let patterns = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
+    let coverage = vec![
+        ("g1".to_owned(), patterns(&["g1-*"])),
+        ("today".to_owned(), patterns(&["g3-2027-01-10"])),
+        ("past".to_owned(), patterns(&["g2-2026-12-24"])),
+    ];
+    app.booking.cover(coverage).await.expect("covered");
+    let figures = async |room: &str| {
+        let pulse = app.booking.pulse(room, &[], 0).await.expect("readable");
+        (pulse.free, pulse.held, pulse.sold, pulse.gone)
+    };
+    // Today's have left; there are 29 days more.
+    assert_eq!(figures("g1").await, (29 * SEATS, 0, 0, SEATS));
+    assert_eq!(figures("today").await, (0, 0, 0, SEATS));
+    assert_eq!(figures("past").await, (0, 0, 0, SEATS));
+    assert_eq!(figures("nothing").await, (0, 0, 0, 0));
+    // Of the others the built-in room has what is on sale: all of G2, and G3 of the day after.
+    assert_eq!(figures(EVERYDAY).await, (30 * SEATS, 0, 0, SEATS));
+    let ana = app.visitor_of("g1", 1);
+    let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "AAA", "to": "BBB"});
+    let call = post("/v1/shows/g1-2027-01-11/holds", &ask).by(&ana);
+    app.ask(call).await.is(201);
+    assert_eq!(figures("g1").await, (29 * SEATS - 2, 2, 0, SEATS));
+    let cancel = post("/v1/promoter/shows/g1-2027-01-12/cancel", &json!({}));
+    app.ask(cancel.by(&PROMOTER)).await.is(200);
+    assert_eq!(figures("g1").await, (28 * SEATS - 2, 2, 0, 2 * SEATS));
+    // A day later that one has left, with those two in their baskets, and another day is on sale.
+    app.clock.advance_ms(86_400_000);
+    assert_eq!(figures("g1").await, (28 * SEATS, 0, 0, 2 * SEATS));
+}

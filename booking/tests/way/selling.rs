@@ -148,3 +148,35 @@ async fn a_cancelled_shows_seats_are_free_nowhere() {
     let told = app.ask(get("/v1/shows/night-1")).await.is(200);
     assert_eq!(told["fate"], "cancelled");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_had_any_more_is_neither_free_nor_waited_for() {
+    let (app, ana, ben) = opened_with(json!({"sells_until": END, "hold_s": 600})).await;
+    let figures = async || {
+        let pulse = app.booking.pulse(ROOM, &["night-1".to_owned()], 0).await;
+        let pulse = pulse.expect("readable");
+        (pulse.free, pulse.held, pulse.sold, pulse.gone)
+    };
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    let hold = app.hold(&ben, &["B-1"]).await;
+    until("the sale in the figures", async || {
+        (figures().await == (37, 1, 2, 0)).then_some(())
+    })
+    .await;
+    app.clock.advance_ms(TO_THE_END_MS);
+    assert_eq!(figures().await, (0, 0, 2, 38));
+    // What is in a basket may still be bought, and counts then.
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = app.ask(post(&path, &buyer()).by(&ben)).await.is(201);
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    until("the last sale in the figures", async || {
+        (figures().await == (0, 0, 3, 37)).then_some(())
+    })
+    .await;
+    let cancel = post("/v1/promoter/shows/night-1/cancel", &json!({}));
+    app.ask(cancel.by(&PROMOTER)).await.is(200);
+    assert_eq!(figures().await, (0, 0, 0, 40));
+}

@@ -35,6 +35,8 @@ pub struct Seats {
     pub lapsing: u64,
     /// Baskets: holds without an order, and orders that are not paid.
     pub baskets: u64,
+    /// Cells that nobody can have any more and that are not sold.
+    pub gone: u64,
 }
 
 /// The people who come before anybody who is called now.
@@ -72,7 +74,7 @@ impl Demand {
     /// Adds up one second's figures; `None` where the room has no seats that could run out.
     #[must_use]
     pub fn measure(seats: &Seats, people: &People) -> Option<Self> {
-        if seats.free + seats.held + seats.sold == 0 {
+        if seats.free + seats.held + seats.sold + seats.gone == 0 {
             return None;
         }
         let [free, held, sold, lapsing, baskets, done, ended] = [
@@ -157,6 +159,7 @@ mod tests {
         sold: 0,
         lapsing: 0,
         baskets: 0,
+        gone: 0,
     };
     const PEOPLE: People = People {
         inside: [0; 4],
@@ -255,6 +258,17 @@ mod tests {
         );
         let demand = Demand::measure(&seats, &people).expect("there are seats");
         assert!((demand.party - 3.0).abs() < 0.1 && (demand.chance - 0.5).abs() < 0.1);
+    }
+
+    #[test]
+    fn where_nothing_can_be_had_any_more_nobody_is_wanted_and_the_odds_are_none() {
+        let over = Seats {
+            gone: 1_000,
+            ..Seats::default()
+        };
+        let demand = Demand::measure(&over, &PEOPLE).expect("there were seats");
+        assert_eq!(demand.people_wanted(), 0);
+        assert!(demand.odds(0) < 0.01 && demand.odds(1) < 0.1, "{demand:?}");
     }
 
     #[test]

@@ -333,6 +333,7 @@ fn measure(figures: &Figures, pulse: &Pulse, now: i64) -> Measured {
             sold: pulse.sold,
             lapsing: pulse.lapsing_soon,
             baskets: pulse.baskets,
+            gone: pulse.gone,
         },
         reading: vitals::read(&nodes),
     }

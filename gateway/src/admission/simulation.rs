@@ -146,6 +146,7 @@ impl Sale {
                     sold,
                     lapsing: soon * self.party,
                     baskets,
+                    gone: 0,
                 },
                 reading: Reading {
                     p99_ms: (asked_now > 0 || p99_ms > 20).then_some(p99_ms),

@@ -151,7 +151,7 @@ async fn measure(
     }
     let shows = &beats.shows;
     let after = room.tick().counts.finished;
-    let pulse = match rooms.core().pulse(shows, after).await {
+    let pulse = match rooms.core().pulse(room.id(), shows, after).await {
         Ok(pulse) => pulse,
         Err(problem) => {
             tracing::warn!(

@@ -309,12 +309,11 @@ impl Room {
             .draw
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let pulse = &self.tick().pulse;
         Known {
             // The freeze is published with its root; until then the lobby is still the lobby.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
-            sold_out: pulse.free == 0 && pulse.held == 0 && pulse.sold > 0,
+            sold_out: self.tick().pulse.is_sold_out(),
         }
     }
 

@@ -16,7 +16,7 @@ pub enum Phase {
     Drawing,
     /// Letting people in.
     Selling,
-    /// Every seat is sold; the line lives on in case seats come back.
+    /// No seat is to be had any more; the line lives on in case seats come back.
     SoldOut,
     /// Over.
     Closed,
@@ -43,7 +43,7 @@ pub struct Known {
     pub frozen: bool,
     /// The line is drawn, and this node has the ranks.
     pub drawn: bool,
-    /// Every seat of the room's shows is sold.
+    /// Every seat of the room's shows is sold, or cannot be had any more.
     pub sold_out: bool,
 }
 

@@ -104,8 +104,13 @@ impl Core for Local {
         Ok(self.booking.cover(coverage).await?)
     }
 
-    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
-        let pulse = self.booking.pulse(shows, finished_after).await?;
+    async fn pulse(
+        &self,
+        room: &str,
+        shows: &[String],
+        finished_after: u64,
+    ) -> Result<Pulse, Problem> {
+        let pulse = self.booking.pulse(room, shows, finished_after).await?;
         Ok(Pulse::from(pulse))
     }
 

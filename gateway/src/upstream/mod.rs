@@ -42,7 +42,7 @@ pub struct ShowCard {
     pub showing: bool,
 }
 
-/// Shared measurements of a set of shows.
+/// Shared measurements of what a room covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// Cells free.
@@ -59,6 +59,9 @@ pub struct Pulse {
     pub baskets: u64,
     /// Holds whose deadline lies within five minutes.
     pub baskets_5m: u64,
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, whose sale has ended, or that
+    /// have left.
+    pub gone: u64,
     /// Visitors whose orders were ticketed since the cursor, each with its own cursor, rising.
     pub finished: Vec<(u64, Holder)>,
 }
@@ -124,6 +127,14 @@ impl HoldSignal {
     }
 }
 
+impl Pulse {
+    /// Whether nothing is left that somebody could still get, or wait for.
+    #[must_use]
+    pub fn is_sold_out(&self) -> bool {
+        self.free == 0 && self.held == 0 && self.sold + self.gone > 0
+    }
+}
+
 impl From<ShowInShort> for ShowCard {
     fn from(show: ShowInShort) -> Self {
         Self {
@@ -148,6 +159,7 @@ impl From<booking::app::Pulse> for Pulse {
             lapsing_soon: pulse.lapsing_soon,
             baskets: pulse.baskets,
             baskets_5m: pulse.baskets_5m,
+            gone: pulse.gone,
             finished: pulse.finished,
         }
     }
@@ -187,8 +199,13 @@ pub trait Core: Send + Sync + 'static {
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem>;
     /// Tells booking which room covers which patterns (the whole list, replacing the last one).
     async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem>;
-    /// Shared measurements of the given shows.
-    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem>;
+    /// Shared measurements of the given shows and of the trains that the room covers.
+    async fn pulse(
+        &self,
+        room: &str,
+        shows: &[String],
+        finished_after: u64,
+    ) -> Result<Pulse, Problem>;
     /// The picture of one show; `None` where there is no such show.
     async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem>;
     /// What changed after `since`.

@@ -22,6 +22,7 @@ mod line;
 mod overload;
 mod pages;
 mod rail;
+mod rail_rooms;
 mod refunds;
 mod rejoin;
 mod retry_after;

@@ -44,18 +44,21 @@ const FEED: [(&str, &str); 3] = [
     ),
 ];
 
+/// The terms of the trains, where a test has none of its own.
+const TERMS: &str = "[terms]\nexchange = { cheaper = \"refund\" }\n";
+
 async fn put(data: &Path) {
-    put_in("Europe/Berlin", data).await;
+    put_in("Europe/Berlin", TERMS, data).await;
 }
 
-/// The same timetable by the clocks of another place.
-async fn put_in(zone: &str, data: &Path) {
+/// The same timetable by the clocks of another place, or with carriages and terms of its own.
+pub async fn put_in(zone: &str, settings: &str, data: &Path) {
     let feed = tempfile::tempdir().expect("a folder");
     for (name, text) in FEED {
         std::fs::write(feed.path().join(name), text).expect("written");
     }
     let rail = feed.path().join("rail.toml");
-    std::fs::write(&rail, "[terms]\nexchange = { cheaper = \"refund\" }\n").expect("written");
+    std::fs::write(&rail, settings).expect("written");
     let wanted = Wanted {
         source: Source::Timetable {
             timezone: zone.to_owned(),
@@ -73,7 +76,7 @@ async fn opened() -> Server {
 }
 
 /// The day after tomorrow: no train of it has left, wherever one is.
-fn date() -> String {
+pub fn date() -> String {
     in_seconds(2 * 86_400)[..10].to_owned()
 }
 
@@ -187,7 +190,7 @@ async fn the_search_proposes_the_date_at_the_stations() {
     } else {
         "Pacific/Kiritimati"
     };
-    let server = Server::prepared(&[], async |data| put_in(zone, data).await).await;
+    let server = Server::prepared(&[], async |data| put_in(zone, TERMS, data).await).await;
     let there = || {
         let now = jiff::Timestamp::now().in_tz(zone).expect("a known zone");
         now.date().to_string()

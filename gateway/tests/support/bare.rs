@@ -55,6 +55,11 @@ impl Bare {
         (state.pulse.free, state.pulse.held, state.pulse.sold) = (free, held, sold);
     }
 
+    /// So many seats cannot be had any more.
+    pub fn set_gone(&self, gone: u64) {
+        self.state().pulse.gone = gone;
+    }
+
     pub fn finish(&self, cursor: u64, holder: Holder) {
         self.state().pulse.finished.push((cursor, holder));
     }
@@ -106,7 +111,12 @@ impl Core for Bare {
         Ok(())
     }
 
-    async fn pulse(&self, _shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
+    async fn pulse(
+        &self,
+        _room: &str,
+        _shows: &[String],
+        finished_after: u64,
+    ) -> Result<Pulse, Problem> {
         let mut pulse = self.state().pulse.clone();
         pulse
             .finished

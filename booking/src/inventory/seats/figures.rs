@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 
-use super::{Seats, locked, unavailable};
+use super::{Seats, locked, train, unavailable};
 use crate::catalogue::show::Show;
 use crate::inventory::picture::Counts;
 use crate::ledger::LedgerError;
@@ -31,10 +31,15 @@ pub struct Figures {
     pub baskets: Baskets,
     /// Held cells whose holds run out so soon that they count as free for who is called now.
     pub lapsing_soon: u64,
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, whose sale has ended, or that
+    /// have left.
+    pub gone: u64,
 }
 
 impl Figures {
-    fn and(mut self, more: &Self) -> Self {
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, more: &Self) -> Self {
         self.counts.free += more.counts.free;
         self.counts.held += more.counts.held;
         self.counts.sold += more.counts.sold;
@@ -42,11 +47,32 @@ impl Figures {
         self.baskets.lapsing += more.baskets.lapsing;
         self.baskets.lapsing_cells += more.baskets.lapsing_cells;
         self.lapsing_soon += more.lapsing_soon;
+        self.gone += more.gone;
         self
     }
 
+    /// Those of a show as it is told at a moment: what cannot be had any more is neither free nor waited for.
+    fn told(self, show: &Show, now_ms: i64) -> Self {
+        if !show.is_over(now_ms) {
+            return self;
+        }
+        let Counts { free, held, sold } = self.counts;
+        let sold_still = if show.is_cancelled() { 0 } else { sold };
+        Self {
+            counts: Counts {
+                sold: sold_still,
+                ..Counts::default()
+            },
+            gone: self.gone + free + held + sold - sold_still,
+            ..Self::default()
+        }
+    }
+
     /// Those of a show nobody has taken anything of.
-    fn unsold(show: &Show) -> Self {
+    fn unsold(show: &Show, now_ms: i64) -> Self {
+        if show.run.is_some() {
+            return train::count(show, &show.unsold(), now_ms);
+        }
         let blocked = show.blocked().len() as u64;
         let counts = Counts {
             free: u64::from(show.grid().cells()).saturating_sub(blocked),
@@ -66,12 +92,13 @@ pub(super) struct Counted {
 }
 
 impl Seats {
-    /// How some shows stand together.
+    /// How some shows stand together. Trains count by the seat, everything else by the cell, which is the same where there
+    /// are no legs.
     ///
     /// # Errors
     /// Where the store or the ledger had to be asked and did not answer.
     pub async fn figures(&self, shows: &[Arc<Show>], now_ms: i64) -> Result<Figures, LedgerError> {
-        let shows_now = self.to_be_counted(shows).await;
+        let shows_now = self.to_be_counted(shows, now_ms).await;
         // Side by side: a store that is silent keeps them all waiting no longer than one.
         let counting = shows_now.iter().map(|show| self.count(show, now_ms));
         let figures = join_all(counting).await;
@@ -80,12 +107,15 @@ impl Seats {
             locked(&self.shared.counted).insert(show.id.clone(), Counted { figures, at });
         }
         let counted = locked(&self.shared.counted);
-        let of = shows.iter().filter_map(|show| counted.get(&show.id));
-        Ok(of.fold(Figures::default(), |sum, of| sum.and(&of.figures)))
+        let of = shows.iter().filter_map(|show| {
+            let counted = counted.get(&show.id)?;
+            Some(counted.figures.told(show, now_ms))
+        });
+        Ok(of.fold(Figures::default(), |sum, of| sum.and(&of)))
     }
 
     /// The shows in use, and a few of those at rest.
-    async fn to_be_counted(&self, shows: &[Arc<Show>]) -> Vec<Arc<Show>> {
+    async fn to_be_counted(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
         let (mut now, mut resting) = (Vec::new(), Vec::new());
         let mut counted = locked(&self.shared.counted);
@@ -95,11 +125,14 @@ impl Seats {
                 continue;
             }
             let unsold = || Counted {
-                figures: Figures::unsold(show),
+                figures: Figures::unsold(show, now_ms),
                 at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
-            resting.push((at, show));
+            // Of a train that is over it does not matter what was sold.
+            if show.run.is_none() || !show.is_over(now_ms) {
+                resting.push((at, show));
+            }
         }
         resting.sort_by_key(|(at, _)| *at);
         let some = resting.into_iter().take(ASKED_MAX);
@@ -108,6 +141,9 @@ impl Seats {
     }
 
     async fn count(&self, show: &Show, now_ms: i64) -> Result<Figures, LedgerError> {
+        if show.run.is_some() {
+            return self.count_train(show, now_ms).await;
+        }
         if let Some(figures) = self.figures_in_store(show, now_ms).await {
             return Ok(figures);
         }
@@ -115,11 +151,37 @@ impl Seats {
             return Err(unavailable("the store of the seats does not answer"));
         }
         if self.ledger.claimed(&show.id).await?.is_empty() {
-            return Ok(Figures::unsold(show));
+            return Ok(Figures::unsold(show, now_ms));
         }
         self.ensure_open(show).await?;
         let figures = self.figures_in_store(show, now_ms).await;
         figures.ok_or_else(|| unavailable("the show is not open"))
+    }
+
+    /// Looked at and never opened for that: a room may cover all departures of a country.
+    async fn count_train(&self, show: &Show, now_ms: i64) -> Result<Figures, LedgerError> {
+        let Some(view) = self.store.glance(&show.id).await else {
+            if self.store.cursor(&show.id).await == Err(Refused::Unreachable) {
+                return Err(unavailable("the store of the seats does not answer"));
+            }
+            let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
+            return Ok(train::count(show, &states, now_ms));
+        };
+        let figures = train::count(show, &view.states, now_ms);
+        let Some(in_store) = self.figures_in_store(show, now_ms).await else {
+            return Ok(figures);
+        };
+        // The store counts cells, of which a seat has many: no more seats may come free than are held.
+        let held = figures.counts.held;
+        let baskets = Baskets {
+            lapsing_cells: in_store.baskets.lapsing_cells.min(held),
+            ..in_store.baskets
+        };
+        Ok(Figures {
+            baskets,
+            lapsing_soon: in_store.lapsing_soon.min(held),
+            ..figures
+        })
     }
 
     async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<Figures> {
@@ -129,6 +191,7 @@ impl Seats {
             counts,
             baskets,
             lapsing_soon: soon.lapsing_cells,
+            gone: 0,
         })
     }
 }

@@ -7,6 +7,7 @@ mod figures;
 mod keep;
 mod lease;
 mod left;
+pub mod train;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};

@@ -36,14 +36,7 @@ impl Source for Pictures {
         }
         // Baskets are in the store alone: without it, what is held counts as free, and the answer says that it is not whole.
         let whole = self.store.cursor(&show.id).await != Err(Refused::Unreachable);
-        let grid = show.grid();
-        let mut states = show.unsold();
-        for (seat, leg, _) in self.ledger.claimed(&show.id).await? {
-            let cell = u32::from(leg) * grid.seats + seat;
-            if let Some(state) = states.get_mut(cell as usize) {
-                *state = CellState::Held;
-            }
-        }
+        let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);
         Ok(Reading { tally, whole })
     }

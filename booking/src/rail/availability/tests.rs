@@ -12,6 +12,7 @@ use crate::ids::VenueId;
 use crate::inventory::choose::rail::Train;
 use crate::ledger::sqlite::SqliteLedger;
 use crate::rail::run::{Call, Fares, Run};
+use crate::rail::timetable::OnSale;
 
 /// A source whose trains answer, fail, or are silent.
 #[derive(Default)]
@@ -157,6 +158,8 @@ impl Departures for Making {
         self.0.fetch_add(1, Ordering::SeqCst);
         None
     }
+
+    fn on_sale(&self, _: &[String], _: i64, _: &mut dyn FnMut(OnSale)) {}
 
     fn stocks(&self) -> Vec<(VenueId, u32)> {
         Vec::new()

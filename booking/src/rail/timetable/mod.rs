@@ -8,6 +8,7 @@ mod calendar;
 mod departure;
 mod journeys;
 mod names;
+mod on_sale;
 mod rides;
 mod stations;
 
@@ -23,6 +24,7 @@ pub use calendar::{EVERY_DAY, Service};
 pub use departure::Departure;
 pub use journeys::Journey;
 pub use names::slug;
+pub use on_sale::OnSale;
 pub use rides::Ride;
 pub use stations::Near;
 

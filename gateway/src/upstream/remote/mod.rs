@@ -164,8 +164,14 @@ impl Core for Remote {
         Ok(())
     }
 
-    async fn pulse(&self, shows: &[String], finished_after: u64) -> Result<Pulse, Problem> {
+    async fn pulse(
+        &self,
+        room: &str,
+        shows: &[String],
+        finished_after: u64,
+    ) -> Result<Pulse, Problem> {
         let ask = PulseAsk {
+            room: room.to_owned(),
             shows: shows.to_vec(),
             finished_after,
         };

@@ -1,0 +1,158 @@
+//! The trains that a room covers, for its seats, its odds and its being sold out: the departures that somebody has taken
+//! seats of, one by one, and all others on sale in sum. The timetable is looked through now and then only: it may have a
+//! hundred thousand departures, and a room asks every second.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fairgate_writer::LedgerError;
+
+use super::Catalogue;
+use super::coverage::EVERYDAY;
+use super::departures::locked;
+use super::show::Show;
+use crate::ids::ShowId;
+use crate::rail::timetable::OnSale;
+
+/// What was found is good for so long at least,
+const GOOD_FOR: Duration = Duration::from_secs(5);
+/// and for so many times as long as it took to find.
+const GOOD_FOR_TIMES: u32 = 200;
+
+/// The trains of a room.
+#[derive(Debug, Default)]
+pub struct Trains {
+    /// Those that somebody has taken seats of.
+    pub touched: Vec<Arc<Show>>,
+    /// Seats of the others over which a stretch is still to be had.
+    pub free: u64,
+    /// Seats of the others that the trains have left behind.
+    pub gone: u64,
+}
+
+/// What the timetable has on sale for a room.
+pub(super) struct RoomsTrains {
+    version: u64,
+    coverage: Vec<(String, Vec<String>)>,
+    at_ms: i64,
+    good_ms: i64,
+    /// Free and gone, by the departure's digest: a hundred thousand names would be many megabytes.
+    departures: HashMap<u64, (u32, u32)>,
+    free: u64,
+    gone: u64,
+}
+
+impl Catalogue {
+    /// The trains that a room covers, at a moment.
+    ///
+    /// # Errors
+    /// Where the timetable could not be looked through.
+    pub async fn trains_of(&self, room: &str, now_ms: i64) -> Result<Trains, LedgerError> {
+        let on_sale = self.on_sale(room, now_ms).await?;
+        let mut touched = self.departures();
+        touched.retain(|show| self.room_of(&show.id) == room);
+        let (mut free, mut gone) = (on_sale.free, on_sale.gone);
+        for show in &touched {
+            let counted = on_sale.departures.get(&digest(&show.id));
+            let (its_free, its_gone) = counted.copied().unwrap_or_default();
+            free -= u64::from(its_free);
+            gone -= u64::from(its_gone);
+        }
+        Ok(Trains {
+            touched,
+            free,
+            gone,
+        })
+    }
+
+    async fn on_sale(&self, room: &str, now_ms: i64) -> Result<Arc<RoomsTrains>, LedgerError> {
+        let timetable = self.timetable();
+        let version = timetable
+            .as_ref()
+            .map_or(0, |timetable| timetable.version());
+        let coverage = self.coverage();
+        let known = locked(&self.shared.departures.on_sale).get(room).cloned();
+        if let Some(known) = known
+            && known.version == version
+            && known.coverage == coverage
+            && (0..known.good_ms).contains(&(now_ms - known.at_ms))
+        {
+            return Ok(known);
+        }
+        let patterns = patterns_of(room, &coverage);
+        let (catalogue, room_here) = (self.clone(), room.to_owned());
+        let look = move || {
+            let began = Instant::now();
+            let mut trains = RoomsTrains {
+                version,
+                coverage,
+                at_ms: now_ms,
+                good_ms: 0,
+                departures: HashMap::new(),
+                free: 0,
+                gone: 0,
+            };
+            let mut add = |of: OnSale| {
+                let known = digest(&of.show);
+                if catalogue.room_of(&of.show) == room_here
+                    && trains
+                        .departures
+                        .insert(known, (of.free, of.gone))
+                        .is_none()
+                {
+                    trains.free += u64::from(of.free);
+                    trains.gone += u64::from(of.gone);
+                }
+            };
+            if let Some(timetable) = timetable {
+                timetable.on_sale(&patterns, now_ms, &mut add);
+            }
+            catalogue
+                .left_long_ago(&patterns, now_ms)
+                .into_iter()
+                .for_each(&mut add);
+            let good_for = GOOD_FOR.max(began.elapsed() * GOOD_FOR_TIMES);
+            trains.good_ms = i64::try_from(good_for.as_millis()).unwrap_or(i64::MAX);
+            trains
+        };
+        let trains = tokio::task::spawn_blocking(look).await;
+        let trains = trains.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+        let trains = Arc::new(trains);
+        let mut all = locked(&self.shared.departures.on_sale);
+        all.insert(room.to_owned(), Arc::clone(&trains));
+        Ok(trains)
+    }
+}
+
+impl Catalogue {
+    /// Departures that are named one by one and left on a day that is no longer on sale: a room that has nothing else has
+    /// nothing to sell, which is not the same as nothing to count.
+    fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<OnSale> {
+        let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
+        let departures = ids.filter_map(|id: ShowId| self.departure(&id));
+        let over = departures.filter(|show| show.untouched && show.is_over(now_ms));
+        over.map(|show| OnSale {
+            show: show.id.clone(),
+            free: 0,
+            gone: show.grid().seats,
+        })
+        .collect()
+    }
+}
+
+fn digest(show: &ShowId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    show.as_str().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a room's departures are looked for by; the built-in room has whatever no other names.
+fn patterns_of(room: &str, coverage: &[(String, Vec<String>)]) -> Vec<String> {
+    if room == EVERYDAY {
+        return vec!["*".to_owned()];
+    }
+    let own = coverage.iter().filter(|(named, _)| named == room);
+    own.flat_map(|(_, patterns)| patterns.clone()).collect()
+}

@@ -1,0 +1,206 @@
+//! How a train's seats stand for the line: pure. Each seat counts once, by the best that can still be done with it.
+
+use super::Figures;
+use crate::catalogue::show::Show;
+use crate::inventory::CellState;
+use crate::inventory::picture::Counts;
+
+/// By class: the leg behind the shortest offered stretch that begins at each leg; none where nothing is offered from there.
+type Shortest = Vec<Vec<Option<u16>>>;
+
+/// Counts the seats of a train at a moment: *free* are those that somebody could still hold over some offered stretch whose
+/// train has not left; *held* those that could be had if every basket ran out; *sold* the others of which somebody has
+/// something; *gone* those that the train has left behind. Seats that no stretch is offered of count nowhere.
+#[must_use]
+pub fn count(show: &Show, states: &[CellState], now_ms: i64) -> Figures {
+    let shortest = shortest(show);
+    let legs = show.legs();
+    let first = show
+        .first_leg_on_sale(now_ms)
+        .filter(|_| !show.is_cancelled());
+    let grid = show.grid();
+    let (mut counts, mut gone) = (Counts::default(), 0);
+    for (seat, of) in (0..grid.seats).zip(&show.plan.map.seats) {
+        let Some(offered) = shortest.get(usize::from(of.category)) else {
+            continue;
+        };
+        if offered.iter().all(Option::is_none) {
+            continue;
+        }
+        let state = |leg: u16| {
+            let mut cells = grid.cells_of(seat, leg..leg + 1);
+            let cell = cells.next().and_then(|cell| states.get(cell as usize));
+            cell.copied().unwrap_or(CellState::Blocked)
+        };
+        let fits = |is_open: &dyn Fn(CellState) -> bool| {
+            let Some(first) = first else { return false };
+            let mut open_from = first;
+            for leg in first..legs.end {
+                if !is_open(state(leg)) {
+                    open_from = leg + 1;
+                    continue;
+                }
+                let within = open_from..leg + 1;
+                let fits = within.clone().any(|from| {
+                    let to = offered.get(usize::from(from)).copied().flatten();
+                    to.is_some_and(|to| to <= within.end)
+                });
+                if fits {
+                    return true;
+                }
+            }
+            false
+        };
+        if fits(&|state| state == CellState::Free) {
+            counts.free += 1;
+        } else if fits(&|state| matches!(state, CellState::Free | CellState::Held)) {
+            counts.held += 1;
+        } else if first.is_some() && fits(&|state| state != CellState::Blocked) {
+            counts.sold += 1;
+        } else {
+            gone += 1;
+        }
+    }
+    Figures {
+        counts,
+        gone,
+        ..Figures::default()
+    }
+}
+
+fn shortest(show: &Show) -> Shortest {
+    let legs = show.legs();
+    let Some(run) = &show.run else {
+        return Vec::new();
+    };
+    let categories = show.plan.map.categories.iter();
+    let from = |class: &str, from: u16| {
+        let mut ends = from + 1..=legs.end;
+        ends.find(|to| run.fare(class, &(from..*to)).is_some())
+    };
+    let of_class = |class: &str| legs.clone().map(|leg| from(class, leg)).collect();
+    categories.map(|class| of_class(&class.key)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::catalogue::plan::parse_grid;
+    use crate::catalogue::show::{Geometry, Plan};
+    use crate::catalogue::terms::UNNUMBERED;
+    use crate::rail::run::{Call, Fares, Rate, Run};
+
+    const FREE: CellState = CellState::Free;
+    const HELD: CellState = CellState::Held;
+    const SOLD: CellState = CellState::Sold;
+
+    /// One seat on a train that leaves A at minute 10, B at 20 and C at 30, and ends at D.
+    fn train(fares: Fares) -> Show {
+        let at = |minute: i64| Timestamp::from_second(minute * 60).ok();
+        let calls = [("A", 10), ("B", 20), ("C", 30), ("D", 40)];
+        let calls = calls.map(|(station, minute)| Call {
+            station: station.to_owned(),
+            name: station.to_owned(),
+            arrives: at(minute),
+            departs: at(minute).filter(|_| station != "D"),
+            at_m: 0,
+        });
+        let run = Run {
+            train: "G1".to_owned(),
+            date: jiff::civil::date(2027, 1, 1),
+            time_zone: None,
+            calls: calls.into(),
+            fares: Arc::new(fares),
+        };
+        let document = serde_json::json!({
+            "venue": "train", "title": "A train", "starts_at": "1970-01-01T00:10:00Z", "prices": {},
+        });
+        let plan = Plan {
+            version: 1,
+            map: parse_grid("1x1").expect("a grid"),
+            geometry: Geometry {
+                json: Default::default(),
+                packed: Default::default(),
+                digest: String::new(),
+            },
+        };
+        Show {
+            id: "g1".parse().expect("a slug"),
+            document: serde_json::from_value(document).expect("a document"),
+            plan: Arc::new(plan),
+            prices: vec![Some(100)],
+            run: Some(Arc::new(run)),
+            untouched: false,
+            fate: None,
+            terms: UNNUMBERED,
+        }
+    }
+
+    fn by_distance() -> Fares {
+        let rate = Rate {
+            base: 100,
+            per_km: 1,
+            least: 0,
+        };
+        Fares::ByDistance(BTreeMap::from([("cat1".to_owned(), rate)]))
+    }
+
+    /// Only from A to C and from C to D.
+    fn by_table() -> Fares {
+        let key = |from: &str, to: &str| ("cat1".to_owned(), from.to_owned(), to.to_owned());
+        Fares::Table(BTreeMap::from([(key("A", "C"), 200), (key("C", "D"), 100)]))
+    }
+
+    fn check(fares: Fares, states: [CellState; 3], minute: i64, expected: &str) {
+        let figures = count(&train(fares), &states, minute * 60_000);
+        let counts = &figures.counts;
+        let all = [
+            ("free", counts.free),
+            ("held", counts.held),
+            ("sold", counts.sold),
+            ("gone", figures.gone),
+        ];
+        let word = all.iter().find(|(_, count)| *count == 1);
+        let told = word.map_or("nowhere", |(word, _)| word);
+        assert_eq!(told, expected, "{states:?} at minute {minute}");
+        assert!(all.iter().map(|(_, count)| count).sum::<u64>() <= 1);
+    }
+
+    #[test]
+    fn a_seat_is_free_while_one_offered_stretch_of_it_is() {
+        check(by_distance(), [FREE; 3], 0, "free");
+        check(by_distance(), [SOLD, FREE, SOLD], 0, "free");
+        check(by_distance(), [SOLD, HELD, SOLD], 0, "held");
+        check(by_distance(), [SOLD; 3], 0, "sold");
+        // A stretch of which a part is sold is no stretch.
+        check(by_table(), [FREE, SOLD, SOLD], 0, "sold");
+        check(by_table(), [FREE, FREE, SOLD], 0, "free");
+        check(by_table(), [FREE, HELD, SOLD], 0, "held");
+        check(by_table(), [SOLD, SOLD, FREE], 0, "free");
+    }
+
+    #[test]
+    fn what_the_train_has_left_behind_is_gone() {
+        check(by_distance(), [FREE, SOLD, SOLD], 9, "free");
+        check(by_distance(), [FREE, SOLD, SOLD], 10, "sold");
+        check(by_distance(), [SOLD, SOLD, FREE], 29, "free");
+        check(by_distance(), [FREE; 3], 30, "gone");
+        check(by_table(), [FREE, FREE, SOLD], 10, "sold");
+        let cancelled = Show {
+            fate: Some(crate::catalogue::fate::Fate::Cancelled),
+            ..train(by_distance())
+        };
+        let figures = count(&cancelled, &[FREE; 3], 0);
+        assert_eq!((figures.counts.free, figures.gone), (0, 1));
+    }
+
+    #[test]
+    fn a_class_without_fares_counts_nowhere() {
+        check(Fares::Table(BTreeMap::new()), [FREE; 3], 0, "nowhere");
+    }
+}

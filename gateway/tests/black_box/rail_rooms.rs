@@ -1,0 +1,77 @@
+//! A room that covers trains counts their seats: it is sold out when no stretch that is offered has a free seat, and its line is
+//! told so.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{DEADLINE, Held, Ordered, Promoter, Server, Visitor, until};
+use crate::rail::{date, put_in};
+
+/// One carriage with two seats.
+const TWO_SEATS: &str = r#"
+    [[class]]
+    key = "second"
+    base = 1000
+    per_km = 0
+    [[stock]]
+    id = "short"
+    carriages = [{ class = "second", rows = 1, seats = "AB" }]
+"#;
+
+async fn figures(promoter: &Promoter<'_>, expected: [u64; 3], phase: &str) -> Value {
+    let [free, held, sold] = expected;
+    let seats = json!({"free": free, "held": held, "sold": sold});
+    until(&format!("{seats} and {phase}"), DEADLINE, async || {
+        let room = promoter.room("line").await;
+        (room["seats"] == seats && room["phase"] == phase).then_some(room)
+    })
+    .await
+}
+
+async fn bought(visitor: &Visitor<'_>, held: &Held) {
+    let path = format!("/v1/holds/{}/order", held.hold);
+    let names: Vec<Value> = held
+        .seats
+        .iter()
+        .map(|_| json!({"name": "Ana Fan"}))
+        .collect();
+    let order =
+        json!({"buyer": {"name": "Ana Fan", "email": "ana@example.org"}, "travellers": names});
+    let ordered = visitor.send(Method::POST, &path, &order).await.expect(201);
+    let ordered = Ordered::read(&ordered);
+    visitor.settle(&ordered, "approve").await.expect(200);
+    visitor.order_is(&ordered, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_of_one_train_is_sold_out_when_no_stretch_of_it_is_free() {
+    let server = Server::prepared(&[], async |data| {
+        put_in("Europe/Berlin", TWO_SEATS, data).await;
+    })
+    .await;
+    let promoter = Promoter::of(&server);
+    let show = format!("r1-{}", date());
+    let room = json!({
+        "title": "The only train", "shows": [show], "method": "fifo",
+        "opens_at": crate::harness::in_seconds(-60), "draw_at": crate::harness::in_seconds(-30),
+    });
+    promoter.put("rooms/line", &room).await.expect(201);
+    // Nobody has held anything of it.
+    figures(&promoter, [2, 0, 0], "selling").await;
+    let ana = Visitor::admitted(&server, "line").await;
+    let ask = |from: &str, to: &str| json!({"best": {"quantity": 2, "class": "second"}, "from": from, "to": to});
+    let first = ana.hold(&show, &ask("RVN", "LAK")).await;
+    bought(&ana, &first).await;
+    // Both seats are free from Lakeside on.
+    figures(&promoter, [2, 0, 0], "selling").await;
+    let second = ana.hold(&show, &ask("LAK", "HIL")).await;
+    figures(&promoter, [0, 2, 0], "selling").await;
+    bought(&ana, &second).await;
+    figures(&promoter, [0, 0, 2], "sold_out").await;
+    let ben = Visitor::joined(&server, "line").await;
+    let place = ben.look().await;
+    assert_eq!(
+        (&place["state"], &place["odds"]),
+        (&json!("waiting"), &json!(0.0))
+    );
+}

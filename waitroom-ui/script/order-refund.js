@@ -18,16 +18,19 @@ export function renderRefund(order) {
   const lead = nothing ? "lead_nothing" : offer.fee_pct > 0 ? "lead_fee" : "lead_free";
   put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
   show($("refund-until"), Boolean(offer.until));
-  if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until) }));
+  if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.time_zone ?? order.time_zone) }));
   const drawn = JSON.stringify(offer);
   if (drawn !== offered) {
     offered = drawn;
-    $("refund-tickets").replaceChildren(...offer.tickets.map(ticketRow));
+    const names = new Map((order.seats ?? []).map(({ label, traveller }) => [label, traveller]));
+    $("refund-tickets").replaceChildren(...offer.tickets.map((ticket) => ticketRow(ticket, names)));
   }
   sumUp(offer);
 }
 
-function ticketRow({ ticket, seat, amount, fee }) {
+/** On a train a ticket is somebody's: its traveller is named beside the seat. */
+function ticketRow({ ticket, seat: label, amount, fee }, names) {
+  const seat = [label, names.get(label)].filter(Boolean).join(" · ");
   const box = make("input", { type: "checkbox", name: "refund-ticket", value: ticket });
   box.checked = !left.has(ticket);
   box.addEventListener("change", () => {

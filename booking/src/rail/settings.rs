@@ -347,6 +347,7 @@ mod tests {
             [terms]
             currency = "USD"
             window_days = 7
+            refunds = [{ until_h = 24, fee_pct = 5 }]
             [[class]]
             key = "one"
             per_km = 100
@@ -356,6 +357,10 @@ mod tests {
         "#;
         let file = RailFile::parse(text).expect("valid");
         assert_eq!(file.terms.window_days, 7);
+        assert_eq!(
+            (file.terms.refunds[0].until_h, file.terms.refunds[0].fee_pct),
+            (24, 5)
+        );
         assert_eq!(file.terms.currency, Currency::parse("USD"));
         assert_eq!(file.stock[0].seats(), 40);
         assert_eq!(file.stock[0].capacity("one"), 40);
@@ -368,6 +373,7 @@ mod tests {
             fare = [{ class = "gold", from = "A", to = "B", amount = -1 }]
             [terms]
             window_days = 0
+            refunds = [{ until_h = 2, fee_pct = 101 }, { until_h = 2, fee_pct = 5 }]
             [[class]]
             key = "One"
             [[stock]]
@@ -380,6 +386,8 @@ mod tests {
             "fare[0].class",
             "fare[0].amount",
             "terms.window_days",
+            "terms.refunds.0.fee_pct",
+            "terms.refunds.1.until_h",
             "class[0].key",
             "stock: one must have no kinds",
             "stock[0].carriages[0].class",

@@ -19,6 +19,10 @@ const STOP_TIMES: &str = "trip_id,stop_sequence,station,arrival,departure,day_of
     t3,1,甲城,,12:00,,0\nt3,4,乙城,13:00,13:02,0,0\nt3,5,丙城,14:00,,0,\n";
 
 fn feed() -> Feed {
+    feed_on(&RailFile::default())
+}
+
+fn feed_on(settings: &RailFile) -> Feed {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
         ("stations.csv", STATIONS),
@@ -27,7 +31,7 @@ fn feed() -> Feed {
     ] {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
-    let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
+    let read = read_timetable(folder.path(), "Asia/Shanghai", settings);
     read.expect("in order")
 }
 
@@ -330,4 +334,69 @@ async fn a_rooms_trains_count_by_the_seat_until_they_have_left() {
     // A day later that one has left, with those two in their baskets, and another day is on sale.
     app.clock.advance_ms(86_400_000);
     assert_eq!(figures("g1").await, (28 * SEATS, 0, 0, 2 * SEATS));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trains_tickets_go_back_by_the_timetables_terms_one_by_one() {
+    let app = App::new().await;
+    let terms = "[terms]\nrefunds = [{ until_h = 24, fee_pct = 0 }, { until_h = 2, fee_pct = 20 }]";
+    let settings = RailFile::parse(terms).expect("valid");
+    import(&app, &feed_on(&settings)).await;
+    let app = app.restarted().await;
+    let ana = app.visitor_of(EVERYDAY, 1);
+    let show = "g3-2027-01-11";
+    let told = app.ask(get(&format!("/v1/shows/{show}"))).await.is(200);
+    assert_eq!(told["refunds"][1], json!({"until_h": 2, "fee_pct": 20}));
+    let ask = json!({"best": {"quantity": 2, "class": "second"}, "from": "BBB", "to": "CCC"});
+    let hold = post(&format!("/v1/shows/{show}/holds"), &ask).by(&ana);
+    let hold = app.ask(hold).await.is(201);
+    let mut order = buyer();
+    order["travellers"] = json!([{"name": "Ana Perez"}, {"name": "Ben Weiss"}]);
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = app.ask(post(&path, &order).by(&ana)).await.is(201);
+    app.pay(&order, "approve").await.is(200);
+    let read = app.order_in(&order, "ticketed").await;
+    let offer = &read["refund_offer"];
+    // It leaves BBB at 05:02 UTC, an hour after its first station.
+    assert_eq!(
+        (&offer["fee_pct"], &offer["until"]),
+        (&json!(20), &json!("2027-01-11T03:02:00Z"))
+    );
+    let price = hold["seats"][0]["price"]["amount"].as_i64();
+    let price = price.expect("an amount");
+    let kept = price * 20 / 100;
+    let path = format!("/v1/orders/{}/refund", text(&order, "order"));
+    let key = text(&order, "order_key");
+    let refund = |at: usize| {
+        let ticket = text(&offer["tickets"][at], "ticket");
+        post(&path, &json!({ "tickets": [ticket] })).by(&key)
+    };
+    let after = app.ask(refund(0)).await.is(200);
+    assert_eq!(after["state"], "partly_refunded");
+    assert_eq!(
+        (
+            &after["refunds"][0]["amount"]["amount"],
+            &after["refunds"][0]["fee"]["amount"]
+        ),
+        (&json!(price - kept), &json!(kept))
+    );
+    until("its seat in the search", async || {
+        app.clock.advance_ms(1_000);
+        let trips = get("/v1/rail/trips?from=BBB&to=CCC&date=2027-01-11");
+        let trips = app.ask(trips).await.is(200);
+        let trips = trips.as_array().expect("a list").iter();
+        let free = trips
+            .filter(|trip| trip["show"] == show)
+            .map(|trip| &trip["classes"][2]["free"]);
+        free.into_iter().any(|free| *free == 509).then_some(())
+    })
+    .await;
+    // The other ticket is good until its deadline, and stays then.
+    app.clock.advance_ms(20 * 3_600_000);
+    let late = app.ask(refund(1)).await.problem(409, "not_refundable");
+    assert_eq!(late["reason"], "too_late");
+    assert_eq!(
+        app.read(&order).await["tickets"].as_array().map(Vec::len),
+        Some(1)
+    );
 }

@@ -45,7 +45,11 @@ const FEED: [(&str, &str); 3] = [
 ];
 
 /// The terms of the trains, where a test has none of its own.
-const TERMS: &str = "[terms]\nexchange = { cheaper = \"refund\" }\n";
+const TERMS: &str = r#"
+    [terms]
+    exchange = { cheaper = "refund" }
+    refunds = [{ until_h = 1, fee_pct = 10 }]
+"#;
 
 async fn put(data: &Path) {
     put_in("Europe/Berlin", TERMS, data).await;
@@ -144,6 +148,7 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     }
     ana.picture("11-rail-order").await;
     exchange_for_a_later_train(&ana).await;
+    give_bens_ticket_back(&ana).await;
     ana.click(".ticket-link").await;
     ana.until::<bool>("document.querySelector('#qr svg') && document.querySelector('#name').textContent === 'Ana Fan'").await;
     ana.picture("11-rail-ticket").await;
@@ -232,6 +237,25 @@ async fn exchange_for_a_later_train(ana: &Browser) {
     for words in ["R3 Riverton North – Hilltop", "12:00", "Ana Fan", "Ben Fan"] {
         assert!(told.contains(words), "{words} in {told}");
     }
+}
+
+/// One of the two tickets goes back, an hour before the train leaves at the latest; the other one stays good.
+async fn give_bens_ticket_back(ana: &Browser) {
+    let offered: Vec<String> = ana
+        .until("document.querySelectorAll('#refund-tickets input').length === 2 && [...document.querySelectorAll('#refund-tickets li, #refund-until')].map(one => one.textContent)")
+        .await;
+    let all = offered.join(" | ");
+    for words in ["Ana Fan", "Ben Fan", "11:00"] {
+        assert!(all.contains(words), "{words} in {all}");
+    }
+    ana.click("#refund-tickets li:nth-child(1) input").await;
+    ana.click("#refund-ask summary").await;
+    ana.picture("11-rail-refund").await;
+    ana.click("#refund").await;
+    ana.until::<bool>("document.querySelector('#refunds li[data-state=done]') && document.querySelector('#order-state').dataset.state === 'partly_refunded'").await;
+    ana.until::<bool>("document.querySelectorAll('#tickets li').length === 1")
+        .await;
+    ana.picture("11-rail-refunded").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,16 +1,30 @@
 //! `Idempotency-Key`: the same call again gets the same answer, even an error answer; another call under the
 //! same key is refused; while the first one runs, the second one waits outside.
+//!
+//! The ledger knows a call before anything is done for it, so this holds over all nodes. A node that carries a call out has it
+//! lent for a few seconds, again and again; after it died another one goes on, and the ids that derive from the key find
+//! what was done.
+
+mod answer;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use rand::RngExt;
 use sha2::{Digest, Sha256};
+
+pub use answer::Answer;
+use answer::{in_flight, mismatch, replay, respond};
 
 use crate::clock::Clock;
 use crate::http::Problem;
-use crate::ledger::{KeptAnswer, Ledger, LedgerError};
+use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger, LedgerError};
 
 /// Longest key accepted, in characters.
 const KEY_MAX: usize = 255;
@@ -18,52 +32,17 @@ const KEY_MAX: usize = 255;
 /// How long answers are kept.
 const KEPT_MS: i64 = 24 * 3_600 * 1_000;
 
-/// A JSON answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The status.
-    pub status: StatusCode,
-    /// The body.
-    pub body: serde_json::Value,
-}
-
-impl Answer {
-    /// An answer with a body.
-    ///
-    /// # Errors
-    /// 500 where the body cannot be JSON.
-    pub fn json(status: u16, body: &impl serde::Serialize) -> Result<Self, Problem> {
-        let body = serde_json::to_value(body).map_err(|error| {
-            tracing::error!(%error, "an answer could not be written as JSON");
-            Problem::new(
-                500,
-                "internal",
-                "Something broke here",
-                "The answer could not be written. Ask again to see what was done.",
-            )
-        })?;
-        Ok(Self {
-            status: StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
-            body,
-        })
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        let headers = [
-            (header::CONTENT_TYPE, "application/json"),
-            (header::CACHE_CONTROL, "no-store"),
-        ];
-        (self.status, headers, self.body.to_string()).into_response()
-    }
-}
+/// How often a call that takes long is lent on.
+const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
 
 /// The answers kept for retries.
 #[derive(Clone)]
 pub struct Answers {
     ledger: Arc<dyn Ledger>,
     clock: Clock,
+    /// This process, among all that write into the ledger.
+    node: i64,
+    /// The calls that this process is carrying out: what it does not, it may begin anew at once.
     running: Arc<Mutex<HashSet<(Scope, String)>>>,
 }
 
@@ -112,6 +91,7 @@ impl Answers {
         Self {
             ledger,
             clock,
+            node: rand::rng().random(),
             running: Arc::default(),
         }
     }
@@ -131,54 +111,75 @@ impl Answers {
             return respond(act.await);
         };
         let scope: Scope = Sha256::digest(caller).into();
-        let asked = digest(call, body);
-        let slot = (scope, key.clone());
-        if !self
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(slot.clone())
-        {
-            return Problem::new(
-                409,
-                "idempotency_in_flight",
-                "The same call is still running",
-                "The first call with this Idempotency-Key has not been answered yet. This one did nothing. Ask again in a second.",
-            )
-            .retry_after(1)
-            .into_response();
-        }
-        let _running = Running {
-            running: Arc::clone(&self.running),
-            slot,
+        let Some(_running) = self.run((scope, key.clone())) else {
+            return in_flight().into_response();
         };
-        match self.ledger.kept(scope, key.clone()).await {
-            Ok(Some(kept)) => return replay(&kept, asked),
-            Ok(None) => {}
+        let call = KeyedCall {
+            scope,
+            key,
+            asked: digest(call, body),
+            node: self.node,
+        };
+        let begun = self.ledger.begin_call(call.clone(), self.clock.now_ms());
+        match begun.await {
+            Ok(CallBegun::Act) => {}
+            Ok(CallBegun::Answered(kept)) => return replay(kept),
+            Ok(CallBegun::Running) => return in_flight().into_response(),
+            Ok(CallBegun::OtherCall) => return mismatch().into_response(),
             Err(error) => return Problem::from(error).into_response(),
         }
-        let result = act.await;
-        let (status, body) = match &result {
+        let result = tokio::select! {
+            result = act => result,
+            never = self.lend_on(&call) => match never {},
+        };
+        self.note(call, &result).await;
+        respond(result)
+    }
+
+    /// The slot of a call, unless this process is carrying it out.
+    fn run(&self, slot: (Scope, String)) -> Option<Running> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.insert(slot.clone()).then(|| Running {
+            running: Arc::clone(&self.running),
+            slot,
+        })
+    }
+
+    /// Keeps a call this node's for as long as it is polled.
+    async fn lend_on(&self, call: &KeyedCall) -> Infallible {
+        loop {
+            tokio::time::sleep(LEND_EVERY).await;
+            let until_ms = self.clock.now_ms() + CALL_LENT_MS;
+            if let Err(error) = self.ledger.lend_call(call.clone(), until_ms).await {
+                tracing::warn!(%error, "a call that takes long could not be lent on; the same call may be begun elsewhere");
+            }
+        }
+    }
+
+    /// Keeps what a call was answered. 429 and 5xx are not kept: the same call may be made again at once, and finds what was
+    /// done for this one; the key stays its own.
+    ///
+    /// Where the ledger does not take it nothing is lost but time: the call is lent until a moment that passes.
+    async fn note(&self, call: KeyedCall, result: &Result<Answer, Problem>) {
+        let (status, body) = match result {
             Ok(answer) => (answer.status, answer.body.to_string()),
             Err(problem) => (problem.status, problem.document().to_string()),
         };
-        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            return respond(result);
-        }
-        let answer = KeptAnswer {
-            asked,
-            status: status.as_u16(),
-            body,
+        let passes = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+        let noted = if passes {
+            self.ledger.lend_call(call, 0).await
+        } else {
+            let answer = KeptAnswer {
+                asked: call.asked,
+                status: status.as_u16(),
+                body,
+            };
+            let now_ms = self.clock.now_ms();
+            self.ledger.keep(call.scope, call.key, answer, now_ms).await
         };
-        // The call is done and its ids derive from the key, so a retry finds its work even if this is lost.
-        if let Err(error) = self
-            .ledger
-            .keep(scope, key, answer, self.clock.now_ms())
-            .await
-        {
+        if let Err(error) = noted {
             tracing::warn!(%error, "an answer could not be kept for retries");
         }
-        respond(result)
     }
 
     /// Forgets what was kept for long enough.
@@ -192,41 +193,10 @@ impl Answers {
     }
 }
 
-fn respond(result: Result<Answer, Problem>) -> Response {
-    match result {
-        Ok(answer) => answer.into_response(),
-        Err(problem) => problem.into_response(),
-    }
-}
-
 fn digest(call: &str, body: &[u8]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update((call.len() as u64).to_be_bytes());
     hasher.update(call.as_bytes());
     hasher.update(body);
     hasher.finalize().into()
-}
-
-fn replay(kept: &KeptAnswer, asked: [u8; 32]) -> Response {
-    if kept.asked != asked {
-        return Problem::new(
-            422,
-            "idempotency_mismatch",
-            "The Idempotency-Key was used for another call",
-            "This key belongs to an earlier call with another body or address. Nothing was changed. Use a new key for a new call.",
-        )
-        .into_response();
-    }
-    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let media = if status.is_success() {
-        "application/json"
-    } else {
-        "application/problem+json"
-    };
-    let headers = [
-        (header::CONTENT_TYPE.as_str(), media),
-        (header::CACHE_CONTROL.as_str(), "no-store"),
-        ("idempotency-replayed", "true"),
-    ];
-    (status, headers, kept.body.clone()).into_response()
 }

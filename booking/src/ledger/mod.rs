@@ -43,6 +43,14 @@ pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 /// How long an event is one worker's, in milliseconds. Where two settle it all the same, it is applied once.
 pub const EVENT_LENT_MS: i64 = 5_000;
 
+/// How long a call under an `Idempotency-Key` is one node's without being asked for anew, in milliseconds. Where that node
+/// dies, the same call goes on elsewhere after so long, and finds what was done.
+pub const CALL_LENT_MS: i64 = 3_000;
+
+/// For how long a scan's key is good, in milliseconds: a scanner whose answer was lost asks again at once, and whoever comes
+/// later with the same ticket is somebody else.
+pub const SCAN_KEY_MS: i64 = 60_000;
+
 /// What all nodes over one ledger share.
 #[async_trait]
 pub trait CommonLedger: Send + Sync {
@@ -390,11 +398,22 @@ pub trait TimetableLedger: Send + Sync {
 pub trait TicketLedger: Send + Sync {
     /// A ticket.
     async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>, LedgerError>;
-    /// Marks a ticket as scanned, unless it was before or was given back.
-    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>, LedgerError>;
-    /// The answer kept for a caller's key.
-    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>, LedgerError>;
-    /// Keeps an answer; the first one stays.
+    /// Marks a ticket as scanned, unless it was before or was given back. `by` is the digest of scanner and key: the same again
+    /// within [`SCAN_KEY_MS`] is the first scan still.
+    async fn scan(
+        &self,
+        ticket: &TicketId,
+        by: Option<[u8; 32]>,
+        now_ms: i64,
+    ) -> Result<Option<Scan>, LedgerError>;
+    /// Registers a call under its caller's key before anything is done for it, so that of two different calls under one key
+    /// one never acts, at whatever nodes they arrive. It is the node's until [`CALL_LENT_MS`] from now: nobody else begins it
+    /// meanwhile, and the node itself may begin it anew.
+    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun, LedgerError>;
+    /// A call that is still the node's is so until `until_ms`. One that was not answered for good is given back with a moment
+    /// that is over: it may be begun again at once, and its key stays its own.
+    async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<(), LedgerError>;
+    /// Keeps an answer, from which on its call is over; the first one stays.
     async fn keep(
         &self,
         scope: [u8; 32],

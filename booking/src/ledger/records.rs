@@ -278,3 +278,29 @@ pub struct KeptAnswer {
     /// The JSON body.
     pub body: String,
 }
+
+/// A call under a caller's `Idempotency-Key`, as one node begins it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyedCall {
+    /// Digest of whose key it is.
+    pub scope: [u8; 32],
+    /// The key.
+    pub key: String,
+    /// Digest of what is asked.
+    pub asked: [u8; 32],
+    /// The node, by a number that each process draws for itself.
+    pub node: i64,
+}
+
+/// What a call under a key meets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallBegun {
+    /// It is the caller's to carry out.
+    Act,
+    /// It was answered before.
+    Answered(KeptAnswer),
+    /// Another node is carrying it out.
+    Running,
+    /// The key belongs to a call with another body or address.
+    OtherCall,
+}

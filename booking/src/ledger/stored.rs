@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimBasis, ClaimRefused, LedgerError, Scan};
+use super::{CallBegun, ClaimBasis, ClaimRefused, KeptAnswer, LedgerError, SCAN_KEY_MS, Scan};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::terms::{CategoryNames, SaleTerms};
 use crate::holds::{Held, Hold, Purpose, Stage};
@@ -194,10 +194,25 @@ pub(super) fn fate(word: Option<String>, refunds_until_ms: Option<i64>) -> Resul
     word.map(read).transpose()
 }
 
-/// What a scan met, by the ticket's row after it.
-pub(super) fn met(is_first: bool, scanned_at: Option<i64>, voided_at: Option<i64>) -> Option<Scan> {
+/// What a call under a key met that it may not begin: the row of the key, and whether it waits for its answer. A row that was
+/// forgotten in between is begun by the next try.
+pub(super) fn call_met(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> CallBegun {
+    match found {
+        Some((kept, _)) if kept.asked != asked => CallBegun::OtherCall,
+        Some((kept, false)) => CallBegun::Answered(kept),
+        Some((_, true)) | None => CallBegun::Running,
+    }
+}
+
+/// What a scan met, by the ticket's row after it. `is_own`: the row names this very scan.
+pub(super) fn met(
+    is_own: bool,
+    scanned_at: Option<i64>,
+    voided_at: Option<i64>,
+    now_ms: i64,
+) -> Option<Scan> {
     match (scanned_at, voided_at) {
-        (Some(at), _) if is_first => Some(Scan::First(at)),
+        (Some(at), _) if is_own && now_ms - at < SCAN_KEY_MS => Some(Scan::First(at)),
         (Some(at), _) => Some(Scan::Again(at)),
         (None, Some(at)) => Some(Scan::Void(at)),
         (None, None) => None,

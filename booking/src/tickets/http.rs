@@ -5,11 +5,12 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::{Printed, TicketDesk, render};
+use super::{Printed, TicketDesk, render, scan_of};
 use crate::clock::{Clock, rfc3339};
+use crate::door::keys::bearer;
 use crate::door::{Door, Role, RoleKeys};
 use crate::http::{Path, Problem};
-use crate::idempotency::Answer;
+use crate::idempotency::{Answer, key_of};
 use crate::ids::{OrderId, ShowId, TicketId};
 use crate::ledger::Scan;
 use crate::orders::Ticket;
@@ -127,7 +128,8 @@ pub async fn read(
     }
 }
 
-/// Scans a ticket at the door.
+/// Scans a ticket at the door. The same scanner with the same `Idempotency-Key` is answered as the first time for a minute;
+/// every other scan of the ticket is `already_scanned`.
 #[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = Scanned), (status = 409), (status = 401)))]
 pub async fn scan(
@@ -136,8 +138,12 @@ pub async fn scan(
     headers: HeaderMap,
 ) -> Result<Answer, Problem> {
     routes.keys.admit(&headers, Role::Door)?;
+    let key = key_of(&headers)?;
+    let by = bearer(&headers).zip(key.as_deref());
+    let by = by.map(|(scanner, key)| scan_of(scanner, key));
     let ticket = routes.desk.find(&id).await?;
-    let scanned = routes.desk.scan(&ticket, routes.clock.now_ms()).await?;
+    let now_ms = routes.clock.now_ms();
+    let scanned = routes.desk.scan(&ticket, by, now_ms).await?;
     let at_ms = match scanned.ok_or_else(|| Problem::not_found("ticket", &id))? {
         Scan::First(at_ms) => at_ms,
         Scan::Again(at_ms) => {

@@ -6,6 +6,7 @@ pub mod render;
 use std::sync::Arc;
 
 use fairgate_pass::{Keyring, TicketClaims};
+use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
@@ -109,11 +110,26 @@ impl TicketDesk {
         })
     }
 
-    /// Scans a ticket at the door.
+    /// Scans a ticket at the door. `by`, where the scan has a key: see [`scan_of`].
     ///
     /// # Errors
-    /// Where the ledger did not take it; then nobody was let in.
-    pub async fn scan(&self, ticket: &Ticket, now_ms: i64) -> Result<Option<Scan>, LedgerError> {
-        self.ledger.scan(&ticket.id, now_ms).await
+    /// Where the ledger did not say that it took it; the same scan under its key finds whether it did.
+    pub async fn scan(
+        &self,
+        ticket: &Ticket,
+        by: Option<[u8; 32]>,
+        now_ms: i64,
+    ) -> Result<Option<Scan>, LedgerError> {
+        self.ledger.scan(&ticket.id, by, now_ms).await
     }
+}
+
+/// What the ledger knows one scan by: the scanner's credential and the `Idempotency-Key`, of which neither is stored.
+#[must_use]
+pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update((scanner.len() as u64).to_be_bytes());
+    hasher.update(scanner);
+    hasher.update(key);
+    hasher.finalize().into()
 }

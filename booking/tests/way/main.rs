@@ -8,6 +8,7 @@ mod ends;
 mod exchanging;
 mod free;
 mod harness;
+mod keys;
 mod late;
 mod nodes;
 mod promoting;

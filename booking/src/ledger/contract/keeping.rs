@@ -1,8 +1,9 @@
 //! What is kept beside orders: plans, shows, coverage, secrets, scans and answers.
 
+use super::calling::{answer, begin, call};
 use super::*;
 use crate::ids::TicketId;
-use crate::ledger::{KeptAnswer, Scan};
+use crate::ledger::{CallBegun, SCAN_KEY_MS, Scan};
 use crate::rail::run::{Call, Fares, Rate, Run};
 
 pub(super) const CASES: &[Case] = cases![
@@ -14,7 +15,8 @@ pub(super) const CASES: &[Case] = cases![
     coverage_is_replaced_whole_and_keeps_its_order,
     a_secret_is_made_once,
     a_ticket_is_scanned_once,
-    a_kept_answer_stays_the_first_and_belongs_to_its_caller,
+    the_same_scan_again_is_the_first_one_for_a_minute,
+    scans_of_one_ticket_at_once_let_one_in,
     old_answers_are_forgotten,
 ];
 
@@ -213,7 +215,7 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0, 1]).await;
     let ticket = TicketId::of_seat(&order.id, 0);
-    let scan = async |now_ms| ledger.scan(&ticket, now_ms).await.expect("written");
+    let scan = async |now_ms| ledger.scan(&ticket, None, now_ms).await.expect("written");
     assert_eq!(scan(1).await, None, "there is no ticket before the capture");
     authorised(&ledger, &order).await;
     let capture = ledger.due_effects(i64::MAX, 1).await.expect("readable");
@@ -228,27 +230,44 @@ async fn a_ticket_is_scanned_once(ledger: Books) {
     assert_eq!(scanned, [Some(10), None], "the other one still opens");
 }
 
-fn answer(status: u16) -> KeptAnswer {
-    KeptAnswer {
-        asked: [5; 32],
-        status,
-        body: r#"{"a":1}"#.to_owned(),
-    }
+/// A ticket of an order that was paid.
+async fn issued(ledger: &Books) -> TicketId {
+    stocked(ledger).await;
+    let order = claimed(ledger, "a", ANA, &[0]).await;
+    authorised(ledger, &order).await;
+    let capture = ledger.due_effects(i64::MAX, 1).await.expect("readable");
+    let captured = ledger.captured(capture[0].id, NOW_MS).await;
+    captured.expect("written");
+    TicketId::of_seat(&order.id, 0)
 }
 
-async fn a_kept_answer_stays_the_first_and_belongs_to_its_caller(ledger: Books) {
-    let kept = async |caller, key: &str| {
-        let kept = ledger.kept(caller, key.to_owned()).await;
-        kept.expect("readable")
+async fn the_same_scan_again_is_the_first_one_for_a_minute(ledger: Books) {
+    let ticket = issued(&ledger).await;
+    let scan = async |by: Option<u8>, now_ms| {
+        let by = by.map(|by| [by; 32]);
+        let met = ledger.scan(&ticket, by, now_ms).await;
+        met.expect("written").expect("there is a ticket")
     };
-    assert_eq!(kept([1; 32], "k").await, None);
-    for status in [201, 409] {
-        let written = ledger.keep([1; 32], "k".to_owned(), answer(status), NOW_MS);
-        written.await.expect("written");
+    assert_eq!(scan(Some(1), 10).await, Scan::First(10));
+    assert_eq!(scan(Some(1), 10 + SCAN_KEY_MS - 1).await, Scan::First(10));
+    assert_eq!(scan(Some(2), 11).await, Scan::Again(10), "another scanner");
+    assert_eq!(scan(None, 11).await, Scan::Again(10), "without a key");
+    assert_eq!(scan(Some(1), 10 + SCAN_KEY_MS).await, Scan::Again(10));
+}
+
+async fn scans_of_one_ticket_at_once_let_one_in(ledger: Books) {
+    let ticket = issued(&ledger).await;
+    let mut scanning = tokio::task::JoinSet::new();
+    for by in 0..20 {
+        let (ledger, ticket) = (Arc::clone(&ledger), ticket.clone());
+        scanning.spawn(async move { ledger.scan(&ticket, Some([by; 32]), 10).await });
     }
-    assert_eq!(kept([1; 32], "k").await, Some(answer(201)));
-    assert_eq!(kept([2; 32], "k").await, None);
-    assert_eq!(kept([1; 32], "l").await, None);
+    let met = scanning.join_all().await;
+    let first = met.into_iter().filter(|met| {
+        let met = met.as_ref().expect("written");
+        *met == Some(Scan::First(10))
+    });
+    assert_eq!(first.count(), 1);
 }
 
 async fn old_answers_are_forgotten(ledger: Books) {
@@ -257,10 +276,7 @@ async fn old_answers_are_forgotten(ledger: Books) {
         written.await.expect("written");
     }
     ledger.forget_answers(NOW_MS).await.expect("written");
-    let kept = async |key: &str| {
-        let kept = ledger.kept([1; 32], key.to_owned()).await;
-        kept.expect("readable").is_some()
-    };
-    assert!(!kept("old").await);
-    assert!(kept("new").await);
+    assert_eq!(begin(&ledger, call("old", 1)).await, CallBegun::Act);
+    let kept = CallBegun::Answered(answer(201));
+    assert_eq!(begin(&ledger, call("new", 1)).await, kept);
 }

@@ -2,6 +2,7 @@
 //! its own name.
 
 mod auditing;
+mod calling;
 mod claiming;
 mod exchanging;
 mod free;
@@ -68,6 +69,7 @@ const GIVING_BACK: &[&[Case]] = &[
 /// Everything that is kept beside orders.
 const KEEPING: &[&[Case]] = &[
     auditing::CASES,
+    calling::CASES,
     keeping::CASES,
     programming::CASES,
     sharing::CASES,

@@ -9,6 +9,7 @@ mod catalogue;
 mod claims;
 pub mod dump;
 mod exchanges;
+mod keyed;
 mod late;
 mod orders;
 mod outbox;
@@ -44,6 +45,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("cinema.sql"),
     include_str!("exchanging.sql"),
     include_str!("terms.sql"),
+    include_str!("keyed_calls.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

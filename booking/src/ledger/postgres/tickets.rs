@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fairgate_writer::Tx;
 
-use super::PostgresLedger;
-use super::rows::{Result, bytes32, corrupt, find_order, json, met, parsed, small, text, to_json};
+use super::rows::{Result, corrupt, find_order, json, met, parsed, text, to_json};
+use super::{PostgresLedger, keyed};
 use crate::ids::{OrderId, TicketId};
-use crate::ledger::{KeptAnswer, Scan, TicketLedger};
+use crate::ledger::{CallBegun, KeptAnswer, KeyedCall, Scan, TicketLedger};
 use crate::orders::{Order, Ticket};
 
 #[async_trait]
@@ -32,38 +32,48 @@ impl TicketLedger for PostgresLedger {
             .await
     }
 
-    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>> {
+    async fn scan(
+        &self,
+        ticket: &TicketId,
+        by: Option<[u8; 32]>,
+        now_ms: i64,
+    ) -> Result<Option<Scan>> {
         let ticket = Arc::new(ticket.to_string());
         self.database
             .write(move |tx| {
                 let ticket = Arc::clone(&ticket);
                 async move {
-                    let sql = "UPDATE tickets SET scanned_at = $2 WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
-                    let is_first = tx.execute(sql, &[&*ticket, &now_ms]).await? == 1;
-                    let sql = "SELECT scanned_at, voided_at FROM tickets WHERE ticket = $1";
-                    Ok(match tx.first(sql, &[&*ticket]).await? {
-                        Some(row) => met(is_first, row.try_get(0)?, row.try_get(1)?),
-                        None => None,
-                    })
+                    let by = by.as_ref().map(<[u8; 32]>::as_slice);
+                    let sql = "UPDATE tickets SET scanned_at = $2, scanned_by = $3 \
+                         WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
+                    let is_first = tx.execute(sql, &[&*ticket, &now_ms, &by]).await? == 1;
+                    let sql = "SELECT scanned_at, voided_at, scanned_by = $2 FROM tickets WHERE ticket = $1";
+                    let Some(row) = tx.first(sql, &[&*ticket, &by]).await? else {
+                        return Ok(None);
+                    };
+                    let is_own = is_first || row.try_get::<_, Option<bool>>(2)? == Some(true);
+                    Ok(met(is_own, row.try_get(0)?, row.try_get(1)?, now_ms))
                 }
             })
             .await
     }
 
-    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>> {
+    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun> {
+        let call = Arc::new(call);
         self.database
-            .read(async move |tx: Tx| {
-                let sql =
-                    "SELECT asked, status, body FROM kept_answers WHERE scope = $1 AND key = $2";
-                let found = tx.first(sql, &[&scope.as_slice(), &key]).await?;
-                let read = |row| {
-                    Ok(KeptAnswer {
-                        asked: bytes32(fairgate_writer::tokio_postgres::Row::try_get(row, 0)?)?,
-                        status: small(row, 1)?,
-                        body: text(row, 2)?.to_owned(),
-                    })
-                };
-                found.as_ref().map(read).transpose()
+            .write(move |tx| {
+                let call = Arc::clone(&call);
+                async move { keyed::begin(&tx, &call, now_ms).await }
+            })
+            .await
+    }
+
+    async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
+        let call = Arc::new(call);
+        self.database
+            .write(move |tx| {
+                let call = Arc::clone(&call);
+                async move { keyed::lend(&tx, &call, until_ms).await }
             })
             .await
     }
@@ -79,16 +89,7 @@ impl TicketLedger for PostgresLedger {
         self.database
             .write(move |tx| {
                 let given = Arc::clone(&given);
-                async move {
-                    let (key, answer) = &*given;
-                    tx.execute(
-                        "INSERT INTO kept_answers (scope, key, asked, status, body, kept_at) VALUES ($1, $2, $3, $4, $5, $6) \
-                         ON CONFLICT (scope, key) DO NOTHING",
-                        &[&scope.as_slice(), key, &answer.asked.as_slice(), &i64::from(answer.status), &answer.body, &now_ms],
-                    )
-                    .await?;
-                    Ok(())
-                }
+                async move { keyed::keep(&tx, scope, &given.0, &given.1, now_ms).await }
             })
             .await
     }

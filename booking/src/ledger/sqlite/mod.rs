@@ -5,6 +5,7 @@ mod catalogue;
 mod claims;
 pub mod dump;
 mod exchanges;
+mod keyed;
 mod late;
 mod orders;
 mod outbox;
@@ -39,6 +40,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("cinema.sql"),
     include_str!("exchanging.sql"),
     include_str!("terms.sql"),
+    include_str!("keyed_calls.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, Row};
 
-use super::SqliteLedger;
 use super::rows::{Result, collect, corrupt, find_order, first, met, parsed};
+use super::{SqliteLedger, keyed};
 use crate::ids::{OrderId, TicketId};
-use crate::ledger::{KeptAnswer, Scan, TicketLedger};
+use crate::ledger::{CallBegun, KeptAnswer, KeyedCall, Scan, TicketLedger};
 use crate::orders::{Order, Ticket};
 
 #[async_trait]
@@ -32,39 +32,38 @@ impl TicketLedger for SqliteLedger {
             .await
     }
 
-    async fn scan(&self, ticket: &TicketId, now_ms: i64) -> Result<Option<Scan>> {
+    async fn scan(
+        &self,
+        ticket: &TicketId,
+        by: Option<[u8; 32]>,
+        now_ms: i64,
+    ) -> Result<Option<Scan>> {
         let ticket = ticket.to_string();
         self.writer
             .write(move |tx| {
-                let sql = "UPDATE tickets SET scanned_at = ?2 WHERE ticket = ?1 AND scanned_at IS NULL AND voided_at IS NULL";
-                let is_first = tx.prepare_cached(sql)?.execute((&ticket, now_ms))? == 1;
-                let sql = "SELECT scanned_at, voided_at FROM tickets WHERE ticket = ?1";
-                let met = collect(tx, sql, [&ticket], |row| Ok(met(is_first, row.get(0)?, row.get(1)?)))?;
+                let sql = "UPDATE tickets SET scanned_at = ?2, scanned_by = ?3 \
+                     WHERE ticket = ?1 AND scanned_at IS NULL AND voided_at IS NULL";
+                let is_first = tx.prepare_cached(sql)?.execute((&ticket, now_ms, by))? == 1;
+                let sql =
+                    "SELECT scanned_at, voided_at, scanned_by = ?2 FROM tickets WHERE ticket = ?1";
+                let met = collect(tx, sql, (&ticket, by), |row| {
+                    let is_own = is_first || row.get::<_, Option<bool>>(2)? == Some(true);
+                    Ok(met(is_own, row.get(0)?, row.get(1)?, now_ms))
+                })?;
                 Ok(met.into_iter().next().flatten())
             })
             .await
     }
 
-    async fn kept(&self, scope: [u8; 32], key: String) -> Result<Option<KeptAnswer>> {
+    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun> {
         self.writer
-            .read(move |connection| {
-                let found = collect(
-                    connection,
-                    "SELECT asked, status, body FROM kept_answers WHERE scope = ?1 AND key = ?2",
-                    (scope, &key),
-                    |row| {
-                        let asked: Vec<u8> = row.get(0)?;
-                        Ok(KeptAnswer {
-                            asked: asked
-                                .try_into()
-                                .map_err(|_| corrupt("a kept answer's digest"))?,
-                            status: row.get(1)?,
-                            body: row.get(2)?,
-                        })
-                    },
-                )?;
-                Ok(found.into_iter().next())
-            })
+            .write(move |tx| keyed::begin(tx, &call, now_ms))
+            .await
+    }
+
+    async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
+        self.writer
+            .write(move |tx| keyed::lend(tx, &call, until_ms))
             .await
     }
 
@@ -76,11 +75,7 @@ impl TicketLedger for SqliteLedger {
         now_ms: i64,
     ) -> Result<()> {
         self.writer
-            .write(move |tx| {
-                tx.prepare_cached("INSERT OR IGNORE INTO kept_answers (scope, key, asked, status, body, kept_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-                    .execute((scope, &key, answer.asked, answer.status, &answer.body, now_ms))?;
-                Ok(())
-            })
+            .write(move |tx| keyed::keep(tx, scope, &key, &answer, now_ms))
             .await
     }
 

@@ -148,6 +148,9 @@ async fn bought(ledger: &Books, seats: &[u32]) -> Order {
 
 async fn scan(ledger: &Books, order: &Order, seat: u32) {
     let ticket = TicketId::of_seat(&order.id, seat);
-    let met = ledger.scan(&ticket, NOW_MS + 2).await.expect("readable");
+    let met = ledger
+        .scan(&ticket, None, NOW_MS + 2)
+        .await
+        .expect("readable");
     assert_eq!(met, Some(Scan::First(NOW_MS + 2)));
 }

@@ -29,7 +29,10 @@ async fn a_cancelled_show_sells_nothing_and_gives_everything_back(ledger: Books)
     );
     // Somebody is inside already.
     let inside = TicketId::of_seat(&paid.id, 0);
-    ledger.scan(&inside, NOW_MS + 3).await.expect("written");
+    ledger
+        .scan(&inside, None, NOW_MS + 3)
+        .await
+        .expect("written");
     let left = async || ledger.orders_of_cancelled(10).await.expect("readable");
     let mut both = [paid.id.clone(), taken.id.clone()];
     both.sort();

@@ -168,7 +168,10 @@ async fn a_scanned_ticket_never_goes_back(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let ticket = TicketId::of_seat(&order.id, 0);
-    let scanned = ledger.scan(&ticket, NOW_MS + 2).await.expect("written");
+    let scanned = ledger
+        .scan(&ticket, None, NOW_MS + 2)
+        .await
+        .expect("written");
     assert_eq!(scanned, Some(Scan::First(NOW_MS + 2)));
     for which in [Which::All, named(&order, &[0]), named(&order, &[0, 1])] {
         let refused = ledger.refund(&order.id, which, NOW_MS + 3).await;
@@ -178,7 +181,7 @@ async fn a_scanned_ticket_never_goes_back(ledger: Books) {
     let after = refunded(&ledger, &order, Which::Unscanned).await;
     assert_eq!(after.state, PartlyRefunded);
     let void = TicketId::of_seat(&order.id, 1);
-    let scanned = ledger.scan(&void, NOW_MS + 9).await.expect("written");
+    let scanned = ledger.scan(&void, None, NOW_MS + 9).await.expect("written");
     assert_eq!(scanned, Some(Scan::Void(NOW_MS + 3)));
 }
 
@@ -188,7 +191,7 @@ async fn of_a_scan_and_a_refund_at_once_exactly_one_wins(ledger: Books) {
         let order = ticketed(&ledger, &format!("k{seat}"), ANA, &[seat]).await;
         let ticket = TicketId::of_seat(&order.id, seat);
         let (scan, refund) = tokio::join!(
-            ledger.scan(&ticket, NOW_MS + 3),
+            ledger.scan(&ticket, None, NOW_MS + 3),
             ledger.refund(&order.id, Which::All, NOW_MS + 3),
         );
         let went_in = matches!(scan.expect("written"), Some(Scan::First(_)));

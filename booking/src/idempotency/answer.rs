@@ -1,0 +1,90 @@
+//! Answers as they are sent, kept and sent again, and what a call is told whose key it may not use.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::http::Problem;
+use crate::ledger::KeptAnswer;
+
+/// A JSON answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The body.
+    pub body: serde_json::Value,
+}
+
+impl Answer {
+    /// An answer with a body.
+    ///
+    /// # Errors
+    /// 500 where the body cannot be JSON.
+    pub fn json(status: u16, body: &impl serde::Serialize) -> Result<Self, Problem> {
+        let body = serde_json::to_value(body).map_err(|error| {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            Problem::new(
+                500,
+                "internal",
+                "Something broke here",
+                "The answer could not be written. Ask again to see what was done.",
+            )
+        })?;
+        Ok(Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
+            body,
+        })
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, "application/json"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        (self.status, headers, self.body.to_string()).into_response()
+    }
+}
+
+pub(super) fn respond(result: Result<Answer, Problem>) -> Response {
+    match result {
+        Ok(answer) => answer.into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The answer that was kept, as it was.
+pub(super) fn replay(kept: KeptAnswer) -> Response {
+    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let media = if status.is_success() {
+        "application/json"
+    } else {
+        "application/problem+json"
+    };
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), media),
+        (header::CACHE_CONTROL.as_str(), "no-store"),
+        ("idempotency-replayed", "true"),
+    ];
+    (status, headers, kept.body).into_response()
+}
+
+pub(super) fn in_flight() -> Problem {
+    Problem::new(
+        409,
+        "idempotency_in_flight",
+        "The same call is still running",
+        "The first call with this Idempotency-Key has not been answered yet. This one did nothing. Ask again in a second.",
+    )
+    .retry_after(1)
+}
+
+pub(super) fn mismatch() -> Problem {
+    Problem::new(
+        422,
+        "idempotency_mismatch",
+        "The Idempotency-Key was used for another call",
+        "This key belongs to an earlier call with another body or address. Nothing was changed. Use a new key for a new call.",
+    )
+}

@@ -1,0 +1,204 @@
+//! Two nodes over one ledger, and calls that end in every way.
+
+use std::pin::pin;
+
+use axum::body::to_bytes;
+use fairgate_writer::Writer;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::ledger::sqlite::SqliteLedger;
+
+const CALL: &str = "POST /v1/things";
+/// How long anything may take on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Two nodes, their clock, and the folder of their ledger.
+struct Nodes {
+    nodes: [Answers; 2],
+    clock: Clock,
+    writer: Writer,
+    _folder: TempDir,
+}
+
+impl Nodes {
+    async fn open() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
+        let ledger = SqliteLedger::open(writer.clone()).await;
+        let ledger = Arc::new(ledger.expect("its tables"));
+        let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
+        Self {
+            nodes: [0, 1].map(|_| Answers::new(ledger.clone(), clock.clone())),
+            clock,
+            writer,
+            _folder: folder,
+        }
+    }
+
+    /// Waits until the only call is lent beyond a moment.
+    async fn lent_beyond(&self, moment_ms: i64) {
+        let mut every = tokio::time::interval(Duration::from_millis(5));
+        let lent = async {
+            loop {
+                every.tick().await;
+                let read = self.writer.read(|connection| {
+                    let sql = "SELECT COALESCE(MAX(lent_until), 0) FROM kept_answers";
+                    Ok::<i64, LedgerError>(connection.query_row(sql, [], |row| row.get(0))?)
+                });
+                if read.await.expect("readable") > moment_ms {
+                    return;
+                }
+            }
+        };
+        let lent = tokio::time::timeout(PATIENCE, lent).await;
+        lent.expect("it is lent on");
+    }
+
+    /// A call under the key "k"; gives status and code, or what was made.
+    async fn call(
+        &self,
+        at: usize,
+        body: &str,
+        act: impl Future<Output = Result<Answer, Problem>>,
+    ) -> (u16, Value) {
+        let key = Some("k".to_owned());
+        let answered = self.nodes[at].once(b"ana", CALL, key, body.as_bytes(), act);
+        let answer = answered.await;
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), usize::MAX).await;
+        let body: Value = serde_json::from_slice(&body.expect("whole")).expect("JSON");
+        let told = if status < 300 { "made" } else { "code" };
+        (status, body[told].clone())
+    }
+
+    async fn made(&self, at: usize, body: &str, what: u32) -> (u16, Value) {
+        let act = async { Answer::json(201, &json!({"made": what})) };
+        self.call(at, body, act).await
+    }
+}
+
+fn refusal(status: u16, code: &'static str) -> Result<Answer, Problem> {
+    Err(Problem::new(status, code, "A title", "What happened."))
+}
+
+fn told(status: u16, code: &str) -> (u16, Value) {
+    (status, json!(code))
+}
+
+/// Polls a call until it acts.
+async fn begun(call: &mut (impl Future<Output = (u16, Value)> + Unpin), acting: &Notify) {
+    tokio::select! {
+        ended = call => panic!("it ended: {ended:?}"),
+        () = acting.notified() => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_flight_at_one_node_is_in_flight_at_the_other_and_no_other_call_has_its_key() {
+    let nodes = Nodes::open().await;
+    let (acting, go_on) = (Notify::new(), Notify::new());
+    let act = async {
+        acting.notify_one();
+        go_on.notified().await;
+        Answer::json(201, &json!({"made": 1}))
+    };
+    let mut first = pin!(nodes.call(0, "a", act));
+    begun(&mut first, &acting).await;
+    for at in [0, 1] {
+        let again = nodes.made(at, "a", 2).await;
+        assert_eq!(again, told(409, "idempotency_in_flight"), "at {at}");
+    }
+    let other = nodes.made(1, "b", 3).await;
+    assert_eq!(other, told(422, "idempotency_mismatch"));
+    go_on.notify_one();
+    assert_eq!(first.await, (201, json!(1)));
+    for at in [0, 1] {
+        assert_eq!(nodes.made(at, "a", 4).await, (201, json!(1)));
+        let other = nodes.made(at, "b", 5).await;
+        assert_eq!(other, told(422, "idempotency_mismatch"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_5xx_or_429_the_same_call_acts_at_once_anywhere_and_another_one_never() {
+    for (status, code) in [(503, "ledger_unavailable"), (429, "too_many")] {
+        let nodes = Nodes::open().await;
+        let failed = nodes.call(0, "a", async { refusal(status, code) }).await;
+        assert_eq!(failed, told(status, code));
+        let other = nodes.made(1, "b", 1).await;
+        assert_eq!(other, told(422, "idempotency_mismatch"));
+        assert_eq!(nodes.made(1, "a", 2).await, (201, json!(2)));
+        assert_eq!(nodes.made(0, "a", 3).await, (201, json!(2)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_answer_is_kept_for_both_nodes() {
+    let nodes = Nodes::open().await;
+    let refused = nodes.call(0, "a", async { refusal(409, "seats_taken") });
+    assert_eq!(refused.await, told(409, "seats_taken"));
+    assert_eq!(nodes.made(1, "a", 1).await, told(409, "seats_taken"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_node_began_another_one_goes_on_with_and_no_other_call_takes_its_key() {
+    let nodes = Nodes::open().await;
+    {
+        let acting = Notify::new();
+        let act = async {
+            acting.notify_one();
+            std::future::pending().await
+        };
+        let mut first = pin!(nodes.call(0, "a", act));
+        begun(&mut first, &acting).await;
+    }
+    let again = nodes.made(1, "a", 1).await;
+    assert_eq!(again, told(409, "idempotency_in_flight"));
+    nodes.clock.advance_ms(CALL_LENT_MS);
+    let other = nodes.made(1, "b", 2).await;
+    assert_eq!(other, told(422, "idempotency_mismatch"));
+    assert_eq!(nodes.made(1, "a", 3).await, (201, json!(3)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_its_caller_left_may_be_made_anew_at_the_same_node_at_once() {
+    let nodes = Nodes::open().await;
+    {
+        let acting = Notify::new();
+        let act = async {
+            acting.notify_one();
+            std::future::pending().await
+        };
+        let mut first = pin!(nodes.call(0, "a", act));
+        begun(&mut first, &acting).await;
+    }
+    assert_eq!(nodes.made(0, "a", 1).await, (201, json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_takes_long_stays_in_flight_at_the_other_node() {
+    let nodes = Arc::new(Nodes::open().await);
+    let go_on = Arc::new(Notify::new());
+    let first = tokio::spawn({
+        let (nodes, go_on) = (Arc::clone(&nodes), Arc::clone(&go_on));
+        async move {
+            let act = async {
+                go_on.notified().await;
+                Answer::json(201, &json!({"made": 1}))
+            };
+            nodes.call(0, "a", act).await
+        }
+    });
+    let begun_ms = nodes.clock.now_ms();
+    nodes.lent_beyond(begun_ms).await;
+    nodes.clock.advance_ms(CALL_LENT_MS - 1);
+    nodes.lent_beyond(begun_ms + CALL_LENT_MS).await;
+    nodes.clock.advance_ms(CALL_LENT_MS - 1);
+    let again = nodes.made(1, "a", 2).await;
+    assert_eq!(again, told(409, "idempotency_in_flight"));
+    go_on.notify_one();
+    assert_eq!(first.await.expect("no panic"), (201, json!(1)));
+}

@@ -1,0 +1,130 @@
+//! Calls under an `Idempotency-Key`: of two different ones under one key one never acts, wherever they arrive.
+
+use super::*;
+use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};
+
+pub(super) const CASES: &[Case] = cases![
+    of_calls_with_one_key_at_once_one_acts,
+    a_key_belongs_to_its_caller,
+    a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent,
+    a_call_that_was_given_back_is_begun_again_and_by_no_other_call,
+    an_answer_stays_the_first_and_ends_its_call,
+];
+
+/// Two different calls.
+const ASKED: [[u8; 32]; 2] = [[5; 32], [6; 32]];
+
+pub(super) fn answer(status: u16) -> KeptAnswer {
+    KeptAnswer {
+        asked: ASKED[0],
+        status,
+        body: r#"{"a":1}"#.to_owned(),
+    }
+}
+
+pub(super) fn call(key: &str, node: i64) -> KeyedCall {
+    KeyedCall {
+        scope: [1; 32],
+        key: key.to_owned(),
+        asked: ASKED[0],
+        node,
+    }
+}
+
+fn other(call: KeyedCall) -> KeyedCall {
+    KeyedCall {
+        asked: ASKED[1],
+        ..call
+    }
+}
+
+pub(super) async fn begin(ledger: &Books, call: KeyedCall) -> CallBegun {
+    begin_at(ledger, call, NOW_MS).await
+}
+
+async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> CallBegun {
+    let begun = ledger.begin_call(call, now_ms).await;
+    begun.expect("written")
+}
+
+async fn of_calls_with_one_key_at_once_one_acts(ledger: Books) {
+    for round in 0..10 {
+        let mut beginning = tokio::task::JoinSet::new();
+        for node in 0..6 {
+            let ledger = Arc::clone(&ledger);
+            let own = call(&format!("k{round}"), node);
+            let own = if node % 2 == 0 { own } else { other(own) };
+            beginning.spawn(async move { begin(&ledger, own).await });
+        }
+        let begun = beginning.join_all().await;
+        let count = |what: CallBegun| begun.iter().filter(|begun| **begun == what).count();
+        assert_eq!(
+            [CallBegun::Act, CallBegun::Running, CallBegun::OtherCall].map(count),
+            [1, 2, 3],
+            "{begun:?}"
+        );
+    }
+}
+
+async fn a_key_belongs_to_its_caller(ledger: Books) {
+    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    let stranger = KeyedCall {
+        scope: [2; 32],
+        ..other(call("k", 2))
+    };
+    assert_eq!(begin(&ledger, stranger).await, CallBegun::Act);
+    assert_eq!(begin(&ledger, call("l", 2)).await, CallBegun::Act);
+}
+
+async fn a_call_that_runs_is_begun_elsewhere_only_after_its_node_was_silent(ledger: Books) {
+    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    assert_eq!(
+        begin(&ledger, call("k", 1)).await,
+        CallBegun::Act,
+        "its own node"
+    );
+    let until_ms = NOW_MS + CALL_LENT_MS;
+    let elsewhere = async |now_ms| begin_at(&ledger, call("k", 2), now_ms).await;
+    assert_eq!(elsewhere(until_ms - 1).await, CallBegun::Running);
+    let lent = ledger.lend_call(call("k", 1), until_ms + 100).await;
+    lent.expect("written");
+    assert_eq!(elsewhere(until_ms + 99).await, CallBegun::Running);
+    let begun = begin_at(&ledger, other(call("k", 2)), until_ms + 100).await;
+    assert_eq!(begun, CallBegun::OtherCall, "silence frees no key");
+    assert_eq!(elsewhere(until_ms + 100).await, CallBegun::Act);
+    // The first node was only slow: the call is the second one's, and the first answer is kept.
+    let back = ledger.lend_call(call("k", 1), 0).await;
+    back.expect("nothing is written");
+    let third = begin_at(&ledger, call("k", 3), until_ms + 101).await;
+    assert_eq!(third, CallBegun::Running);
+}
+
+async fn a_call_that_was_given_back_is_begun_again_and_by_no_other_call(ledger: Books) {
+    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    ledger.lend_call(call("k", 1), 0).await.expect("written");
+    let begun = begin(&ledger, other(call("k", 2))).await;
+    assert_eq!(begun, CallBegun::OtherCall);
+    assert_eq!(begin(&ledger, call("k", 2)).await, CallBegun::Act);
+}
+
+async fn an_answer_stays_the_first_and_ends_its_call(ledger: Books) {
+    assert_eq!(begin(&ledger, call("k", 1)).await, CallBegun::Act);
+    for status in [201, 409] {
+        let written = ledger.keep([1; 32], "k".to_owned(), answer(status), NOW_MS + 1);
+        written.await.expect("written");
+    }
+    ledger
+        .lend_call(call("k", 1), 0)
+        .await
+        .expect("nothing is written");
+    let kept = CallBegun::Answered(answer(201));
+    for node in [1, 2] {
+        assert_eq!(begin(&ledger, call("k", node)).await, kept);
+        let begun = begin(&ledger, other(call("k", node))).await;
+        assert_eq!(begun, CallBegun::OtherCall);
+    }
+    // Answers from before calls were registered have no such row.
+    let written = ledger.keep([1; 32], "old".to_owned(), answer(201), NOW_MS);
+    written.await.expect("written");
+    assert_eq!(begin(&ledger, call("old", 1)).await, kept);
+}

@@ -32,6 +32,9 @@ pub struct HoldAsk {
     pub from: Option<String>,
     /// Rail: where it ends, likewise.
     pub to: Option<String>,
+    /// Rail: whether more seats are wanted of a journey that the visitor has ordered already.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// Some places of one general-admission area.
@@ -89,6 +92,10 @@ impl HoldAsk {
     pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, Problem> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
         let legs = legs_of(show, from, to, now_ms, NOTHING_HELD)?;
+        if self.again && show.run.is_none() {
+            let detail = format!("again: this show has no journeys; leave it out. {NOTHING_HELD}");
+            return Err(Problem::field("again", detail));
+        }
         let wanted = self.wanted(show, &legs)?;
         Ok(Asked { wanted, legs })
     }

@@ -1,5 +1,6 @@
 //! Natural idempotency on trains: a visitor has one basket a departure and stretch, whatever key or none its calls carry, so
-//! that a second click, a second tab or a call made anew on another day finds what the first one took.
+//! that a second click, a second tab or a call made anew on another day finds what the first one took. Nor does it order one
+//! journey twice, unless it says that it wants more seats of it.
 
 use fairgate_pass::Holder;
 
@@ -25,49 +26,74 @@ pub(super) enum Found {
 
 impl HoldDesk {
     /// The visitor's own basket over the same legs, if it is what it asks for now. `id` is the call's own, for shows
-    /// without stops.
+    /// without stops. `again`: what it has ordered of this journey does not count.
     ///
     /// # Errors
-    /// 409 `journey_held` where its basket has other seats; 503 where store or ledger do not answer.
+    /// 409 `journey_held` where its basket has other seats, `journey_ordered` where an order has seats of this journey; 503
+    /// where store or ledger do not answer.
     pub(super) async fn own(
         &self,
         show: &Show,
         visitor: Holder,
         asked: &Asked,
+        again: bool,
         id: HoldId,
     ) -> Result<Found, Problem> {
         if show.run.is_none() {
             return Ok(Found::None(id));
         }
+        let mut unused = id;
         for round in 0..ROUNDS_MAX {
             let own = self
                 .ids
                 .hold_of_journey(&show.id, visitor, &asked.legs, round);
+            let order = OrderId::of_hold(&own);
             // One of an earlier version.
             let before = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
             if let Ok(hold) = self.seats.store.hold(&before, visitor).await
                 && hold.stage == Stage::Basket
             {
-                return living(show, hold, asked);
+                return as_asked(show, hold, asked).map(Found::Living);
             }
             match self.seats.store.hold(&own, visitor).await {
-                Ok(hold) if hold.stage == Stage::Basket => return living(show, hold, asked),
-                Ok(_) => {}
+                Ok(hold) if hold.stage == Stage::Basket => {
+                    return as_asked(show, hold, asked).map(Found::Living);
+                }
+                // Until its order is written only the store knows that it is being ordered.
+                Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
+                Ok(_) => return Err(journey_ordered(&order)),
                 // One that became an order stays that order's: its id is never a basket again.
                 Err(Refused::Gone) => {
-                    let order = self.ledger.order(&OrderId::of_hold(&own)).await?;
-                    if order.is_none() {
-                        return Ok(Found::None(own));
+                    if self.ledger.order(&order).await?.is_none() {
+                        unused = own;
+                        break;
                     }
                 }
                 Err(refused) => return Err(self.explain(show, refused, &[]).await),
             }
         }
-        Ok(Found::None(id))
+        if !again {
+            let legs = asked.legs.clone();
+            if let Some(order) = self.ledger.order_over(&show.id, visitor, legs).await? {
+                return Err(journey_ordered(&order));
+            }
+        }
+        Ok(Found::None(unused))
     }
 }
 
-fn living(show: &Show, hold: Hold, asked: &Asked) -> Result<Found, Problem> {
+/// A hold that was found under the id of a call, if it is what the call asks for. On a train another call for the same
+/// journey may have been quicker, at this node or another one, and its seats are not what this one asked for.
+///
+/// # Errors
+/// 409 `journey_held` where it has other seats, `journey_ordered` where it is an order's.
+pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, Problem> {
+    if show.run.is_none() {
+        return Ok(hold);
+    }
+    if hold.stage != Stage::Basket {
+        return Err(journey_ordered(&OrderId::of_hold(&hold.id)));
+    }
     let same = match &asked.wanted {
         Wanted::Class(party) => {
             let of_class = |seat: u32| {
@@ -84,7 +110,7 @@ fn living(show: &Show, hold: Hold, asked: &Asked) -> Result<Found, Problem> {
         Wanted::Best(_) => false,
     };
     if same {
-        return Ok(Found::Living(hold));
+        return Ok(hold);
     }
     let labels: Vec<&str> = hold
         .items
@@ -97,4 +123,17 @@ fn living(show: &Show, hold: Hold, asked: &Asked) -> Result<Found, Problem> {
     );
     let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
     Err(problem.with("hold", &hold.id).with("seats", labels))
+}
+
+fn journey_ordered(order: &OrderId) -> Problem {
+    let detail = format!(
+        "Your order {order} has seats of this train between the same stations. Nothing was held. Look at that order; if you want more seats of this journey, send the same request with \"again\": true."
+    );
+    Problem::new(
+        409,
+        "journey_ordered",
+        "You have ordered this journey",
+        detail,
+    )
+    .with("order", order)
 }

@@ -8,7 +8,7 @@ use fairgate_pass::{Holder, LivePass};
 use serde_json::json;
 
 use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
-use super::natural::Found;
+use super::natural::{Found, as_asked};
 use super::stretch::{HOLD_UNCHANGED, on_sale};
 use super::{Held, Hold, Purpose, Stage};
 use crate::catalogue::Catalogue;
@@ -61,8 +61,8 @@ impl HoldDesk {
     /// Takes what was asked for, or nothing.
     ///
     /// # Errors
-    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `sales_ended`, `journey_held`; 422 `limit_exceeded`, `would_orphan`,
-    /// `unknown_seat` and the like.
+    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `sales_ended`, `journey_held`, `journey_ordered`; 422
+    /// `limit_exceeded`, `would_orphan`, `unknown_seat` and the like.
     pub async fn take(
         &self,
         show: &Arc<Show>,
@@ -80,13 +80,13 @@ impl HoldDesk {
         }
         let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
-        let id = match self.own(show, pass.sub, &asked, id).await? {
+        let id = match self.own(show, pass.sub, &asked, ask.again, id).await? {
             Found::Living(hold) => return Ok(hold),
             Found::None(id) => id,
         };
         for known in std::iter::once(&id).chain(&before) {
             match self.seats.store.hold(known, pass.sub).await {
-                Ok(present) => return Ok(present),
+                Ok(present) => return as_asked(show, present, &asked),
                 Err(Refused::Gone) => {}
                 Err(refused) => return Err(self.explain(show, refused, &[]).await),
             }
@@ -101,7 +101,7 @@ impl HoldDesk {
                 .take(hold, show.document.seats_per_visitor)
                 .await
             {
-                Ok(hold) => return Ok(hold),
+                Ok(hold) => return as_asked(show, hold, &asked),
                 // Only what was chosen here can be chosen anew; what the visitor named cannot.
                 Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
                     lost = (Refused::Taken(cells), chosen.seats);

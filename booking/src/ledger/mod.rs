@@ -11,6 +11,8 @@ mod records;
 pub mod sqlite;
 mod stored;
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use fairgate_pass::Holder;
 pub use fairgate_writer::LedgerError;
@@ -137,6 +139,13 @@ pub trait OrderLedger: Send + Sync {
         payment: Payment,
         basis: ClaimBasis,
     ) -> Result<Order, ClaimRefused>;
+    /// An order of a visitor's that has seats of a show over exactly these legs, pending or paid.
+    async fn order_over(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+        legs: Range<u16>,
+    ) -> Result<Option<OrderId>, LedgerError>;
     /// An order with its history, tickets and payment.
     async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>, LedgerError>;
     /// Lets something happen to an order (transaction 2 among others); `None` if there is no such order.

@@ -45,6 +45,13 @@ pub fn best(quantity: u32, from: &str, to: &str) -> Value {
     json!({ "best": { "quantity": quantity, "class": CLASS }, "from": from, "to": to })
 }
 
+/// The same, although it is ordered.
+fn again(ask: &Value) -> Value {
+    let mut ask = ask.clone();
+    ask["again"] = json!(true);
+    ask
+}
+
 fn labels(hold: &Value) -> Vec<String> {
     let seats = hold["seats"].as_array().expect("a list");
     seats.iter().map(|seat| text(seat, "label")).collect()
@@ -175,12 +182,97 @@ async fn the_same_journey_again_is_the_hold_that_is_there_with_another_key_or_no
 
     // One that became an order is over as a basket; so is one that was given back.
     bought(&app, &ana, &first, &["Ana Perez", "Eva Perez"]).await;
-    let refused = app.ask(post(HOLDS, &ask).by(&ana)).await;
+    let refused = app.ask(post(HOLDS, &again(&ask)).by(&ana)).await;
     refused.problem(422, "limit_exceeded");
     let path = format!("/v1/holds/{}", text(&onward, "hold"));
     app.ask(delete(&path).by(&ana)).await;
-    let anew = hold(&app, &ana, &ask).await;
+    let anew = hold(&app, &ana, &again(&ask)).await;
     assert_ne!(anew["hold"], first["hold"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wanted() {
+    let (app, ana, ben) = opened().await;
+    let ask = best(1, "S00", "S02");
+    let first = hold(&app, &ana, &ask).await;
+    let path = format!("/v1/holds/{}/order", text(&first, "hold"));
+    let order = post(&path, &names(&["Ana Perez"])).by(&ana);
+    let order = app.ask(order).await.is(201);
+    let refused = async |key: &str| {
+        let call = post(HOLDS, &ask).keyed(key).by(&ana);
+        let told = app.ask(call).await.problem(409, "journey_ordered");
+        assert_eq!(told["order"], order["order"], "{key}");
+    };
+    refused("open").await;
+    app.pay(&order, "approve").await.is(200);
+    refused("being paid").await;
+    app.order_in(&order, "ticketed").await;
+    refused("paid").await;
+    // Another stretch, another traveller, or more seats of the same: all of them may.
+    hold(&app, &ana, &best(1, "S00", "S03")).await;
+    hold(&app, &ben, &ask).await;
+    let more = hold(&app, &ana, &again(&ask)).await;
+    assert_ne!(more["hold"], first["hold"]);
+    let same = hold(&app, &ana, &again(&ask)).await;
+    assert_eq!(same["hold"], more["hold"], "asked twice, held once");
+    app.put_venue("hall", "grid:4x10").await;
+    app.put_show("night-1", json!({})).await;
+    let call = post(
+        "/v1/shows/night-1/holds",
+        &again(&json!({"seats": ["A-1", "A-2"]})),
+    );
+    let told = app.ask(call.by(&app.visitor(3))).await;
+    assert_eq!(told.problem(422, "invalid_field")["field"], "again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journey_whose_order_ran_out_or_was_cancelled_is_held_again() {
+    let (app, ana, _) = opened().await;
+    let ask = best(1, "S00", "S02");
+    let first = hold(&app, &ana, &ask).await;
+    let path = format!("/v1/holds/{}/order", text(&first, "hold"));
+    let order = post(&path, &names(&["Ana Perez"])).by(&ana);
+    let order = app.ask(order).await.is(201);
+    let cancel = format!("/v1/orders/{}/cancel", text(&order, "order"));
+    app.ask(post(&cancel, &Value::Null).by(&ana)).await.is(200);
+    until("the journey to be free of its order", async || {
+        let held = app.ask(post(HOLDS, &ask).by(&ana)).await;
+        (held.status == 201).then(|| assert_ne!(held.is(201)["hold"], first["hold"]))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_calls_for_one_journey_at_two_nodes_never_get_each_others_seats() {
+    if servers::or_skip("one journey asked for at two nodes") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    for node in &nodes {
+        on_sale(node).await;
+    }
+    for n in 0..8 {
+        let who = nodes[0].visitor_of(EVERYDAY, 100 + n);
+        let wanted = ["A-1", "A-2"];
+        let (from, to) = (format!("S0{}", n % 4), format!("S0{}", n % 4 + 1));
+        let asks = wanted.map(|seat| seats(&[seat], &from, &to));
+        let calls = asks.iter().zip(&nodes).map(|(ask, node)| {
+            let call = post(HOLDS, ask).by(&who);
+            async move { node.ask(call).await }
+        });
+        for (answer, wanted) in join_all(calls).await.iter().zip(wanted) {
+            match answer.status {
+                201 => assert_eq!(labels(&answer.is(201)), [wanted]),
+                409 => {
+                    let code = text(&answer.is(409), "code");
+                    let known = ["journey_held", "seats_taken"].contains(&code.as_str());
+                    assert!(known, "{code}");
+                }
+                _ => panic!("{}", answer.text()),
+            }
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ use crate::orders::transition::Happening;
 pub(super) const CASES: &[Case] = cases![
     a_claim_is_all_or_none_and_names_the_cells,
     two_journeys_claim_one_seat_where_their_legs_do_not_meet,
+    a_journey_is_ordered_from_its_claim_until_its_cells_are_free,
     the_same_order_again_is_the_order_as_it_is,
     the_visitors_count_is_checked_again,
     an_order_on_another_plan_is_refused,
@@ -53,6 +54,35 @@ async fn two_journeys_claim_one_seat_where_their_legs_do_not_meet(ledger: Books)
     assert!(claim(&ledger, &over("b", BEN, 1..2)).await.is_ok());
     let refused = claim(&ledger, &over("c", BEN, 0..2)).await;
     assert!(matches!(refused, Err(ClaimRefused::Taken(cells)) if cells == [5, 13]));
+}
+
+async fn a_journey_is_ordered_from_its_claim_until_its_cells_are_free(ledger: Books) {
+    stocked(&ledger).await;
+    let over = async |visitor, legs| {
+        let found = ledger.order_over(&show(), visitor, legs).await;
+        found.expect("readable")
+    };
+    let mut first = order("a", ANA, &[4, 5]);
+    for item in &mut first.items {
+        item.held.legs = 0..1;
+    }
+    assert_eq!(over(ANA, 0..1).await, None);
+    claim(&ledger, &first).await.expect("the cells are free");
+    assert_eq!(over(ANA, 0..1).await, Some(first.id.clone()));
+    assert_eq!(over(ANA, 0..2).await, None, "further on");
+    assert_eq!(over(ANA, 1..2).await, None, "from there on");
+    assert_eq!(over(BEN, 0..1).await, None, "somebody else");
+    // Two orders of one seat are two journeys, not a longer one.
+    let mut onward = order("b", ANA, &[4]);
+    onward.items[0].held.legs = 1..2;
+    claim(&ledger, &onward).await.expect("the cells are free");
+    assert_eq!(over(ANA, 0..2).await, None);
+    assert_eq!(over(ANA, 1..2).await, Some(onward.id));
+    authorised(&ledger, &first).await;
+    assert_eq!(over(ANA, 0..1).await, Some(first.id), "paid");
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
+    assert_eq!(expired.expect("written").len(), 1);
+    assert_eq!(over(ANA, 1..2).await, None, "over");
 }
 
 async fn the_same_order_again_is_the_order_as_it_is(ledger: Books) {

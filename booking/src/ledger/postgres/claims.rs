@@ -1,15 +1,19 @@
 //! Transaction 1: who may claim, and the cells that decide.
 
+use std::ops::Range;
+
+use fairgate_pass::Holder;
 use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
 use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::lock;
 use super::rows::{
-    Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, priced,
-    run_of, small,
+    Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, parsed,
+    priced, run_of, small, text,
 };
 use crate::holds::{Held, Purpose, cells_of};
+use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{ClaimBasis, ClaimRefused};
 use crate::orders::{Order, OrderItem};
@@ -140,6 +144,23 @@ pub(super) async fn allowed(
     let sql = format!("SELECT {STANDING}");
     let row = tx.one(&sql, &[&order.show.as_str(), &with]).await?;
     may_claim(order, standing(&row)?, basis)
+}
+
+/// An order of a visitor's that has a seat over exactly these legs.
+pub(super) async fn order_over(
+    tx: &Tx,
+    show: &ShowId,
+    visitor: Holder,
+    legs: &Range<u16>,
+) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM claims WHERE show = $1 AND visitor = $2 GROUP BY order_id, seat \
+         HAVING MIN(leg) = $3 AND MAX(leg) = $4 AND COUNT(*) = $4 - $3 + 1 ORDER BY order_id LIMIT 1";
+    let (from, last) = (i64::from(legs.start), i64::from(legs.end) - 1);
+    let visitor = visitor.0.as_slice();
+    let found = tx
+        .first(sql, &[&show.as_str(), &visitor, &from, &last])
+        .await?;
+    found.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
 /// What [`standing`] reads, of show $1 and visitor $2.

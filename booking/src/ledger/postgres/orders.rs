@@ -1,5 +1,6 @@
 //! Orders and claims: transactions 1 and 2, and the deadline.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -65,6 +66,18 @@ impl OrderLedger for PostgresLedger {
                     Ok(settle::nothing_to_pay(&tx, order).await?)
                 }
             })
+            .await
+    }
+
+    async fn order_over(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+        legs: Range<u16>,
+    ) -> Result<Option<OrderId>> {
+        let show = show.clone();
+        self.database
+            .read(async move |tx: Tx| claims::order_over(&tx, &show, visitor, &legs).await)
             .await
     }
 

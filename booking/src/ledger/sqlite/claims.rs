@@ -1,5 +1,8 @@
 //! Transaction 1: who may claim, and the cells that decide.
 
+use std::ops::Range;
+
+use fairgate_pass::Holder;
 use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::Connection;
 
@@ -7,6 +10,7 @@ use super::orders::note;
 use super::rows::{self, Result, Standing, collect, find_order, first, given_up, may_claim};
 use super::terms;
 use crate::holds::{Held, Purpose, cells_of};
+use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
 use crate::ledger::{ClaimBasis, ClaimRefused};
 use crate::orders::Order;
@@ -100,6 +104,24 @@ pub(super) fn allowed(
         have: have.unwrap_or(0),
     };
     may_claim(order, standing, basis)
+}
+
+/// An order of a visitor's that has a seat over exactly these legs.
+pub(super) fn order_over(
+    connection: &Connection,
+    show: &ShowId,
+    visitor: Holder,
+    legs: &Range<u16>,
+) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM claims WHERE show = ?1 AND visitor = ?2 GROUP BY order_id, seat \
+         HAVING MIN(leg) = ?3 AND MAX(leg) = ?4 AND COUNT(*) = ?4 - ?3 + 1 ORDER BY order_id LIMIT 1";
+    let last = legs.end.saturating_sub(1);
+    let found: Option<String> = first(
+        connection,
+        sql,
+        (show.as_str(), visitor.0, legs.start, last),
+    )?;
+    found.as_deref().map(rows::parsed).transpose()
 }
 
 fn insert_order(tx: &Connection, order: &Order) -> Result<()> {

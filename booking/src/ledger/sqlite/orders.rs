@@ -1,5 +1,7 @@
 //! Orders and claims: transactions 1 and 2, and the deadline.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use fairgate_pass::Holder;
 use fairgate_writer::rusqlite::Connection;
@@ -48,6 +50,18 @@ impl OrderLedger for SqliteLedger {
                 let order = claims::claim(tx, order, &payment, basis)?;
                 Ok(settle::nothing_to_pay(tx, order)?)
             })
+            .await
+    }
+
+    async fn order_over(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+        legs: Range<u16>,
+    ) -> Result<Option<OrderId>> {
+        let show = show.clone();
+        self.writer
+            .read(move |connection| claims::order_over(connection, &show, visitor, &legs))
             .await
     }
 

@@ -115,6 +115,7 @@ pub async fn exchange(
             best: ask.best,
             from: ask.from,
             to: ask.to,
+            ..HoldAsk::default()
         };
         let asked = wish.resolve(&show, now_ms)?;
         let hold = match &key {

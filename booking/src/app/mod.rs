@@ -298,6 +298,7 @@ impl Booking {
             payments: PaymentRoutes {
                 inbox: self.inbox.clone(),
                 sandbox: self.sandbox.clone(),
+                answers: self.answers.clone(),
             },
             waitlist: WaitlistRoutes {
                 waitlist: self.waitlist.clone(),

@@ -2,12 +2,13 @@
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::{Sandbox, SandboxOutcome};
 use super::webhook::{Inbox, NotTaken};
-use crate::http::{Body, BodyBytes, Path, Problem};
-use crate::idempotency::Answer;
+use crate::http::{BodyBytes, Path, Problem, parse_json};
+use crate::idempotency::{Answer, Answers, key_of};
 use crate::ids::PaymentId;
 
 /// What the handlers of payments need.
@@ -17,6 +18,8 @@ pub struct PaymentRoutes {
     pub inbox: Option<Inbox>,
     /// The sandbox, where it is the provider.
     pub sandbox: Option<Sandbox>,
+    /// Answers kept for retries.
+    pub answers: Answers,
 }
 
 /// `POST /v1/sandbox/payments/{payment}`.
@@ -61,43 +64,54 @@ pub async fn webhook(
 pub async fn sandbox(
     State(routes): State<PaymentRoutes>,
     Path(payment): Path<String>,
-    Body(ask): Body<SandboxAsk>,
-) -> Result<Answer, Problem> {
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
     let (Some(inbox), Some(sandbox)) = (&routes.inbox, &routes.sandbox) else {
         return Err(Problem::not_found("sandbox", "payments"));
     };
     let missing = || Problem::not_found("payment", &payment);
     let id: PaymentId = payment.parse().map_err(|_| missing())?;
-    let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
-    // Where nothing was to be paid, the sandbox never had a payment.
-    let signed = if known.provider == inbox.provider.name() {
+    let key = key_of(&headers)?;
+    let call = format!("POST /v1/sandbox/payments/{id}");
+    let caller = id.to_string();
+    let act = async {
+        let SandboxAsk { outcome } = parse_json(&body)?;
+        let known = inbox.ledger.payment(&id).await?.ok_or_else(missing)?;
         let now_s = inbox.clock.now_ms() / 1_000;
-        sandbox.choose(&known, ask.outcome, now_s).await?
-    } else {
-        None
-    };
-    let signed = signed.ok_or_else(|| {
-        Problem::new(
-            409,
-            "payment_settled",
-            "The payment is settled",
-            "This payment was decided otherwise before, so nothing was changed. Read the order to see where it stands.",
+        // Where nothing was to be paid, the sandbox never had a payment.
+        let signed = if known.provider == inbox.provider.name() {
+            sandbox.choose(&known, outcome, now_s).await?
+        } else {
+            None
+        };
+        let signed = signed.ok_or_else(settled)?;
+        let taken = inbox.take(Some(&signed.signature), &signed.body).await;
+        taken.map_err(not_taken)?;
+        let outcome = match outcome {
+            SandboxOutcome::Approve => "approve",
+            SandboxOutcome::Decline => "decline",
+        };
+        Answer::json(
+            200,
+            &SandboxMade {
+                payment: id,
+                outcome,
+            },
         )
-    })?;
-    inbox
-        .take(Some(&signed.signature), &signed.body)
-        .await
-        .map_err(not_taken)?;
-    let outcome = match ask.outcome {
-        SandboxOutcome::Approve => "approve",
-        SandboxOutcome::Decline => "decline",
     };
-    Answer::json(
-        200,
-        &SandboxMade {
-            payment: id,
-            outcome,
-        },
+    let answers = &routes.answers;
+    Ok(answers
+        .once(caller.as_bytes(), &call, key, &body, act)
+        .await)
+}
+
+fn settled() -> Problem {
+    Problem::new(
+        409,
+        "payment_settled",
+        "The payment is settled",
+        "This payment was decided otherwise before, so nothing was changed. Read the order to see where it stands.",
     )
 }
 

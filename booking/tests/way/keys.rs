@@ -218,3 +218,20 @@ async fn a_scan_whose_answer_was_lost_with_its_node_is_found_at_the_next_one() {
     let other = app.ask(scan(&ticket, "l", DOOR)).await;
     other.problem(409, "already_scanned");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_outcomes_under_one_key_the_sandbox_takes_the_first() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    let path = format!(
+        "/v1/sandbox/payments/{}",
+        text(&order["payment"], "payment")
+    );
+    let pay = |outcome: &str| post(&path, &json!({"outcome": outcome})).keyed("k");
+    app.ask(pay("decline")).await.is(200);
+    let other = app.ask(pay("approve")).await;
+    other.problem(422, "idempotency_mismatch");
+    let again = app.ask(pay("decline")).await;
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(again.is(200)["outcome"], "decline");
+}

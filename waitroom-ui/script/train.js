@@ -57,7 +57,8 @@ function wish(kind) {
   waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind ?? wanted?.class });
 }
 
-async function hold(event) {
+/** Holds what the form says; `again` where the traveller wants more seats of a journey that it has ordered. */
+async function hold(event, again = false) {
   event?.preventDefault();
   const quantity = Math.floor(Number($("travellers").value));
   const valid = quantity >= 1;
@@ -67,11 +68,11 @@ async function hold(event) {
   if (!kind) return wish();
   $("hold").disabled = true;
   put("hold", t("seats.holding"));
-  const ask = { from, to, best: { quantity, class: kind } };
+  const ask = { from, to, best: { quantity, class: kind }, ...(again ? { again } : {}) };
   const answer = await atTheDoor(room, doc.title, () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask));
   $("hold").disabled = false;
   put("hold", t("train.hold"));
-  if (!answer.ok) return refused(answer.problem);
+  if (!answer.ok) return refused(answer.problem, again);
   showProblem(null);
   taken(answer.body);
 }
@@ -84,13 +85,14 @@ function taken(held) {
   $("held").scrollIntoView({ block: "nearest" });
 }
 
-function refused(problem) {
+function refused(problem, again = false) {
   const actions = [];
   if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
   if (problem.code === "best_available_not_found") actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
   if (problem.code === "journey_held" && problem.hold) actions.push({ label: t("seats.to_checkout"), href: `/checkout/${encodeURIComponent(problem.hold)}` });
+  if (problem.code === "journey_ordered" && problem.order) actions.push({ label: t("train.to_order"), href: `/o/${encodeURIComponent(problem.order)}` }, { label: t("train.more_seats"), run: () => hold(null, true) });
   if (problem.code === "departed") actions.push({ label: t("train.search"), href: "/rail" });
-  if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold() });
+  if (mayPass(problem)) actions.push({ label: t("common.try_again"), run: () => hold(null, again) });
   showProblem(problem, { seats: labelsOf(problem.seats).join(", ") || "–" }, actions);
 }
 

@@ -12,7 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::cinema::Cinemas;
 use crate::holds::lapse::sweep_forever;
 use crate::idempotency::Answers;
-use crate::inventory::seats::{Seats, compare_forever, mend_forever};
+use crate::inventory::seats::{Seats, compare_forever, mend_forever, prolong_forever};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
@@ -49,6 +49,7 @@ impl Booking {
         workers.spawn(carry_forever(self.seats.clone(), self.bells.seats.clone()));
         workers.spawn(mend_forever(self.seats.clone(), self.catalogue.clone()));
         workers.spawn(compare_forever(self.seats.clone()));
+        workers.spawn(prolong_forever(self.seats.clone()));
         workers.spawn(self.waitlist.clone().serve_forever());
         workers.spawn(self.waitlist.clone().tell_forever());
         workers.spawn(forget_forever(self.answers.clone(), self.waitlist.clone()));

@@ -159,6 +159,14 @@ pub trait OrderLedger: Send + Sync {
     /// something was stored in time and is not settled yet are left: it may be the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
     /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of one cell in the order
+    /// Claims that stand beyond their deadline, in the order of their deadlines and then their orders: those of whose payment
+    /// something waits to be settled, and those that nobody has expired yet. `after` is the last one of the batch before.
+    async fn overdue_claims(
+        &self,
+        now_ms: i64,
+        after: Option<(i64, OrderId)>,
+        batch_max: u32,
+    ) -> Result<Vec<OverdueClaim>, LedgerError>;
     /// of their commits. Gives the shows that have rows not marked as delivered, each with its newest row so marked.
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
     /// A show's numbered outbox rows behind a cursor, in order.

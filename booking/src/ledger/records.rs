@@ -9,7 +9,7 @@ use super::stored;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold, Purpose};
-use crate::ids::{HoldId, ShowId, VenueId};
+use crate::ids::{HoldId, OrderId, ShowId, VenueId};
 use crate::inventory::Grid;
 use crate::money::Currency;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
@@ -44,6 +44,19 @@ pub struct ShowPicture {
     /// Pending orders, as holds.
     pub ordered: Vec<Hold>,
     /// The newest of the show's outbox rows. The picture contains it and all before it, and none behind it.
+    pub cursor: u64,
+}
+
+/// A claim that stands beyond its deadline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverdueClaim {
+    /// Whose claim.
+    pub order: OrderId,
+    /// Its deadline.
+    pub claim_until_ms: i64,
+    /// The cells, as the store is to lock them.
+    pub hold: Hold,
+    /// The newest numbered row of the show's seat outbox as of the same moment: what ends this claim has a larger number.
     pub cursor: u64,
 }
 

@@ -18,6 +18,9 @@ use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::inventory::{CellState, Grid};
 
+/// A lock is prolonged where that gains so much: it is asked for again and again, and each time is told to everybody.
+pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
+
 /// Why a transition was not made; nothing was changed, but for what `Unreachable` leaves open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
@@ -265,6 +268,14 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the ledger did not take the
     /// claim: a basket again until `lock_until_ms`.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
+
+    /// Keeps the lock of an order whose claim the ledger has beyond its deadline: until `hold.lock_until_ms` at least, give
+    /// or take [`PROLONGED_BY_MS_MIN`]. A lock that fell is taken again where nobody has the cells, also out of those that
+    /// are kept for the waitlist.
+    ///
+    /// `cursor` is the newest row of the seat outbox when the claim was read. `NotReady` where a lock fell and a later row
+    /// was carried out: the claim may have ended by it, and is to be read again.
+    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused>;
 
     /// The holds that are locked for orders, in all shows that are open here, as far as this process has heard.
     async fn ordered(&self) -> Vec<Secured>;

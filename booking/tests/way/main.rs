@@ -10,6 +10,7 @@ mod free;
 mod harness;
 mod keys;
 mod late;
+mod locks;
 mod nodes;
 mod promoting;
 mod rail;

@@ -8,6 +8,7 @@ mod keep;
 mod lease;
 mod left;
 pub mod train;
+mod prolong;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
@@ -20,6 +21,7 @@ use tokio::sync::Mutex;
 pub use figures::Figures;
 pub use keep::{compare_forever, mend_forever};
 pub use left::Left;
+pub use prolong::prolong_forever;
 
 use figures::Counted;
 
@@ -30,6 +32,7 @@ use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
+use crate::orders::checkout::lock_until_ms;
 use crate::store::{InventoryStore, Opening, Refused, View};
 
 /// How long an opening is one node's unless it renews it. Where it dies, another one opens the show then.
@@ -274,6 +277,13 @@ impl Seats {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
+        // The claim of an order that is settled late may be over already; its lock must outlive the opening.
+        let least_ms = lock_until_ms(self.clock.now_ms());
+        for hold in &mut opening.ordered {
+            if hold.lock_until_ms < least_ms {
+                hold.lock_until_ms = least_ms;
+            }
+        }
         opening.cursor = cursor;
         let opened = self.store.open(&show.id, opening).await;
         if opened.is_ok() {

@@ -17,6 +17,7 @@ pub(super) const CASES: &[Case] = cases![
     a_deadline_frees_the_claims_and_tells_the_store,
     a_deadline_comes_on_time_and_in_bounded_batches,
     an_order_of_which_something_was_told_in_time_waits_and_the_others_expire,
+    a_claim_beyond_its_deadline_is_told_with_what_was_decided_before,
     money_before_the_deadline_wins_and_the_deadline_does_nothing,
     money_and_deadline_at_once_find_exactly_one_winner,
     an_order_given_up_frees_its_cells_once,
@@ -214,6 +215,40 @@ async fn an_order_of_which_something_was_told_in_time_waits_and_the_others_expir
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
     assert_eq!(expired.expect("written"), [order.id]);
+}
+
+async fn a_claim_beyond_its_deadline_is_told_with_what_was_decided_before(ledger: Books) {
+    stocked(&ledger).await;
+    let overdue = async |now_ms, after, batch_max| {
+        let claims = ledger.overdue_claims(now_ms, after, batch_max).await;
+        claims.expect("readable")
+    };
+    let mut orders = Vec::new();
+    for (key, seat) in [("a", 0), ("b", 1), ("c", 2)] {
+        orders.push(claimed(&ledger, key, ANA, &[seat]).await);
+    }
+    let sold = claimed(&ledger, "sold", BEN, &[3]).await;
+    authorised(&ledger, &sold).await;
+    rows(&ledger).await;
+    assert!(overdue(CLAIM_UNTIL_MS - 1, None, 10).await.is_empty());
+    orders.sort_by(|one, other| one.id.cmp(&other.id));
+    let all = overdue(CLAIM_UNTIL_MS, None, 10).await;
+    let told: Vec<_> = all.iter().map(|claim| &claim.order).collect();
+    let own: Vec<_> = orders.iter().map(|order| &order.id).collect();
+    assert_eq!(told, own, "what is sold needs no lock");
+    assert_eq!(all[0].hold.id, orders[0].hold);
+    assert_eq!(all[0].hold.items, orders[0].held());
+    assert!(all[0].hold.lock_until_ms > CLAIM_UNTIL_MS);
+    assert_eq!(
+        all.iter().map(|claim| claim.cursor).collect::<Vec<_>>(),
+        [1; 3]
+    );
+    let one = overdue(CLAIM_UNTIL_MS, None, 1).await;
+    let after = Some((one[0].claim_until_ms, one[0].order.clone()));
+    assert_eq!(overdue(CLAIM_UNTIL_MS, after, 10).await, all[1..]);
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
+    assert_eq!(expired.expect("written").len(), 3);
+    assert!(overdue(CLAIM_UNTIL_MS, None, 10).await.is_empty());
 }
 
 async fn money_before_the_deadline_wins_and_the_deadline_does_nothing(ledger: Books) {

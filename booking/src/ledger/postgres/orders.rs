@@ -14,7 +14,7 @@ use super::rows::{
 use super::{PostgresLedger, claims, late, outbox, settle, tickets};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -120,6 +120,17 @@ impl OrderLedger for PostgresLedger {
         }
         self.database
             .write(move |tx| async move { expire(&tx, now_ms, batch_max).await })
+            .await
+    }
+
+    async fn overdue_claims(
+        &self,
+        now_ms: i64,
+        after: Option<(i64, OrderId)>,
+        batch_max: u32,
+    ) -> Result<Vec<OverdueClaim>> {
+        self.database
+            .read(async move |tx: Tx| outbox::overdue(&tx, now_ms, after, batch_max).await)
             .await
     }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fairgate_pass::Holder;
+use fairgate_writer::tokio_postgres::Row;
 use fairgate_writer::{Database, Tx};
 
 use super::lock;
@@ -15,9 +16,9 @@ use super::rows::{
     self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder, items, parsed, seat_kind, text,
 };
 use crate::holds::Hold;
-use crate::ids::ShowId;
-use crate::ledger::ShowPicture;
-use crate::orders::OrderState;
+use crate::ids::{OrderId, ShowId};
+use crate::ledger::{OverdueClaim, ShowPicture};
+use crate::orders::{Order, OrderState};
 use crate::store::SeatRow;
 
 /// Visitors told in one go.
@@ -106,22 +107,62 @@ pub(super) async fn picture(tx: &Tx, show: &ShowId, lost: Option<u64>) -> Result
             continue;
         }
         let order = rows::order(row, 1)?;
-        if order.state == OrderState::Pending {
-            picture.ordered.push(as_hold(&order));
-        } else if order.state == OrderState::AwaitingConsent {
-            // The seats that are kept for its late money.
-            let kept = items(text(row, 20)?)?;
-            picture.ordered.push(Hold {
-                id: parsed(text(row, 19)?)?,
-                items: kept.into_iter().map(|item| item.held).collect(),
-                ..as_hold(&order)
-            });
+        if matches!(
+            order.state,
+            OrderState::Pending | OrderState::AwaitingConsent
+        ) {
+            picture.ordered.push(lock_of(&order, row, 19)?);
         } else {
             sold.entry(order.visitor).or_default().extend(order.held());
         }
     }
     picture.sold = sold.into_iter().collect();
     Ok(picture)
+}
+
+/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for its late money, whose id
+/// and items stand in the columns from `at` on.
+fn lock_of(order: &Order, row: &Row, at: usize) -> Result<Hold> {
+    if order.state != OrderState::AwaitingConsent {
+        return Ok(as_hold(order));
+    }
+    let kept = items(text(row, at + 1)?)?;
+    Ok(Hold {
+        id: parsed(text(row, at)?)?,
+        items: kept.into_iter().map(|item| item.held).collect(),
+        ..as_hold(order)
+    })
+}
+
+/// One statement, so that each claim and its show's newest row are of one moment.
+pub(super) async fn overdue(
+    tx: &Tx,
+    now_ms: i64,
+    after: Option<(i64, OrderId)>,
+    batch_max: u32,
+) -> Result<Vec<OverdueClaim>> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS}, l.hold, l.items, COALESCE(m.numbered, 0) FROM orders o \
+         LEFT JOIN late_money l ON l.order_id = o.order_id AND o.state = 'awaiting_consent' \
+         LEFT JOIN seat_marks m ON m.show = o.show \
+         WHERE o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
+         AND (o.claim_until, o.order_id) > ($2, $3) ORDER BY o.claim_until, o.order_id LIMIT $4"
+    );
+    let (after_ms, after) = after.map_or((i64::MIN, String::new()), |(at_ms, order)| {
+        (at_ms, order.to_string())
+    });
+    let most = i64::from(batch_max);
+    let found = tx.query(&sql, &[&now_ms, &after_ms, &after, &most]).await?;
+    let claim = |row: &Row| {
+        let order = rows::order(row, 0)?;
+        Ok(OverdueClaim {
+            claim_until_ms: order.claim_until_ms,
+            hold: lock_of(&order, row, 18)?,
+            cursor: count(row, 20)?,
+            order: order.id,
+        })
+    };
+    found.iter().map(claim).collect()
 }
 
 pub(super) async fn rows(

@@ -12,7 +12,7 @@ use super::rows::{
 use super::{SqliteLedger, claims, outbox, settle};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
-use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, ShowPicture};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
 use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
 use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
 use crate::payments::{Payment, PaymentState};
@@ -101,6 +101,21 @@ impl OrderLedger for SqliteLedger {
                     apply(tx, order, Happening::DeadlinePassed, now_ms)?;
                 }
                 Ok(due)
+            })
+            .await
+    }
+
+    async fn overdue_claims(
+        &self,
+        now_ms: i64,
+        after: Option<(i64, OrderId)>,
+        batch_max: u32,
+    ) -> Result<Vec<OverdueClaim>> {
+        self.writer
+            .read(move |connection| {
+                // One snapshot, so that each claim and its show's newest row are of one moment.
+                let snapshot = connection.unchecked_transaction()?;
+                outbox::overdue(&snapshot, now_ms, after, batch_max)
             })
             .await
     }

@@ -11,8 +11,8 @@ use super::rows::{
     self, ORDER_COLUMNS, Result, as_hold, as_i64, collect, first, parsed, seat_kind,
 };
 use crate::holds::Hold;
-use crate::ids::ShowId;
-use crate::ledger::ShowPicture;
+use crate::ids::{OrderId, ShowId};
+use crate::ledger::{OverdueClaim, ShowPicture};
 use crate::orders::{Offer, Order, OrderState};
 use crate::store::SeatRow;
 
@@ -89,15 +89,11 @@ pub(super) fn picture(tx: &Connection, show: &ShowId, lost: Option<u64>) -> Resu
     let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
     let mut ordered = Vec::new();
     for order in collect(tx, &sql, [show.as_str()], rows::order)? {
-        if order.state == OrderState::Pending {
-            ordered.push(as_hold(&order));
-        } else if order.state == OrderState::AwaitingConsent {
-            let kept = kept(tx, &order)?;
-            ordered.push(Hold {
-                id: kept.hold,
-                items: kept.items.iter().map(|item| item.held.clone()).collect(),
-                ..as_hold(&order)
-            });
+        if matches!(
+            order.state,
+            OrderState::Pending | OrderState::AwaitingConsent
+        ) {
+            ordered.push(lock_of(tx, &order)?);
         } else {
             sold.entry(order.visitor).or_default().extend(order.held());
         }
@@ -107,6 +103,49 @@ pub(super) fn picture(tx: &Connection, show: &ShowId, lost: Option<u64>) -> Resu
         ordered,
         cursor: cursor(tx, show)?,
     })
+}
+
+/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for its late money.
+fn lock_of(connection: &Connection, order: &Order) -> Result<Hold> {
+    if order.state != OrderState::AwaitingConsent {
+        return Ok(as_hold(order));
+    }
+    let kept = kept(connection, order)?;
+    Ok(Hold {
+        id: kept.hold,
+        items: kept.items.iter().map(|item| item.held.clone()).collect(),
+        ..as_hold(order)
+    })
+}
+
+pub(super) fn overdue(
+    snapshot: &Connection,
+    now_ms: i64,
+    after: Option<(i64, OrderId)>,
+    batch_max: u32,
+) -> Result<Vec<OverdueClaim>> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS} FROM orders WHERE state IN ('pending', 'awaiting_consent') AND claim_until <= ?1 \
+         AND (claim_until, order_id) > (?2, ?3) ORDER BY claim_until, order_id LIMIT ?4"
+    );
+    let (after_ms, after) = after.map_or((i64::MIN, String::new()), |(at_ms, order)| {
+        (at_ms, order.to_string())
+    });
+    let orders = collect(
+        snapshot,
+        &sql,
+        (now_ms, after_ms, after, batch_max),
+        rows::order,
+    )?;
+    let claim = |order: &Order| {
+        Ok(OverdueClaim {
+            order: order.id.clone(),
+            claim_until_ms: order.claim_until_ms,
+            hold: lock_of(snapshot, order)?,
+            cursor: cursor(snapshot, &order.show)?,
+        })
+    };
+    orders.iter().map(claim).collect()
 }
 
 /// A row in the show's seat outbox. It has its own hold and seats: those of the order may be others when it is delivered.

@@ -1,7 +1,7 @@
 //! Deadlines: what lapses, when, and what an order keeps from lapsing.
 
 use super::*;
-use crate::store::Refused;
+use crate::store::{PROLONGED_BY_MS_MIN, Refused};
 
 pub(super) const CASES: &[Case] = cases![
     a_hold_lapses_on_time_and_not_before,
@@ -13,6 +13,11 @@ pub(super) const CASES: &[Case] = cases![
     securing_lost_cells_names_them,
     a_basket_that_was_secured_in_vain_lapses_again,
     undoing_one_try_leaves_the_lock_of_the_next,
+    a_prolonged_lock_stands_until_its_new_deadline,
+    a_fallen_lock_is_taken_again_and_counted_once,
+    a_fallen_lock_is_taken_from_nobody,
+    a_fallen_lock_is_not_taken_again_after_a_later_decision,
+    a_basket_with_the_id_of_an_order_that_ended_stays_a_basket,
     who_looks_for_holds_of_orders_sees_those_and_no_baskets,
     the_owner_is_told_of_short_lapsed_and_ordered,
 ];
@@ -177,6 +182,91 @@ async fn undoing_one_try_leaves_the_lock_of_the_next(store: Store) {
     store
         .unsecure(&hold.id, second.lock_until_ms, LOCK_MS)
         .await;
+    assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
+}
+
+/// A hold as the ledger tells it of an order whose claim stands until then.
+fn ordered(key: &str, of: &[u32], lock_until_ms: i64) -> Hold {
+    Hold {
+        lock_until_ms,
+        extensions_left: 0,
+        stage: Stage::Ordered,
+        ..basket(key, ANA, of)
+    }
+}
+
+async fn a_prolonged_lock_stands_until_its_new_deadline(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
+    let before = picture(&store).await;
+    let until_ms = LOCK_MS + PROLONGED_BY_MS_MIN;
+    for asked_ms in [until_ms, until_ms + PROLONGED_BY_MS_MIN - 1, LOCK_MS] {
+        let asked = ordered("a", &[0], asked_ms);
+        assert_eq!(store.prolong(asked, 0).await, Ok(()));
+        let now = store.hold(&hold.id, ANA).await.expect("it stands");
+        assert_eq!((now.stage, now.lock_until_ms), (Stage::Ordered, until_ms));
+    }
+    assert_eq!(picture(&store).await, before, "nobody sees a difference");
+    assert!(lapsed(&store, until_ms - 1).await.is_empty());
+    assert_eq!(lapsed(&store, until_ms).await, [hold.id]);
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+}
+
+async fn a_fallen_lock_is_taken_again_and_counted_once(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0, 1]).await;
+    assert!(secured(&store, &hold.id, ANA, LOCK_MS).await.is_ok());
+    assert_eq!(lapsed(&store, LOCK_MS).await.len(), 1);
+    for _ in 0..2 {
+        let again = ordered("a", &[0, 1], LOCK_MS * 2);
+        assert_eq!(store.prolong(again, 0).await, Ok(()));
+    }
+    let now = store.hold(&hold.id, ANA).await.expect("it is back");
+    assert_eq!((now.stage, now.items), (Stage::Ordered, hold.items));
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+    let third = store.take(basket("b", ANA, &[2]), 2).await;
+    assert_eq!(third, Err(Refused::Limit { have: 2, limit: 2 }));
+    // What the ledger decides next finds it as it finds any other.
+    let sell = row(1, SeatRowKind::Sell, "a", ANA, &[0, 1]);
+    assert_eq!(store.deliver(&show(), &[sell]).await, Ok(1));
+    assert_eq!(seat(&store, 1).await, CellState::Sold);
+    assert!(lapsed(&store, i64::MAX).await.is_empty());
+}
+
+async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
+    opened(&store).await;
+    let theirs = taken(&store, "theirs", BEN, &[1]).await;
+    let before = picture(&store).await;
+    let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
+    assert_eq!(again, Err(Refused::Taken(vec![1, 9])));
+    assert_eq!(picture(&store).await, before);
+    // While somebody waits, what comes free is kept for the waitlist, and the order goes before that.
+    assert_eq!(store.keep_freed(&show(), LOCK_MS * 4).await, Ok(vec![]));
+    assert_eq!(store.release(&theirs.id, BEN, BASKET).await, Ok(()));
+    let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
+    assert_eq!(again, Ok(()));
+    assert_eq!(store.keep_freed(&show(), LOCK_MS * 4).await, Ok(vec![]));
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+}
+
+async fn a_fallen_lock_is_not_taken_again_after_a_later_decision(store: Store) {
+    opened(&store).await;
+    let free = row(1, SeatRowKind::Free, "a", ANA, &[0]);
+    assert_eq!(store.deliver(&show(), &[free]).await, Ok(1));
+    let again = |cursor| store.prolong(ordered("a", &[0], LOCK_MS * 2), cursor);
+    assert_eq!(again(0).await, Err(Refused::NotReady));
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    assert_eq!(again(1).await, Ok(()));
+    assert_eq!(seat(&store, 0).await, CellState::Held);
+}
+
+async fn a_basket_with_the_id_of_an_order_that_ended_stays_a_basket(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[0]).await;
+    let late = ordered("a", &[0], LOCK_MS * 2);
+    assert_eq!(store.prolong(late, 0).await, Ok(()));
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
     assert_eq!(lapsed(&store, LOCK_MS).await, [hold.id]);
 }
 

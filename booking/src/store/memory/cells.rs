@@ -9,7 +9,10 @@ use crate::holds::{Held, Hold, Purpose, Stage, cells_of};
 use crate::ids::HoldId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
-use crate::store::{Baskets, CallId, HoldSignal, Opening, Refused, SeatRow, SeatRowKind, Secured};
+use crate::store::{
+    Baskets, CallId, HoldSignal, Opening, PROLONGED_BY_MS_MIN, Refused, SeatRow, SeatRowKind,
+    Secured,
+};
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;
@@ -97,9 +100,7 @@ impl ShowCells {
     }
 
     pub(super) fn offer(&mut self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
-        let offered = self.take_from(hold, limit, |show, cell| {
-            show.is_free(cell) || show.kept.contains(&cell)
-        })?;
+        let offered = self.take_from(hold, limit, Self::is_nobodys)?;
         // An offer needs no call before its end: it is as short as that is early.
         let call = (offered.expires_at_ms - SHORT_MS, offered.id.clone());
         self.short_calls.remove(&call);
@@ -299,6 +300,26 @@ impl ShowCells {
         }
     }
 
+    pub(super) fn prolong(&mut self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+        if let Some(present) = self.holds.get(&hold.id) {
+            let until_ms = hold.lock_until_ms;
+            let gains = until_ms >= present.lock_until_ms.saturating_add(PROLONGED_BY_MS_MIN);
+            // A basket of the same id was taken after the order had ended.
+            if present.stage == Stage::Ordered && gains {
+                self.lock_until(&hold.id, Stage::Ordered, until_ms)?;
+            }
+            return Ok(());
+        }
+        if self.cursor > cursor {
+            return Err(Refused::NotReady);
+        }
+        let cells = hold.cells(self.grid);
+        self.all(&cells, Self::is_nobodys)?;
+        self.lock(&cells, &hold.id);
+        self.insert(hold);
+        Ok(())
+    }
+
     fn lock_until(
         &mut self,
         id: &HoldId,
@@ -492,6 +513,11 @@ impl ShowCells {
 
     fn is_free(&self, cell: u32) -> bool {
         self.picture.state(cell) == CellState::Free
+    }
+
+    /// Free, or kept for the waitlist.
+    fn is_nobodys(&self, cell: u32) -> bool {
+        self.is_free(cell) || self.kept.contains(&cell)
     }
 
     fn all(&self, cells: &[u32], may_have: impl Fn(&Self, u32) -> bool) -> Result<(), Refused> {

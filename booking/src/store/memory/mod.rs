@@ -213,6 +213,10 @@ impl InventoryStore for MemoryStore {
         }
     }
 
+    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+        self.with(&hold.id.show(), |cells| cells.prolong(hold.clone(), cursor))
+    }
+
     async fn ordered(&self) -> Vec<Secured> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).ordered();

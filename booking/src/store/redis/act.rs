@@ -181,6 +181,7 @@ pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
         "NOTHELD" => Refused::NotHeld(cells()),
         "NOEXTENSIONS" => Refused::NoExtensions,
         "PLAN" => Refused::PlanChanged,
+        "DECIDED" => Refused::NotReady,
         _ => Refused::Unreachable,
     })
 }

@@ -44,6 +44,7 @@ scripts! {
     extend: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
     secure: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
     unsecure: BASE, ENTER, TELL, LOCK, KEEP, FREE;
+    prolong: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, FREE;
     deliver: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE;
     sweep: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, FREE, DROP;
     wait: BASE, ENTER, TELL, LOCK, KEPT, POOL;

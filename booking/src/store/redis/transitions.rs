@@ -18,8 +18,8 @@ use crate::holds::{Held, Hold, Purpose};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::picture::{Changes, Counts};
 use crate::store::{
-    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind,
-    Secured, Swept, View,
+    Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, PROLONGED_BY_MS_MIN, Refused,
+    SeatRow, SeatRowKind, Secured, Swept, View,
 };
 
 /// How long a hold that was given back is remembered: nobody tries again for longer.
@@ -268,6 +268,29 @@ impl InventoryStore for RedisStore {
             // The reconciler gives it back then.
             tracing::warn!(%hold, %refused, "a hold stays locked for an order that was not made");
         }
+    }
+
+    async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+        let followed = self.inner.looked_at(&hold.id.show());
+        let now_ms = self.inner.options.clock.now_ms();
+        let items = packing::items(&hold.items);
+        let (_, reply) = self
+            .inner
+            .act_at(&followed, &SCRIPTS.prolong, now_ms, |call| {
+                own(call, &hold.id, hold.visitor)
+                    .arg(hold.plan_version)
+                    .arg(&items[..])
+                    .arg(hold.room.as_str())
+                    .arg(u32::from(hold.next_to_each_other))
+                    .arg(hold.expires_at_ms)
+                    .arg(hold.lock_until_ms)
+                    .arg(hold.purpose.word())
+                    .arg(hold.terms)
+                    .arg(cursor)
+                    .arg(PROLONGED_BY_MS_MIN)
+            })
+            .await?;
+        refused(&reply, 0)
     }
 
     async fn ordered(&self) -> Vec<Secured> {

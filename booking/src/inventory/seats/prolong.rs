@@ -1,0 +1,74 @@
+//! The locks of orders whose claim stands beyond its deadline: of their payment something was told in time, and it cannot be
+//! settled yet. Their seats stay locked for as long as the ledger keeps the claim.
+
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use super::Seats;
+use crate::ledger::{LedgerError, OverdueClaim};
+use crate::orders::checkout::lock_until_ms;
+use crate::store::Refused;
+
+/// How often such claims are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Claims read in one go.
+const BATCH_MAX: u32 = 200;
+/// The lease of the one who prolongs locks.
+const LEASE: &str = "overdue-locks";
+/// How long it lasts without being renewed.
+const LEASE_MS: i64 = 3_000;
+
+impl Seats {
+    /// Prolongs the locks of claims that stand beyond their deadline, and takes those again that fell. What somebody else
+    /// has meanwhile stays theirs: the ledger will refuse to sell it to them.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read; the next run goes on.
+    pub async fn prolong_overdue(&self) -> Result<(), LedgerError> {
+        let now_ms = self.clock.now_ms();
+        let mut after = None;
+        loop {
+            let claims = self.ledger.overdue_claims(now_ms, after, BATCH_MAX).await?;
+            let Some(last) = claims.last() else {
+                return Ok(());
+            };
+            if self.store.is_shared() && !self.ledger.lease(LEASE, &self.owner, LEASE_MS).await? {
+                return Ok(());
+            }
+            after = Some((last.claim_until_ms, last.order.clone()));
+            for claim in claims {
+                self.prolong(claim, now_ms).await;
+            }
+        }
+    }
+
+    async fn prolong(&self, claim: OverdueClaim, now_ms: i64) {
+        let OverdueClaim {
+            order,
+            mut hold,
+            cursor,
+            ..
+        } = claim;
+        hold.lock_until_ms = hold.lock_until_ms.max(lock_until_ms(now_ms));
+        match self.store.prolong(hold, cursor).await {
+            // A show that is not open locks it when it is opened; what was decided meanwhile is read by the next run.
+            Ok(()) | Err(Refused::NotReady) => {}
+            Err(refused) => {
+                tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");
+            }
+        }
+    }
+}
+
+/// Prolongs locks for as long as the process runs.
+pub async fn prolong_forever(seats: Seats) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        if let Err(error) = seats.prolong_overdue().await {
+            tracing::warn!(%error, "the locks of overdue orders could not be prolonged; trying again");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What is paid stays locked for as long as the ledger keeps its claim, however long its event cannot be settled.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// Events are stored, and none can be settled.
+const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
+     BEGIN SELECT RAISE(ABORT, 'stuck'); END";
+const LOOSE: &str = "DROP TRIGGER stuck";
+/// Longer than a basket lives, and than a lock stands beyond its claim.
+const STEP_MS: i64 = 310_000;
+
+/// An order whose money the provider told of in time, and whose event cannot be settled.
+async fn paid_and_stuck() -> (App, Value) {
+    let (app, ana, _) = opened().await;
+    app.tamper(STUCK).await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&order, "approve").await;
+    (app, order)
+}
+
+/// Lets time pass until a basket that was taken just now has lapsed: whatever was due before it, was swept too.
+async fn swept(app: &App, visitor: u16) {
+    let call = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1"]}));
+    app.ask(call.by(&app.visitor(visitor))).await.is(201);
+    app.clock.advance_ms(STEP_MS);
+    until("a sweep", async || {
+        let seats = app.seats("night-1").await;
+        seats["unavailable"].get("D-1").is_none().then_some(())
+    })
+    .await;
+}
+
+async fn until_state(app: &App, state: &str) {
+    until(state, async || {
+        let seats = app.seats("night-1").await;
+        (seats["unavailable"] == json!({"A-1": state, "A-2": state})).then_some(())
+    })
+    .await;
+}
+
+async fn settled(app: &App, order: &Value) {
+    app.tamper(LOOSE).await;
+    // Past the pause that its last try put it off by.
+    app.clock.advance_ms(600_000);
+    app.order_in(order, "ticketed").await;
+    until_state(app, "sold").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paid_order_keeps_its_seats_locked_until_its_event_is_settled() {
+    let (app, order) = paid_and_stuck().await;
+    for round in 10..13 {
+        swept(&app, round).await;
+        until_state(&app, "held").await;
+        let taken = post("/v1/shows/night-1/holds", &json!({"seats": ["A-1"]}));
+        let taken = app.ask(taken.by(&app.visitor(round + 10))).await;
+        taken.problem(409, "seats_taken");
+        assert_eq!(app.read(&order).await["state"], "pending");
+    }
+    settled(&app, &order).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paid_order_keeps_its_seats_locked_over_a_restart() {
+    let (app, order) = paid_and_stuck().await;
+    app.clock.advance_ms(2 * STEP_MS);
+    let app = app.restarted().await;
+    swept(&app, 10).await;
+    until_state(&app, "held").await;
+    settled(&app, &order).await;
+}

@@ -21,6 +21,7 @@ pub mod payments;
 pub mod process;
 pub mod rail;
 pub mod reconciler;
+pub mod retention;
 pub mod router;
 pub mod service;
 pub mod store;

@@ -43,6 +43,7 @@ use crate::rail::http::RailRoutes;
 use crate::rail::timetables::Timetables;
 use crate::reconciler::watch::Watch;
 use crate::reconciler::{Bells, Reconciler};
+use crate::retention::prune::Pruner;
 use crate::router::{Handles, router};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
@@ -233,6 +234,12 @@ impl Booking {
             bells: self.bells.clone(),
             watch: self.watch.clone(),
         }
+    }
+
+    /// The worker that deletes what is old, over the same ledger.
+    #[must_use]
+    pub fn pruner(&self) -> Pruner {
+        Pruner::new(Arc::clone(&self.ledger), self.setup.clock.clone())
     }
 
     /// All routes, with their part of the OpenAPI document.

@@ -11,19 +11,14 @@ use super::Booking;
 use crate::catalogue::Catalogue;
 use crate::cinema::Cinemas;
 use crate::holds::lapse::sweep_forever;
-use crate::idempotency::Answers;
 use crate::inventory::seats::{Seats, compare_forever, mend_forever, prolong_forever};
 use crate::ledger::Ledger;
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
-use crate::waitlist::serve::Waitlist;
 use crate::wake::Wake;
 
 /// How long the outbox worker sleeps when nobody calls it.
 const OUTBOX_EVERY: Duration = Duration::from_millis(500);
-
-/// How often old answers are forgotten.
-const FORGET_EVERY: Duration = Duration::from_secs(600);
 
 /// How often the catalogue's version is asked for.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
@@ -52,7 +47,7 @@ impl Booking {
         workers.spawn(prolong_forever(self.seats.clone()));
         workers.spawn(self.waitlist.clone().serve_forever());
         workers.spawn(self.waitlist.clone().tell_forever());
-        workers.spawn(forget_forever(self.answers.clone(), self.waitlist.clone()));
+        workers.spawn(self.pruner().prune_forever());
         workers.spawn(follow_forever(self.catalogue.clone(), self.cinemas.clone()));
         workers.spawn(follow_timetables_forever(self.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.inbox.clone(), self.effects.clone()) {
@@ -115,19 +110,6 @@ async fn follow_timetables_forever(timetables: Timetables) {
             Err(error) => {
                 tracing::warn!(%error, "the newest timetable could not be read; trying again")
             }
-        }
-    }
-}
-
-async fn forget_forever(answers: Answers, waitlist: Waitlist) {
-    let mut every = tokio::time::interval(FORGET_EVERY);
-    loop {
-        every.tick().await;
-        if let Err(error) = answers.forget_old().await {
-            tracing::warn!(%error, "old answers could not be forgotten; trying again");
-        }
-        if let Err(error) = waitlist.forget_old().await {
-            tracing::warn!(%error, "parties that waited could not be forgotten; trying again");
         }
     }
 }

@@ -24,13 +24,10 @@ use answer::{in_flight, mismatch, replay, respond};
 
 use crate::clock::Clock;
 use crate::http::Problem;
-use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger, LedgerError};
+use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger};
 
 /// Longest key accepted, in characters.
 const KEY_MAX: usize = 255;
-
-/// How long answers are kept.
-const KEPT_MS: i64 = 24 * 3_600 * 1_000;
 
 /// How often a call that takes long is lent on.
 const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);
@@ -180,16 +177,6 @@ impl Answers {
         if let Err(error) = noted {
             tracing::warn!(%error, "an answer could not be kept for retries");
         }
-    }
-
-    /// Forgets what was kept for long enough.
-    ///
-    /// # Errors
-    /// Where the ledger did not take it.
-    pub async fn forget_old(&self) -> Result<(), LedgerError> {
-        self.ledger
-            .forget_answers(self.clock.now_ms() - KEPT_MS)
-            .await
     }
 }
 

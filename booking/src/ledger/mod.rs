@@ -28,6 +28,7 @@ use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderRecord, Ticket};
 use crate::payments::{Made, Payment, Said};
 use crate::reconciler::finding::OrderFacts;
+use crate::retention::Retained;
 use crate::store::SeatRow;
 use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
 
@@ -158,7 +159,6 @@ pub trait OrderLedger: Send + Sync {
     /// Pending orders whose claim is over: expires up to `batch_max` of them and returns them. Those of whose payment
     /// something was stored in time and is not settled yet are left: it may be the money.
     async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>, LedgerError>;
-    /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of one cell in the order
     /// Claims that stand beyond their deadline, in the order of their deadlines and then their orders: those of whose payment
     /// something waits to be settled, and those that nobody has expired yet. `after` is the last one of the batch before.
     async fn overdue_claims(
@@ -167,6 +167,7 @@ pub trait OrderLedger: Send + Sync {
         after: Option<(i64, OrderId)>,
         batch_max: u32,
     ) -> Result<Vec<OverdueClaim>, LedgerError>;
+    /// Numbers the outbox rows that have been committed: by show, from 1, without gaps, those of one cell in the order
     /// of their commits. Gives the shows that have rows not marked as delivered, each with its newest row so marked.
     async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>, LedgerError>;
     /// A show's numbered outbox rows behind a cursor, in order.
@@ -438,8 +439,6 @@ pub trait TicketLedger: Send + Sync {
         answer: KeptAnswer,
         now_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Forgets answers older than a moment.
-    async fn forget_answers(&self, before_ms: i64) -> Result<(), LedgerError>;
 }
 
 /// The waitlist: who waits in which order, and what each was offered.
@@ -479,8 +478,21 @@ pub trait WaitlistLedger: Send + Sync {
         end: WaitEnd,
         now_ms: i64,
     ) -> Result<bool, LedgerError>;
-    /// Deletes the parties that ended before this moment.
-    async fn forget_waiters(&self, before_ms: i64) -> Result<(), LedgerError>;
+}
+
+/// What goes once it is old.
+#[async_trait]
+pub trait RetentionLedger: Send + Sync {
+    /// Deletes up to `batch_max` rows of a kind that are older than it is kept by `now_ms`, the oldest first. `after` is 0 at
+    /// first, and then what the batch before gave as [`Pruned::next`]. What is still to be done, read or delivered stays,
+    /// however old.
+    async fn prune(
+        &self,
+        what: Retained,
+        after: i64,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Pruned, LedgerError>;
 }
 
 /// The whole ledger.
@@ -497,6 +509,7 @@ pub trait Ledger:
     + TicketLedger
     + WaitlistLedger
     + TimetableLedger
+    + RetentionLedger
     + 'static
 {
 }
@@ -515,6 +528,7 @@ impl<T> Ledger for T where
         + TicketLedger
         + WaitlistLedger
         + TimetableLedger
+        + RetentionLedger
         + 'static
 {
 }

@@ -60,6 +60,23 @@ pub struct OverdueClaim {
     pub cursor: u64,
 }
 
+/// What one batch of deleting came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Rows that went.
+    pub rows: u64,
+    /// Where the next batch begins; `None` where nothing more is old enough.
+    pub next: Option<i64>,
+}
+
+impl Pruned {
+    /// Where the oldest are found from the beginning each time: a full batch may not have been the last.
+    pub(super) fn full_or_last(rows: u64, batch_max: u32) -> Self {
+        let next = (rows >= u64::from(batch_max)).then_some(0);
+        Self { rows, next }
+    }
+}
+
 /// Why transaction 1 was refused; nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimRefused {

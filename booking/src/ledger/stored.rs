@@ -282,9 +282,6 @@ pub(super) fn refund(row: RefundRow) -> Result<Refund> {
 /// Payments of orders that nobody paid are not read for ever.
 pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
-/// How long a try that was given up is remembered: longer than any may last.
-pub(super) const GIVEN_UP_FOR_MS: i64 = 24 * 3_600 * 1_000;
-
 /// The holds that no running search of late money may use.
 pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
     let used: HashSet<HoldId> = searches.iter().flat_map(holds_of).collect();

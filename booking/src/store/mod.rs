@@ -290,6 +290,10 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// carried out. Answers with the number of the newest row that is.
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused>;
 
+    /// The ledger has deleted rows behind this cursor, and the store never had them: the show is closed until it is opened
+    /// anew. Where the cursor is another one by now, nothing is done.
+    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused>;
+
     /// Frees what is overdue in all open shows: a bounded batch.
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept;
 

@@ -19,8 +19,6 @@ pub const WAIT_MS_MAX: i64 = 3_600_000;
 pub const OFFER_MS: i64 = 60_000;
 /// A party counts as here for so long after its page or its socket was last seen.
 pub const HERE_MS: i64 = 15_000;
-/// A party that ended is told why for so long: a day.
-pub const TOLD_MS: i64 = 86_400_000;
 /// So many offers in a row that nobody took end the waiting.
 pub const MISSED_MAX: u32 = 3;
 

@@ -11,7 +11,7 @@ use rand::RngExt;
 use super::here::Here;
 use super::share::{in_vain, share};
 use super::wish::{House, Seated};
-use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, TOLD_MS, WaitEnd, Waiter};
+use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, WaitEnd, Waiter};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
@@ -72,15 +72,6 @@ impl Waitlist {
                 tracing::warn!(%error, "the ledger was not told who waits here; who is still here is told next time");
             }
         }
-    }
-
-    /// Deletes the parties that ended long ago.
-    ///
-    /// # Errors
-    /// Where the ledger did not take it.
-    pub async fn forget_old(&self) -> Result<(), LedgerError> {
-        let before_ms = self.clock.now_ms() - TOLD_MS;
-        self.ledger.forget_waiters(before_ms).await
     }
 
     /// Tells the ledger whom this node has seen since the last time.

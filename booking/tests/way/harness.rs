@@ -150,6 +150,14 @@ impl App {
         }
     }
 
+    /// Changes the ledger's database behind everybody's back.
+    pub async fn query(&self, sql: &str) {
+        let LedgerAt::Server(server, _) = &self.ledger else {
+            panic!("the ledger is in a file");
+        };
+        server.query(sql).await.expect("valid SQL");
+    }
+
     /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell `night-1` in a hall of 40.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
         Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await

@@ -17,6 +17,7 @@ mod rail;
 mod real_charts;
 mod reconciling;
 mod refunding;
+mod retention;
 mod retries;
 mod selling;
 mod storm;

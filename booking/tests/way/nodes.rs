@@ -116,3 +116,30 @@ async fn a_change_of_the_show_at_one_node_is_sold_by_at_the_other() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_that_lack_decisions_whose_rows_are_deleted_are_read_from_the_ledger_again() {
+    if servers::or_skip("a Redis that was set back further than rows are kept") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let ana = nodes[0].visitor(1);
+    for seat in ["A-1", "A-2"] {
+        let order = nodes[0].order(&ana, &[seat]).await;
+        nodes[0].pay(&order, "approve").await.is(200);
+    }
+    let order = nodes[0].order(&ana, &["A-3"]).await;
+    shows(&nodes[1], 1, 2).await;
+    nodes[0].query("DELETE FROM seat_outbox").await;
+    let back = ["HSET", "{show:night-1}:meta", "cursor", "0"];
+    redis.command(0, &back).await.expect("it is ours");
+    // What is decided next can be carried out only by who has the two before it.
+    nodes[0].pay(&order, "approve").await.is(200);
+    for node in &nodes {
+        shows(node, 0, 3).await;
+    }
+    let order = nodes[1].order(&ana, &["A-4"]).await;
+    nodes[1].pay(&order, "approve").await.is(200);
+    shows(&nodes[0], 0, 4).await;
+}

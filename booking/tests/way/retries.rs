@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::task::Poll;
 
+use booking::retention::{BATCH_MAX, Retained};
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -11,7 +12,8 @@ const HOLDS: &str = "/v1/shows/night-1/holds";
 
 async fn forget_answers(app: &App) {
     let ledger = app.ledger().await;
-    ledger.forget_answers(i64::MAX).await.expect("forgotten");
+    let pruned = ledger.prune(Retained::Answers, 0, i64::MAX, BATCH_MAX);
+    pruned.await.expect("forgotten");
 }
 
 #[tokio::test(flavor = "multi_thread")]

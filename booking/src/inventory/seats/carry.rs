@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::ids::ShowId;
 use crate::ledger::LedgerError;
-use crate::store::Refused;
+use crate::store::{Refused, SeatRow};
 
 use super::{Seats, locked};
 
@@ -52,8 +52,11 @@ impl Seats {
                     after = cursor;
                     continue;
                 }
+                // It is read from the ledger again; rows that are gone are in every picture since.
                 Ok(cursor) => {
-                    tracing::error!(%show, cursor, last, "rows of the seat outbox are missing before these");
+                    if begin_behind_a_gap(&rows, cursor) {
+                        self.abandon(show, cursor).await;
+                    }
                     return Ok(carried);
                 }
                 // A show that is not open needs none: its next picture contains these rows, and whoever is opening it
@@ -63,6 +66,14 @@ impl Seats {
                 Err(_) => return Ok(carried),
             }
             self.ledger.seat_rows_delivered(show, after).await?;
+        }
+    }
+
+    /// Closes a show of which the store lacks decisions that the ledger has told and deleted: the store was set back.
+    async fn abandon(&self, show: &ShowId, cursor: u64) {
+        tracing::error!(%show, cursor, "the seats lack decisions whose rows are deleted; they are read from the ledger again");
+        if let Err(refused) = self.store.abandon(show, cursor).await {
+            tracing::warn!(%show, %refused, "a show that lacks decisions could not be closed; trying again");
         }
     }
 
@@ -88,11 +99,8 @@ impl Seats {
             let Ok(cursor) = self.store.cursor(&show).await else {
                 continue;
             };
-            let rows = self
-                .ledger
-                .seat_rows(&show, cursor.saturating_sub(1), 2)
-                .await?;
-            let known = cursor == 0 || rows.first().is_some_and(|row| row.seq == cursor);
+            let newest = self.ledger.seat_cursor(&show).await?;
+            let known = cursor <= newest;
             let regressed = {
                 let mut regressed = locked(&self.shared.regressed);
                 if known {
@@ -103,10 +111,20 @@ impl Seats {
                 regressed.len()
             };
             metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
-            if known && rows.last().is_some_and(|row| row.seq > cursor) {
-                self.carry(&show, cursor).await?;
+            if newest > cursor {
+                let rows = self.ledger.seat_rows(&show, cursor, 1).await?;
+                if begin_behind_a_gap(&rows, cursor) {
+                    self.abandon(&show, cursor).await;
+                } else {
+                    self.carry(&show, cursor).await?;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// Whether the rows that follow a cursor in the ledger are not all there: the first ones of them are deleted.
+fn begin_behind_a_gap(rows: &[SeatRow], cursor: u64) -> bool {
+    rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

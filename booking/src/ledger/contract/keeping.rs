@@ -17,7 +17,6 @@ pub(super) const CASES: &[Case] = cases![
     a_ticket_is_scanned_once,
     the_same_scan_again_is_the_first_one_for_a_minute,
     scans_of_one_ticket_at_once_let_one_in,
-    old_answers_are_forgotten,
 ];
 
 async fn the_same_plan_again_is_the_same_version(ledger: Books) {
@@ -268,15 +267,4 @@ async fn scans_of_one_ticket_at_once_let_one_in(ledger: Books) {
         *met == Some(Scan::First(10))
     });
     assert_eq!(first.count(), 1);
-}
-
-async fn old_answers_are_forgotten(ledger: Books) {
-    for (key, at) in [("old", NOW_MS - 1), ("new", NOW_MS)] {
-        let written = ledger.keep([1; 32], key.to_owned(), answer(201), at);
-        written.await.expect("written");
-    }
-    ledger.forget_answers(NOW_MS).await.expect("written");
-    assert_eq!(begin(&ledger, call("old", 1)).await, CallBegun::Act);
-    let kept = CallBegun::Answered(answer(201));
-    assert_eq!(begin(&ledger, call("new", 1)).await, kept);
 }

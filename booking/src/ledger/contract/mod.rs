@@ -10,6 +10,7 @@ mod keeping;
 mod late;
 mod paying;
 mod programming;
+mod pruning;
 mod refunding;
 mod sharing;
 mod telling;
@@ -71,6 +72,7 @@ const KEEPING: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
+    pruning::CASES,
     programming::CASES,
     sharing::CASES,
     waiting::CASES,

@@ -16,7 +16,6 @@ pub(super) const CASES: &[Case] = cases![
     a_party_whose_offer_was_lost_stands_where_it_stood,
     who_was_seen_is_remembered_and_never_seen_earlier,
     a_party_that_ended_is_told_why,
-    who_ended_is_forgotten_and_who_waits_never,
 ];
 
 fn party(n: u8, visitor: Holder) -> Waiter {
@@ -47,7 +46,7 @@ fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
     }
 }
 
-async fn joined(ledger: &Books, n: u8) -> Waiter {
+pub(super) async fn joined(ledger: &Books, n: u8) -> Waiter {
     let joined = ledger.join_waitlist(party(n, Holder([n; 32]))).await;
     joined.expect("written")
 }
@@ -298,31 +297,4 @@ async fn a_party_that_ended_is_told_why(ledger: Books) {
             .expect("readable")
             .is_empty()
     );
-}
-
-async fn who_ended_is_forgotten_and_who_waits_never(ledger: Books) {
-    for n in 1..4 {
-        let waiter = joined(&ledger, n).await;
-        if n < 3 {
-            let at_ms = NOW_MS + i64::from(n);
-            let ended = ledger.end_waiter(&waiter.id, WaitEnd::Left, at_ms).await;
-            assert!(ended.expect("written"));
-        }
-    }
-    let known = async || {
-        let mut known = Vec::new();
-        for n in 1..4 {
-            let found = ledger.waiter(&show(), Holder([n; 32])).await;
-            known.extend(found.expect("readable").map(|_| n));
-        }
-        known
-    };
-    for (before_ms, left) in [
-        (NOW_MS + 1, vec![1, 2, 3]),
-        (NOW_MS + 2, vec![2, 3]),
-        (i64::MAX, vec![3]),
-    ] {
-        ledger.forget_waiters(before_ms).await.expect("written");
-        assert_eq!(known().await, left);
-    }
 }

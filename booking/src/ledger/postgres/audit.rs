@@ -7,8 +7,8 @@ use fairgate_writer::Tx;
 
 use super::orders::owe;
 use super::rows::{
-    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order,
-    parsed, small, text, unsearched,
+    self, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order, parsed, small,
+    text, unsearched,
 };
 use super::tickets::issue;
 use super::{PostgresLedger, lock};
@@ -193,8 +193,6 @@ async fn give_up(tx: &Tx, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let sql = "INSERT INTO given_up AS g (hold, at) VALUES ($1, $2) \
          ON CONFLICT (hold) DO UPDATE SET at = GREATEST(g.at, excluded.at)";
     tx.execute(sql, &[&hold.as_str(), &now_ms]).await?;
-    let sql = "DELETE FROM given_up WHERE at < $1";
-    tx.execute(sql, &[&(now_ms - GIVEN_UP_FOR_MS)]).await?;
     Ok(true)
 }
 

@@ -16,6 +16,7 @@ mod outbox;
 mod payments;
 mod programme;
 mod refunds;
+mod retention;
 mod rows;
 mod settle;
 mod terms;
@@ -46,6 +47,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("exchanging.sql"),
     include_str!("terms.sql"),
     include_str!("keyed_calls.sql"),
+    include_str!("retention.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

@@ -93,16 +93,6 @@ impl TicketLedger for PostgresLedger {
             })
             .await
     }
-
-    async fn forget_answers(&self, before_ms: i64) -> Result<()> {
-        self.database
-            .write(move |tx| async move {
-                let sql = "DELETE FROM kept_answers WHERE kept_at < $1";
-                tx.execute(sql, &[&before_ms]).await?;
-                Ok(())
-            })
-            .await
-    }
 }
 
 /// The tickets of an order, in the order of its seats.

@@ -141,16 +141,6 @@ impl WaitlistLedger for PostgresLedger {
             })
             .await
     }
-
-    async fn forget_waiters(&self, before_ms: i64) -> Result<()> {
-        self.database
-            .write(move |tx| async move {
-                let sql = "DELETE FROM waiters WHERE ended_at < $1";
-                tx.execute(sql, &[&before_ms]).await?;
-                Ok(())
-            })
-            .await
-    }
 }
 
 fn read(row: &Row) -> Result<Waiter> {

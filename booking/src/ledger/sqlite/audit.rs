@@ -6,8 +6,8 @@ use fairgate_writer::rusqlite::Connection;
 use super::SqliteLedger;
 use super::orders::owe;
 use super::rows::{
-    self, GIVEN_UP_FOR_MS, PAYMENT_COLUMNS, READ_FOR_MS, Result, collect, corrupt, find_order,
-    first, parsed, unsearched,
+    self, PAYMENT_COLUMNS, READ_FOR_MS, Result, collect, corrupt, find_order, first, parsed,
+    unsearched,
 };
 use super::tickets::issue;
 use crate::ids::{HoldId, OrderId, ShowId};
@@ -187,10 +187,6 @@ fn give_up(tx: &Connection, hold: &HoldId, now_ms: i64) -> Result<bool> {
     tx.execute(
         "INSERT INTO given_up (hold, at) VALUES (?1, ?2) ON CONFLICT (hold) DO UPDATE SET at = MAX(at, excluded.at)",
         (hold.as_str(), now_ms),
-    )?;
-    tx.execute(
-        "DELETE FROM given_up WHERE at < ?1",
-        [now_ms - GIVEN_UP_FOR_MS],
     )?;
     Ok(true)
 }

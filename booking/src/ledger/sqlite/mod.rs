@@ -12,6 +12,7 @@ mod outbox;
 mod payments;
 mod programme;
 mod refunds;
+mod retention;
 mod rows;
 mod settle;
 mod terms;
@@ -41,6 +42,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("exchanging.sql"),
     include_str!("terms.sql"),
     include_str!("keyed_calls.sql"),
+    include_str!("retention.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -1,7 +1,6 @@
 //! Tickets and kept answers.
 
 use async_trait::async_trait;
-use fairgate_writer::LedgerError;
 use fairgate_writer::rusqlite::{Connection, Row};
 
 use super::rows::{Result, collect, corrupt, find_order, first, met, parsed};
@@ -76,16 +75,6 @@ impl TicketLedger for SqliteLedger {
     ) -> Result<()> {
         self.writer
             .write(move |tx| keyed::keep(tx, scope, &key, &answer, now_ms))
-            .await
-    }
-
-    async fn forget_answers(&self, before_ms: i64) -> Result<()> {
-        self.writer
-            .write(move |tx| {
-                tx.prepare_cached("DELETE FROM kept_answers WHERE kept_at < ?1")?
-                    .execute([before_ms])?;
-                Ok::<(), LedgerError>(())
-            })
             .await
     }
 }

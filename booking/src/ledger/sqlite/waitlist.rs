@@ -123,16 +123,6 @@ impl WaitlistLedger for SqliteLedger {
             })
             .await
     }
-
-    async fn forget_waiters(&self, before_ms: i64) -> Result<()> {
-        self.writer
-            .write(move |tx| {
-                let sql = "DELETE FROM waiters WHERE ended_at < ?1";
-                tx.prepare_cached(sql)?.execute([before_ms])?;
-                Ok(())
-            })
-            .await
-    }
 }
 
 fn read(row: &Row<'_>) -> Result<Waiter> {

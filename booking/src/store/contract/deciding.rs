@@ -22,6 +22,7 @@ pub(super) const CASES: &[Case] = cases![
     a_show_with_baskets_is_not_replaced,
     a_show_with_orders_only_is_replaced,
     an_order_that_the_picture_has_not_seen_is_not_forgotten,
+    a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew,
 ];
 
 async fn deliver(store: &Store, rows: &[SeatRow]) {
@@ -342,4 +343,31 @@ async fn an_order_that_the_picture_has_not_seen_is_not_forgotten(store: Store) {
     assert_eq!(store.open(&show(), sold).await, Ok(()));
     assert_eq!(seat(&store, 2).await, CellState::Sold);
     assert_eq!(limit_met(&store, ANA, 4).await, Some(1));
+}
+
+async fn a_show_that_lacks_deleted_rows_is_closed_until_it_is_opened_anew(store: Store) {
+    opened(&store).await;
+    taken(&store, "a", ANA, &[0]).await;
+    deliver(&store, &[row(1, Sell, "b", BEN, &[1])]).await;
+    assert_eq!(store.abandon(&show(), 0).await, Ok(()));
+    assert_eq!(
+        store.edition(&show()).await,
+        Ok(Some(5)),
+        "it has come further"
+    );
+    assert_eq!(store.abandon(&show(), 1).await, Ok(()));
+    assert_eq!(store.edition(&show()).await, Ok(None));
+    let refused = store.take(basket("c", BEN, &[2]), NO_LIMIT).await;
+    assert_eq!(refused, Err(Refused::NotReady));
+    let anew = Opening {
+        incarnation: 2,
+        sold: vec![(BEN, seats(&[1, 2]))],
+        cursor: 9,
+        ..opening()
+    };
+    begin_and_open(&store, anew).await;
+    assert_eq!(seat(&store, 2).await, CellState::Sold);
+    assert_eq!(seat(&store, 0).await, CellState::Free);
+    deliver(&store, &[row(10, Sell, "d", ANA, &[3])]).await;
+    assert_eq!(seat(&store, 3).await, CellState::Sold);
 }

@@ -231,6 +231,17 @@ impl InventoryStore for MemoryStore {
         self.with(show, |cells| Ok(cells.deliver(rows)))
     }
 
+    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused> {
+        let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
+        if shows
+            .get(show)
+            .is_some_and(|cells| locked(cells).cursor == cursor)
+        {
+            shows.remove(show);
+        }
+        Ok(())
+    }
+
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {
         let shows: Vec<_> = self
             .shows

@@ -11,7 +11,7 @@
 //! | `{show:ID}:LIFE:kept` | hash: each hold's stage, deadlines and cells in short, for who reads the whole show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: seats of a visitor in holds, and bought |
 //! | `{show:ID}:LIFE:waitlist` | set: cells that came free while somebody waits |
-//! | `{show:ID}:LIFE:feed` | stream: the numbered changes |
+//! | `{show:ID}:LIFE:feed` | stream: the numbered changes, the newest 8,192; goes a day after the last one |
 //! | `fairgate:ledger` | the id of the ledger that all this belongs to |
 //!
 //! Scripts are given the first and name the others from it: all of a show lies on one slot, by its hash tag.

@@ -56,6 +56,7 @@ scripts! {
     fill_bought: BASE, BUILDING;
     fill_hold: BASE, BUILDING;
     live: BASE, BUILDING;
+    abandon: BASE, ENTER;
     condemn: BASE;
     bury: BASE;
 }

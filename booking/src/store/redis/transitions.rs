@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use super::act::{cursor_in, refused};
-use super::followed::Followed;
+use super::followed::{Closed, Followed};
 use super::known::Known;
 use super::scripts::SCRIPTS;
 use super::{RedisStore, keys, packing};
@@ -339,6 +339,20 @@ impl InventoryStore for RedisStore {
             })
             .await?;
         cursor_in(&reply)
+    }
+
+    async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused> {
+        let followed = self.inner.looked_at(show);
+        let now_ms = self.inner.options.clock.now_ms();
+        let (_, reply) = self
+            .inner
+            .act_at(&followed, &SCRIPTS.abandon, now_ms, |call| call.arg(cursor))
+            .await?;
+        if self.inner.is(&reply, "OK")? {
+            let closed = Closed::Regressed;
+            self.inner.close(&followed, &mut followed.state(), closed);
+        }
+        Ok(())
     }
 
     async fn sweep(&self, now_ms: i64, batch_max: usize) -> Swept {

@@ -1,3 +1,6 @@
+-- The feed of a show in which nothing happens any more goes after a day; who comes back then reads the whole show.
+local FEED_MS = '86400000'
+
 -- The feed: one numbered change of the show, as one value. What changes no cell is numbered below the change before it.
 -- The value is id (32 bytes), visitor (32 bytes), state, lock deadline, deadline as shown and cells in text, and after a
 -- semicolon what changed, 4 bytes each.
@@ -6,6 +9,7 @@ local function tell(id, visitor, state, changed, lock_until, expires, cells)
   if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end
   local short = state .. ',' .. lock_until .. ',' .. expires .. ',' .. cells
   call('XADD', P .. 'feed', 'MAXLEN', '~', '8192', at, 'd', id .. visitor .. short .. ';' .. table.concat(changed))
+  call('PEXPIRE', P .. 'feed', FEED_MS)
   call('HSET', META, 'at', at)
   if state == 'gone' or state == 'lapsed' then
     call('HDEL', P .. 'kept', id)

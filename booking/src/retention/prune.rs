@@ -1,0 +1,104 @@
+//! The worker that deletes what is old. Of all nodes over one ledger one does it, by a lease.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+
+use super::{BATCH_MAX, Retained, rest_after};
+use crate::clock::Clock;
+use crate::ledger::{Ledger, LedgerError};
+
+/// How often the worker looks whether something has become old.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// The lease of the one who deletes.
+pub const LEASE: &str = "retention";
+/// How long it lasts without being renewed: longer than the longest rest.
+const LEASE_MS: i64 = 30_000;
+/// How old it may be when a batch begins.
+const RENEW_AFTER: Duration = Duration::from_secs(5);
+
+/// Deletes what is old.
+#[derive(Clone)]
+pub struct Pruner {
+    ledger: Arc<dyn Ledger>,
+    clock: Clock,
+    /// Names this process in the lease.
+    owner: Arc<str>,
+}
+
+impl Pruner {
+    /// Over a ledger.
+    #[must_use]
+    pub fn new(ledger: Arc<dyn Ledger>, clock: Clock) -> Self {
+        let owner = hex::encode(rand::rng().random::<[u8; 8]>());
+        Self {
+            ledger,
+            clock,
+            owner: owner.into(),
+        }
+    }
+
+    /// Goes through all kinds once, with a rest after each batch; returns how many rows went. Ends early where another node
+    /// has the lease.
+    ///
+    /// # Errors
+    /// Where the ledger does not answer; the next run goes on from what is left.
+    pub async fn prune_all(&self) -> Result<u64, LedgerError> {
+        let mut leased_at = None;
+        let gone = self.prune_under(&mut leased_at).await;
+        if leased_at.is_some()
+            && let Err(error) = self.ledger.let_go(LEASE, &self.owner).await
+        {
+            tracing::debug!(%error, "the lease runs out by itself");
+        }
+        gone
+    }
+
+    async fn prune_under(&self, leased_at: &mut Option<Instant>) -> Result<u64, LedgerError> {
+        let mut gone = 0;
+        for what in Retained::ALL {
+            let mut from = Some(0);
+            while let Some(after) = from {
+                if !self.has_lease(leased_at).await? {
+                    return Ok(gone);
+                }
+                let began = Instant::now();
+                let now_ms = self.clock.now_ms();
+                let pruned = self.ledger.prune(what, after, now_ms, BATCH_MAX).await?;
+                metrics::counter!("fairgate_rows_pruned_total", "kind" => what.word())
+                    .increment(pruned.rows);
+                gone += pruned.rows;
+                from = pruned.next;
+                if from.is_some() {
+                    tokio::time::sleep(rest_after(began.elapsed())).await;
+                }
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Deletes what is old for as long as the process runs.
+    pub async fn prune_forever(self) {
+        loop {
+            match self.prune_all().await {
+                Ok(0) => {}
+                Ok(rows) => tracing::info!(rows, "old rows were deleted"),
+                Err(error) => {
+                    tracing::warn!(%error, "old rows could not be deleted; trying again");
+                }
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn has_lease(&self, leased_at: &mut Option<Instant>) -> Result<bool, LedgerError> {
+        if leased_at.is_some_and(|at| at.elapsed() < RENEW_AFTER) {
+            return Ok(true);
+        }
+        let asked = Instant::now();
+        let leased = self.ledger.lease(LEASE, &self.owner, LEASE_MS).await?;
+        *leased_at = leased.then_some(asked);
+        Ok(leased)
+    }
+}

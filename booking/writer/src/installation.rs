@@ -34,6 +34,28 @@ impl Installation {
         }
     }
 
+    /// Writes what is queued and closes a file, so that it is whole by itself; a server's database needs nothing of the kind.
+    ///
+    /// # Errors
+    /// Where the file's log could not be folded in; file and log are whole together then.
+    pub async fn close(&self) -> Result<(), LedgerError> {
+        match self {
+            Self::File(writer) => writer.close().await,
+            Self::Server(_) => Ok(()),
+        }
+    }
+
+    /// Whether the database takes writes just now: one is made to find out.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub async fn check(&self) -> Result<(), LedgerError> {
+        match self {
+            Self::File(writer) => writer.check().await,
+            Self::Server(database) => database.check().await,
+        }
+    }
+
     /// A named value: the stored one, or `fresh`, which is then stored.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+mod finding;
 mod installation;
 mod postgres;
 mod sqlite;

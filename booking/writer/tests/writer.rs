@@ -68,6 +68,39 @@ async fn what_was_answered_is_there_after_reopening() {
     assert_eq!(count(&again).await, 50);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_ledger_is_whole_without_its_log() {
+    let (folder, writer) = writer().await;
+    let reading = tokio::spawn({
+        let writer = writer.clone();
+        async move { while writer.read(|_| Ok::<_, LedgerError>(())).await.is_ok() {} }
+    });
+    let mut answers = Vec::new();
+    for k in 0..2_000 {
+        answers.push(writer.enqueue(move |tx| {
+            Ok::<_, LedgerError>(tx.execute("INSERT INTO t VALUES (?1, 'x')", [k])?)
+        }));
+    }
+    writer.close().await.expect("it closes");
+    for answer in answers {
+        answer.await.expect("what was queued before is written");
+    }
+    let late = put(&writer, 5_000).await;
+    assert!(matches!(late, Err(LedgerError::Unavailable(_))), "{late:?}");
+    reading.await.expect("the reader ends");
+
+    // The file alone, as a backup takes it.
+    let copy = tempfile::tempdir().expect("a second folder");
+    let alone = copy.path().join("ledger.db");
+    std::fs::copy(folder.path().join("ledger.db"), &alone).expect("it is copied");
+    let copied = Writer::open(&alone).expect("it opens by itself");
+    assert_eq!(count(&copied).await, 2_000);
+    let sound: Result<String, LedgerError> = copied
+        .read(|c| Ok(c.query_row("PRAGMA integrity_check", [], |row| row.get(0))?))
+        .await;
+    assert_eq!(sound.expect("it is checked"), "ok");
+}
+
 #[tokio::test]
 async fn a_file_of_a_newer_version_is_refused() {
     let (_folder, writer) = writer().await;
@@ -77,4 +110,71 @@ async fn a_file_of_a_newer_version_is_refused() {
         matches!(refused, Err(LedgerError::Corrupt(_))),
         "{refused:?}"
     );
+}
+
+/// A small disk of its own, taken away with the test.
+struct SmallDisk {
+    folder: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// `None` where this machine does not let anybody mount.
+    fn mount(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mounted = std::process::Command::new("mount")
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={size}"),
+                "fairgate-test",
+            ])
+            .arg(folder.path())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self { folder })
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("--lazy")
+            .arg(self.folder.path())
+            .status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_room_again() {
+    let Some(disk) = SmallDisk::mount("12m") else {
+        eprintln!("SKIPPED: a full disk (this machine does not let this test mount one)");
+        return;
+    };
+    let writer = Writer::open(&disk.folder.path().join("ledger.db")).expect("a fresh file opens");
+    writer.check().await.expect("there is room");
+    let filler = disk.folder.path().join("filler");
+    // The last write comes to nothing, which is what is wanted.
+    let _ = std::fs::write(&filler, vec![1; 12 << 20]);
+    let full = found(&writer, |found| found.is_err()).await;
+    assert!(
+        full.contains("is full") && full.contains("Make room"),
+        "{full}"
+    );
+    std::fs::remove_file(&filler).expect("it is there");
+    found(&writer, Result::is_ok).await;
+}
+
+/// Asks until the finding is the wanted one.
+async fn found(writer: &Writer, wanted: fn(&Result<(), LedgerError>) -> bool) -> String {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(2);
+    loop {
+        let found = writer.check().await;
+        if wanted(&found) {
+            return format!("{found:?}");
+        }
+        assert!(std::time::Instant::now() < deadline, "{found:?}");
+        tokio::task::yield_now().await;
+    }
 }

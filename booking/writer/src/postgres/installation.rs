@@ -71,6 +71,15 @@ impl Database {
             .await
     }
 
+    /// Whether the database takes writes just now: a lease that nobody has is written to find out.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub async fn check(&self) -> Result<(), LedgerError> {
+        let look = async { self.lease("condition", "condition", 0).await.map(drop) };
+        self.finding.or_look(look).await
+    }
+
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time; false while another
     /// owner has it. Whoever works under it counts from before this call.
     ///

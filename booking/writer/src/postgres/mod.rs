@@ -14,6 +14,7 @@ use tokio_postgres::SimpleQueryMessage;
 
 use crate::LedgerError;
 use crate::error::cut_off;
+use crate::finding::Finding;
 use fate::{Fate, Identity};
 use tx::Lent;
 pub use tx::Tx;
@@ -31,6 +32,7 @@ const MIGRATION_LOCK: i64 = 0x6661_6972;
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
+    finding: Arc<Finding>,
 }
 
 impl Database {
@@ -55,6 +57,7 @@ impl Database {
     pub fn reading(url: &str) -> Result<Self, LedgerError> {
         Ok(Self {
             pool: connect::pool(url)?,
+            finding: Arc::default(),
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use tokio::sync::oneshot;
 
+use super::condition::Condition;
 use crate::LedgerError;
 
 /// More than this in one commit would make the first of them wait for the last.
@@ -17,6 +18,14 @@ const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// A queued transaction: runs inside the group, and hands back what to do once the group's fate is known.
 pub(crate) type Job = Box<dyn FnOnce(Option<&mut rusqlite::Transaction<'_>>) -> Settle + Send>;
+
+/// What the writing thread is told.
+pub(crate) enum Order {
+    /// Write this.
+    Write(Job),
+    /// Fold the log into the file, close it, say how that went, and end.
+    Close(oneshot::Sender<Result<(), LedgerError>>),
+}
 
 /// Called with `None` when the group's commit succeeded, with the reason when it did not.
 type Settle = Box<dyn FnOnce(Option<&str>) + Send>;
@@ -57,12 +66,16 @@ where
     Ok(value)
 }
 
-/// Serves the queue until every handle is dropped.
-pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Job>) {
+/// Serves the queue until it is told to close, or until every handle is dropped.
+pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Order>, condition: &Condition) {
     let mut dirty = false;
     loop {
-        let first = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
-            Ok(job) => job,
+        let closing = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
+            Ok(Order::Write(first)) => {
+                dirty = true;
+                commit_group(&mut connection, first, inbox, condition)
+            }
+            Ok(Order::Close(closed)) => Some(closed),
             Err(RecvTimeoutError::Timeout) => {
                 if dirty
                     && let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)")
@@ -70,25 +83,54 @@ pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Job>) {
                     tracing::warn!(%error, "the ledger's log could not be folded in; trying again later");
                 }
                 dirty = false;
-                continue;
+                None
             }
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        commit_group(&mut connection, first, inbox);
-        dirty = true;
+        if let Some(closed) = closing {
+            // Whoever asked may have stopped waiting; the file is closed all the same.
+            let _ = closed.send(close(connection));
+            return;
+        }
     }
 }
 
-fn commit_group(connection: &mut Connection, first: Job, inbox: &Receiver<Job>) {
+/// Leaves the file whole by itself: whoever copies it needs no log beside it.
+fn close(connection: Connection) -> Result<(), LedgerError> {
+    let busy: bool =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    connection.close().map_err(|(_, error)| error)?;
+    if busy {
+        return Err(LedgerError::Unavailable(
+            "another process is reading the ledger's file, so its log was not folded in".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Commits the first write and all that wait with it. Where it comes upon the order to close, it gives that back: nothing
+/// is written after it.
+fn commit_group(
+    connection: &mut Connection,
+    first: Job,
+    inbox: &Receiver<Order>,
+    condition: &Condition,
+) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
     let mut settles = Vec::new();
+    let mut closing = None;
     let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
     let outcome = match begun {
         Ok(mut group) => {
             settles.push(first(Some(&mut group)));
-            while settles.len() < GROUP_MAX
-                && let Ok(next) = inbox.try_recv()
-            {
-                settles.push(next(Some(&mut group)));
+            while settles.len() < GROUP_MAX {
+                match inbox.try_recv() {
+                    Ok(Order::Write(next)) => settles.push(next(Some(&mut group))),
+                    Ok(Order::Close(closed)) => {
+                        closing = Some(closed);
+                        break;
+                    }
+                    Err(_) => break,
+                }
             }
             group.commit()
         }
@@ -99,6 +141,7 @@ fn commit_group(connection: &mut Connection, first: Job, inbox: &Receiver<Job>) 
     };
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
+        condition.failed(reason);
         tracing::error!(
             reason,
             writes = settles.len(),
@@ -108,4 +151,5 @@ fn commit_group(connection: &mut Connection, first: Job, inbox: &Receiver<Job>) 
     for settle in settles {
         settle(failure.as_deref());
     }
+    closing
 }

@@ -1,5 +1,6 @@
 //! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few connections read.
 
+mod condition;
 mod group;
 mod installation;
 mod reader;
@@ -11,15 +12,17 @@ use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::LedgerError;
-use group::Job;
+use condition::Condition;
+use group::Order;
 use reader::Readers;
 
 /// A handle on one ledger file: one thread writes, a few connections read.
 #[derive(Clone)]
 pub struct Writer {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<Order>,
     readers: Arc<Readers>,
     path: Arc<PathBuf>,
+    condition: Arc<Condition>,
 }
 
 impl Writer {
@@ -34,14 +37,17 @@ impl Writer {
         migrate(&tx, "installation", installation::MIGRATIONS)?;
         tx.commit()?;
         let (jobs, inbox) = mpsc::channel();
+        let condition = Arc::<Condition>::default();
+        let told = Arc::clone(&condition);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(connection, &inbox))
+            .spawn(move || group::run(connection, &inbox, &told))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
             readers: Arc::new(Readers::new(path.to_owned())),
             path: Arc::new(path.to_owned()),
+            condition,
         })
     }
 
@@ -65,7 +71,9 @@ impl Writer {
         F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let sent = self.jobs.send(group::job(transaction, answer));
+        let sent = self
+            .jobs
+            .send(Order::Write(group::job(transaction, answer)));
         async move {
             sent.map_err(|_| LedgerError::Unavailable("the writer has stopped".to_owned()))?;
             answered
@@ -101,6 +109,22 @@ impl Writer {
         tokio::task::spawn_blocking(move || readers.with(query))
             .await
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
+    }
+
+    /// Writes what was queued before, folds the log into the file, and closes it: from then on the file is whole by itself,
+    /// and every further call is refused.
+    ///
+    /// # Errors
+    /// Where the log could not be folded in. The file is then whole together with its log.
+    pub async fn close(&self) -> Result<(), LedgerError> {
+        // A connection that reads would keep the log in use.
+        self.readers.close();
+        let (answer, closed) = oneshot::channel();
+        let stopped = || LedgerError::Unavailable("the writer has stopped".to_owned());
+        self.jobs
+            .send(Order::Close(answer))
+            .map_err(|_| stopped())?;
+        closed.await.map_err(|_| stopped())?
     }
 
     /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks, in order.

@@ -12,14 +12,21 @@ const IDLE_MAX: usize = 4;
 
 pub(crate) struct Readers {
     path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    connections: Vec<Connection>,
+    /// The file is being closed: nothing is read any more.
+    closed: bool,
 }
 
 impl Readers {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            idle: Mutex::new(Vec::new()),
+            idle: Mutex::default(),
         }
     }
 
@@ -28,17 +35,31 @@ impl Readers {
         E: From<LedgerError>,
         F: FnOnce(&Connection) -> Result<T, E>,
     {
-        let idle = self.lock().pop();
-        let connection = match idle {
+        let connection = match self.idle()? {
             Some(connection) => connection,
             None => self.open().map_err(LedgerError::from)?,
         };
         let result = query(&connection);
         let mut idle = self.lock();
-        if idle.len() < IDLE_MAX {
-            idle.push(connection);
+        if idle.connections.len() < IDLE_MAX && !idle.closed {
+            idle.connections.push(connection);
         }
         result
+    }
+
+    fn idle(&self) -> Result<Option<Connection>, LedgerError> {
+        let mut idle = self.lock();
+        if idle.closed {
+            return Err(LedgerError::Unavailable("the ledger is closed".to_owned()));
+        }
+        Ok(idle.connections.pop())
+    }
+
+    /// Closes the connections that nobody reads with; the others close when their reading ends.
+    pub(crate) fn close(&self) {
+        let mut idle = self.lock();
+        idle.closed = true;
+        idle.connections.clear();
     }
 
     fn open(&self) -> Result<Connection, rusqlite::Error> {
@@ -51,7 +72,7 @@ impl Readers {
         Ok(connection)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
         // A panicking query leaves a list of connections behind that is still sound.
         self.idle
             .lock()

@@ -1,0 +1,74 @@
+//! Whether the file takes writes: its disk has room, no commit failed a moment ago, and a write of its own is committed.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::statvfs;
+
+use super::Writer;
+use crate::LedgerError;
+use crate::finding::Finding;
+
+/// With less room than this the next commits may not fit, though a small one may find room in the log.
+const ROOM_MIN_BYTES: u64 = 1 << 20;
+/// A commit that failed counts for so long, because a small one may fit where that one did not.
+const FAILED_COUNTS: Duration = Duration::from_secs(3);
+/// What is written to find out: a lease that nobody has.
+const PROBE: &str = "condition";
+
+/// How the file was found last.
+#[derive(Default)]
+pub(crate) struct Condition {
+    failed: Mutex<Option<(Instant, String)>>,
+    finding: Finding,
+}
+
+impl Condition {
+    /// A commit failed.
+    pub(crate) fn failed(&self, reason: &str) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        *failed = Some((Instant::now(), reason.to_owned()));
+    }
+
+    fn failed_lately(&self) -> Option<String> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, reason) = failed.as_ref()?;
+        (at.elapsed() < FAILED_COUNTS).then(|| reason.clone())
+    }
+}
+
+impl Writer {
+    /// Whether the file takes writes just now.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] with the reason where it does not.
+    pub async fn check(&self) -> Result<(), LedgerError> {
+        self.condition.finding.or_look(self.look()).await
+    }
+
+    async fn look(&self) -> Result<(), LedgerError> {
+        has_room(self.path())?;
+        if let Some(reason) = self.condition.failed_lately() {
+            return Err(LedgerError::Unavailable(reason));
+        }
+        self.lease(PROBE, PROBE, 0).await.map(drop)
+    }
+}
+
+/// Whether the disk has room for what is written next. Where the system does not say, the write itself finds out.
+fn has_room(file: &Path) -> Result<(), LedgerError> {
+    let Ok(disk) = statvfs(file) else {
+        return Ok(());
+    };
+    let left = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if left >= ROOM_MIN_BYTES {
+        return Ok(());
+    }
+    Err(LedgerError::Unavailable(format!(
+        "the disk of {} is full: {} KiB are left, and {} are needed. Make room there; what was answered before is kept",
+        file.display(),
+        left >> 10,
+        ROOM_MIN_BYTES >> 10
+    )))
+}

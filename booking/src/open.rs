@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fairgate_redis::Redis;
 use fairgate_writer::{Database, Installation, Writer};
@@ -19,6 +20,9 @@ use crate::process::data::{self, DataLock, NotOurs};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{OpenError, Options, RedisStore};
+
+/// How long closing the ledger may take: a disk that keeps silent must not keep a process for ever.
+const CLOSING_MAX: Duration = Duration::from_secs(30);
 
 /// The ledger's file in the data folder.
 const FILE: &str = "ledger.db";
@@ -128,5 +132,18 @@ pub async fn company(
     match installation {
         Installation::File(_) => Ok(None),
         Installation::Server(database) => Ok(Some(Company::enter(database, keeps).await?)),
+    }
+}
+
+/// Closes the database, as a process's last act: a file is whole by itself from then on, without its log.
+pub async fn close(installation: &Installation) {
+    match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the ledger was not closed; it is whole together with the -wal file beside it");
+        }
+        Err(_) => tracing::warn!(
+            "the ledger did not close in time; it is whole together with the -wal file beside it"
+        ),
     }
 }

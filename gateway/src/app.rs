@@ -42,8 +42,8 @@ use crate::upstream::Core;
 use crate::upstream::health::Health;
 use crate::web::Web;
 
-/// How long connections and sockets have to end.
-const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// How long sockets have to end.
+const SOCKETS_MAX: Duration = Duration::from_secs(5);
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -77,6 +77,8 @@ pub struct App {
     rooms: Rooms,
     stop: watch::Sender<bool>,
     company: Option<Company>,
+    installation: Installation,
+    calls_max: Duration,
     _lock: Option<DataLock>,
 }
 
@@ -115,7 +117,7 @@ impl App {
         let keys = config.keys.roles();
         let ledger_id = installation.id().await?;
         let core = open_core(Shared {
-            installation,
+            installation: installation.clone(),
             redis_url: config.stores.redis_url.clone(),
             keyring: keyring.clone(),
             clock: clock.clone(),
@@ -158,6 +160,8 @@ impl App {
             rooms,
             stop,
             company,
+            installation,
+            calls_max: config.drain.calls,
             _lock: lock,
         })
     }
@@ -181,7 +185,7 @@ impl App {
         self.router.clone()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, connections ended.
+    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, calls in flight ended, the ledger closed.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -189,15 +193,17 @@ impl App {
             rooms,
             stop,
             company,
+            installation,
+            calls_max,
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
+        let serving = tokio::spawn(serve::run(listener, router, closing, calls_max));
         until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         let sockets = || rooms.all().iter().map(|room| room.hub().listeners()).sum();
-        drain_sockets(sockets, DRAIN_MAX).await;
+        drain_sockets(sockets, SOCKETS_MAX.min(calls_max)).await;
         close.send_replace(true);
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
@@ -205,6 +211,7 @@ impl App {
         if let Some(company) = company {
             company.leave().await;
         }
+        open::close(&installation).await;
     }
 }
 

@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{BadConfig, Internal, Key, Keys, Payments, Reader, Sources, Stores};
+pub use booking::config::{
+    BadConfig, Drain, Internal, Key, Keys, Payments, Reader, Sources, Stores,
+};
 pub use upstream::Upstream;
 
 use crate::guard::ApiKey;
@@ -47,6 +49,8 @@ pub struct Config {
     pub upstream: Upstream,
     /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo makes the first.
     pub keys: Keys,
+    /// How this process ends.
+    pub drain: Drain,
 }
 
 const KNOBS: &[&str] = &[
@@ -74,6 +78,7 @@ const KNOBS: &[&str] = &[
     "database_url",
     "booking_url",
     "internal_key",
+    "drain_s",
 ];
 
 impl Config {
@@ -149,6 +154,7 @@ impl Config {
             payments: Payments::read(&mut reader),
             keys: Keys::read(&mut reader),
             upstream: Upstream::read(&mut reader),
+            drain: Drain::read(&mut reader),
         };
         let names: BTreeSet<&str> = config
             .api_keys
@@ -237,6 +243,7 @@ mod tests {
             ("FAIRGATE_REDIS_URL", "http://x"),
             ("FAIRGATE_BOOKING_URL", "http://x/path"),
             ("FAIRGATE_PUBLIC_URL", "https://a/b"),
+            ("FAIRGATE_DRAIN_S", "601"),
         ]);
         let told = Config::resolve(&bad).expect_err("bad").to_string();
         for name in [
@@ -248,6 +255,7 @@ mod tests {
             "REDIS_URL",
             "BOOKING_URL",
             "PUBLIC_URL",
+            "DRAIN_S",
         ] {
             assert!(told.contains(name), "{name} in {told}");
         }

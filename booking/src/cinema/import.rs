@@ -53,5 +53,7 @@ pub async fn import(file: &Path, stores: &Stores, data: &Path) -> Result<Changed
     let cinemas = Cinemas::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let charts = Charts::In(folder);
-    Ok(cinemas.put(&text, &charts, None, now_ms).await?)
+    let changed = cinemas.put(&text, &charts, None, now_ms).await?;
+    open::close(&installation).await;
+    Ok(changed)
 }

@@ -1,5 +1,6 @@
 //! Settings: each concern reads its own knobs from what was set, for booking as a process of its own and for the gateway.
 
+mod drain;
 mod internal;
 mod keys;
 mod payments;
@@ -7,6 +8,7 @@ mod service;
 mod sources;
 mod stores;
 
+pub use drain::Drain;
 pub use internal::Internal;
 pub use keys::Keys;
 pub use payments::Payments;

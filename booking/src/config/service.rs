@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{BadConfig, Internal, Keys, Payments, Sources, Stores};
+use super::{BadConfig, Drain, Internal, Keys, Payments, Sources, Stores};
 
 /// The settings of one `booking serve`. Each field names its variable, unit and default; the file has the same names in
 /// lower case and without the prefix.
@@ -21,6 +21,8 @@ pub struct Config {
     pub keys: Keys,
     /// Who is a gateway.
     pub internal: Internal,
+    /// How this process ends.
+    pub drain: Drain,
 }
 
 impl Config {
@@ -35,6 +37,7 @@ impl Config {
             .chain(Payments::KNOBS)
             .chain(Keys::KNOBS)
             .chain(Internal::KNOBS)
+            .chain(Drain::KNOBS)
             .collect();
         let mut reader = sources.read(&knobs);
         let config = Self {
@@ -51,6 +54,7 @@ impl Config {
             payments: Payments::read(&mut reader),
             keys: Keys::read(&mut reader),
             internal: Internal::read(&mut reader),
+            drain: Drain::read(&mut reader),
         };
         if !config.listen.ip().is_loopback() && config.internal.key.is_none() {
             reader.fault(format!(

@@ -2,17 +2,24 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures_util::FutureExt;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
-use tower::ServiceExt;
+use tokio::time::{sleep, timeout};
+use tower::{ServiceExt, service_fn};
 
 use super::stopped;
 
@@ -20,36 +27,53 @@ use super::stopped;
 const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// After an accept failed (no more files, mostly) the next try waits this long.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// A process that drains answers for so long as before, and tells every client not to use its connection again: none of
+/// them sends a call on a connection that is closed at the same moment.
+const LAST_CALLS: Duration = Duration::from_millis(300);
+/// A connection that was opened in that time and has sent nothing so much later is not waited for.
+const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// Accepts until `closing`, then lets connections end for at most `drain`. A process that drains closes last: until
+/// Accepts until `closing`, then lets calls in flight end for at most `drain`. A process that drains closes last: until
 /// then a new connection is told by `/readyz` to go elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
-    mut closing: watch::Receiver<bool>,
+    closing: watch::Receiver<bool>,
     drain: Duration,
 ) {
     let (alive, mut all_gone) = mpsc::channel::<Infallible>(1);
+    let begin = |(stream, peer)| {
+        let connection = serve(stream, peer, router.clone(), closing.clone());
+        let alive = alive.clone();
+        tokio::spawn(async move {
+            connection.await;
+            drop(alive);
+        });
+    };
+    let mut last_calls = std::pin::pin!({
+        let mut closing = closing.clone();
+        async move {
+            stopped(&mut closing).await;
+            sleep(LAST_CALLS).await;
+        }
+    });
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = stopped(&mut closing) => break,
+            () = &mut last_calls => break,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let connection = serve(stream, peer, router.clone(), closing.clone());
-                let alive = alive.clone();
-                tokio::spawn(async move {
-                    connection.await;
-                    drop(alive);
-                });
-            }
+            Ok(accepted) => begin(accepted),
             Err(error) => back_off(&error).await,
         }
     }
+    // Whoever has connected by now is answered.
+    while let Some(Ok(accepted)) = listener.accept().now_or_never() {
+        begin(accepted);
+    }
     drop((alive, listener));
     // Nothing is ever sent: the channel closes when the last connection has dropped its end.
-    if tokio::time::timeout(drain, all_gone.recv()).await.is_err() {
+    if timeout(drain, all_gone.recv()).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
     }
 }
@@ -61,16 +85,30 @@ async fn back_off(error: &io::Error) {
 
 async fn serve(
     stream: TcpStream,
-    peer: std::net::SocketAddr,
+    peer: SocketAddr,
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
     // Small frames must not wait for each other; where the system refuses this they merely come later.
     let _ = stream.set_nodelay(true);
-    let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
-        request.map(Body::new)
-    });
+    let called = Arc::new(AtomicBool::new(false));
+    let service = {
+        let (called, closing) = (Arc::clone(&called), closing.clone());
+        service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+            called.store(true, Ordering::Relaxed);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let answer = router.clone().oneshot(request.map(Body::new));
+            let closing = closing.clone();
+            async move {
+                answer.await.map(|mut answer| {
+                    if *closing.borrow() {
+                        tell_last(&mut answer);
+                    }
+                    answer
+                })
+            }
+        })
+    };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_MAX)
@@ -78,15 +116,149 @@ async fn serve(
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
+    let last_calls = async {
+        stopped(&mut closing).await;
+        sleep(LAST_CALLS).await;
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = stopped(&mut closing) => {
+        () = last_calls => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = never_called(&called) => Ok(()),
+            }
         }
     };
     if let Err(error) = ended {
         // Clients hang up all the time; this is for whoever looks for one of them.
         tracing::debug!(%error, %peer, "a connection ended early");
+    }
+}
+
+/// This is the last answer on its connection. A socket's connection is its own affair.
+fn tell_last(answer: &mut Response) {
+    if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let close = HeaderValue::from_static("close");
+        answer.headers_mut().insert(header::CONNECTION, close);
+    }
+}
+
+/// Ends where no call comes within the time for a first one: browsers open connections that they never use.
+async fn never_called(called: &AtomicBool) {
+    sleep(FIRST_CALL_MAX).await;
+    if called.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::{get, post};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    struct Served {
+        address: SocketAddr,
+        close: watch::Sender<bool>,
+        ended: JoinHandle<()>,
+    }
+
+    async fn served(drain: Duration) -> Served {
+        let echo = post(async |body: String| body);
+        let router = Router::new()
+            .route("/echo", echo)
+            .route("/", get(async || "here\n"));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (close, closing) = watch::channel(false);
+        let ended = tokio::spawn(run(listener, router, closing, drain));
+        Served {
+            address,
+            close,
+            ended,
+        }
+    }
+
+    async fn connected(served: &Served) -> TcpStream {
+        TcpStream::connect(served.address)
+            .await
+            .expect("it accepts")
+    }
+
+    async fn answer(stream: &mut TcpStream) -> String {
+        let mut heard = vec![0; 4096];
+        let read = timeout(LONG, stream.read(&mut heard)).await;
+        let read = read.expect("in time").expect("an answer");
+        String::from_utf8_lossy(&heard[..read]).into_owned()
+    }
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+    #[tokio::test]
+    async fn a_call_whose_body_is_still_on_its_way_is_answered_after_the_end_was_asked_for() {
+        let served = served(LONG).await;
+        let mut stream = connected(&served).await;
+        let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf ";
+        stream.write_all(head).await.expect("it is sent");
+        served.close.send_replace(true);
+        // Nobody is let in any more, so the last calls are over.
+        while TcpStream::connect(served.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!served.ended.is_finished(), "it waits for the call");
+        stream.write_all(b"whole").await.expect("it is sent");
+        let told = answer(&mut stream).await;
+        assert!(
+            told.starts_with("HTTP/1.1 200") && told.ends_with("half whole"),
+            "{told}"
+        );
+        served.ended.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_keeps_its_connection_is_told_before_it_is_closed() {
+        let served = served(LONG).await;
+        let mut stream = connected(&served).await;
+        stream.write_all(GET).await.expect("it is sent");
+        let told = answer(&mut stream).await;
+        assert!(
+            told.ends_with("here\n") && !told.contains("connection: close"),
+            "{told}"
+        );
+        served.close.send_replace(true);
+        stream.write_all(GET).await.expect("it is sent");
+        let told = answer(&mut stream).await;
+        assert!(
+            told.ends_with("here\n") && told.contains("connection: close"),
+            "{told}"
+        );
+        let mut late = connected(&served).await;
+        late.write_all(GET).await.expect("it is sent");
+        assert!(answer(&mut late).await.ends_with("here\n"));
+        served.ended.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_never_ends_is_cut_at_the_deadline_and_an_unused_connection_before() {
+        let served = served(Duration::from_secs(3)).await;
+        let unused = connected(&served).await;
+        let mut stream = connected(&served).await;
+        let head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n";
+        stream.write_all(head).await.expect("it is sent");
+        served.close.send_replace(true);
+        let mut nothing = [0];
+        let mut unused = unused;
+        let closed = timeout(LONG, unused.read(&mut nothing)).await;
+        assert_eq!(closed.expect("in time").expect("a polite end"), 0);
+        assert!(!served.ended.is_finished(), "the call has time left");
+        timeout(LONG, served.ended)
+            .await
+            .expect("it ends")
+            .expect("well");
     }
 }

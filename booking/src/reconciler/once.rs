@@ -22,5 +22,7 @@ pub async fn once(config: &Config) -> Result<Vec<Line>, NotOpened> {
     };
     let redis_url = config.stores.redis_url.as_ref();
     let booking = open::booking(&installation, redis_url, setup).await?;
-    Ok(booking.reconciler().pass(0).await?)
+    let found = booking.reconciler().pass(0).await?;
+    open::close(&installation).await;
+    Ok(found)
 }

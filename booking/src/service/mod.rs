@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use axum::middleware::from_fn;
 use axum::{Router, response::IntoResponse};
+use fairgate_writer::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -29,8 +30,6 @@ use ops::Ops;
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
 const NOTICE: Duration = Duration::from_millis(1_200);
-/// How long calls have to end.
-const DRAIN_MAX: Duration = Duration::from_secs(5);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Why booking did not start; nothing is left running.
@@ -61,6 +60,7 @@ pub struct Service {
     booking: Booking,
     config: Config,
     company: Option<Company>,
+    installation: Option<Installation>,
     _lock: Option<DataLock>,
 }
 
@@ -87,6 +87,7 @@ impl Service {
         let booking = open::booking(&installation, redis_url, setup).await?;
         Ok(Self {
             company,
+            installation: Some(installation),
             _lock: lock,
             ..Self::over(booking, config).await?
         })
@@ -106,6 +107,7 @@ impl Service {
             booking,
             config,
             company: None,
+            installation: None,
             _lock: None,
         })
     }
@@ -118,13 +120,14 @@ impl Service {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers last.
+    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers after them, and the ledger last.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
             booking,
             config,
             company,
+            installation,
             _lock,
         } = self;
         let (stop, stopping) = watch::channel(false);
@@ -133,7 +136,7 @@ impl Service {
         let mut workers = booking.start();
         workers.spawn(keep_up(metrics.clone()));
         let router = routes(&booking, &config, metrics, stopping);
-        let serving = tokio::spawn(serve::run(listener, router, closing, DRAIN_MAX));
+        let serving = tokio::spawn(serve::run(listener, router, closing, config.drain.calls));
         until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
@@ -145,6 +148,9 @@ impl Service {
         end(workers).await;
         if let Some(company) = company {
             company.leave().await;
+        }
+        if let Some(installation) = installation {
+            open::close(&installation).await;
         }
     }
 }

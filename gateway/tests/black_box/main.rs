@@ -14,6 +14,7 @@ mod crash_freeze;
 mod crowd;
 mod demo;
 mod draw_live;
+mod ending;
 mod everyday;
 mod exchanges;
 mod free;

@@ -117,6 +117,7 @@ pub async fn import(wanted: Wanted, now_ms: i64) -> Result<Imported, NotImported
     let (installation, _lock) = open::installation(&stores, &wanted.data).await?;
     let ledger = open::ledger(&installation).await?;
     let version = ledger.put_timetable(timetable, now_ms).await?;
+    open::close(&installation).await;
     Ok(counted(version, feed))
 }
 

@@ -1,0 +1,34 @@
+//! How long a process that is asked to end takes its leave.
+
+use std::time::Duration;
+
+use super::Reader;
+
+/// The longest that a process may be told to drain for.
+const MAX_S: u64 = 600;
+
+/// How a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drain {
+    /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds. Default 10.
+    pub calls: Duration,
+}
+
+impl Drain {
+    /// The knobs read here.
+    pub const KNOBS: [&'static str; 1] = ["drain_s"];
+
+    /// Reads them.
+    pub fn read(reader: &mut Reader) -> Self {
+        let calls = reader.take(
+            "drain_s",
+            Duration::from_secs(10),
+            "a whole number of seconds from 0 to 600",
+            |text| {
+                let seconds = text.parse().ok().filter(|seconds| *seconds <= MAX_S);
+                seconds.map(Duration::from_secs)
+            },
+        );
+        Self { calls }
+    }
+}

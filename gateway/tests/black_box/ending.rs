@@ -1,0 +1,84 @@
+//! The server is asked to end, again and again, in the middle of calls. Every call that got in is answered, and the ledger's
+//! file is whole by itself.
+
+use std::sync::Mutex;
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::harness::{Answer, DEADLINE, Server, until};
+
+const STOPS: usize = 5;
+/// Clients that join one visitor after the other.
+const CLIENTS: usize = 24;
+/// Joins before a stop.
+const JOINS: usize = 150;
+
+/// What the clients of one round were told.
+#[derive(Default)]
+struct Heard {
+    /// Places that were given.
+    places: Vec<String>,
+    /// Calls that got in and were not answered well.
+    lost: Vec<String>,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_stops_under_load_lose_no_call_and_leave_the_ledger_whole_in_one_file() {
+    let server = Server::start().await;
+    for stop in 1..=STOPS {
+        let heard = Mutex::new(Heard::default());
+        let ask_to_end = async {
+            until("enough have joined", DEADLINE, async || {
+                let heard = heard.lock().expect("no holder panics");
+                (heard.places.len() >= JOINS).then_some(())
+            })
+            .await;
+            server.terminate();
+            server.ended().await;
+        };
+        let clients = join_all((0..CLIENTS).map(|_| join_until_refused(&server, &heard)));
+        tokio::join!(ask_to_end, clients);
+        let heard = heard.into_inner().expect("no holder panics");
+        assert!(heard.lost.is_empty(), "stop {stop}: {:?}", heard.lost);
+
+        // As somebody who copies the file and nothing beside it.
+        for beside in ["ledger.db-wal", "ledger.db-shm"] {
+            let _ = std::fs::remove_file(server.data().join(beside));
+        }
+        server.restart().await;
+        for place in &heard.places {
+            let path = server.at("/v1/rooms/everyday/place");
+            let shown = Answer::of(server.http.get(path).bearer_auth(place)).await;
+            shown.expect("an answer").expect(200);
+        }
+    }
+}
+
+/// Joins with a new secret each time, until nobody is let in any more.
+async fn join_until_refused(server: &Server, heard: &Mutex<Heard>) {
+    loop {
+        let secret = hex::encode(rand::random::<[u8; 32]>());
+        let join = server
+            .http
+            .post(server.at("/v1/rooms/everyday/places"))
+            .json(&json!({"secret": secret}));
+        let answer = Answer::of(join).await;
+        let mut heard = heard.lock().expect("no holder panics");
+        match answer {
+            Ok(answer) if answer.status == 201 => {
+                let place = answer.json()["place"].as_str().expect("a place").to_owned();
+                heard.places.push(place);
+            }
+            Ok(answer) => heard
+                .lost
+                .push(format!("{} {}", answer.status, answer.text())),
+            // It never got in, so nothing can have happened.
+            Err(error) if error.is_connect() => return,
+            Err(error) => {
+                heard.lost.push(format!("{error:?}"));
+                return;
+            }
+        }
+    }
+}

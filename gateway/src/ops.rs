@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::room::Rooms;
 use crate::upstream::vitals;
 
-/// Longer than this, and the ledger counts as not answering.
-const LEDGER_MAX: Duration = Duration::from_secs(2);
+/// Longer than this, and the ledger counts as not answering. What is wrong shows within two seconds.
+const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 /// Whoever found this process not ready looks again after so many seconds.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
@@ -63,12 +63,12 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     if *ops.rooms.stopping().borrow() {
         reasons.push("this process is draining".to_owned());
     }
-    match tokio::time::timeout(LEDGER_MAX, ops.rooms.ledger().barrier()).await {
+    match tokio::time::timeout(LEDGER_MAX, ops.rooms.ledger().check()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => reasons.push(error.to_string()),
         Err(_) => reasons.push(format!(
-            "the ledger did not answer within {} s",
-            LEDGER_MAX.as_secs()
+            "the ledger did not answer within {} ms",
+            LEDGER_MAX.as_millis()
         )),
     }
     let core = ops.rooms.core().condition().await;

@@ -144,16 +144,16 @@ impl Booking {
         self.catalogue.coverage()
     }
 
-    /// How this booking is: whether its ledger answers, and what its store says of itself.
+    /// How this booking is: whether its ledger takes writes, and what its store says of itself.
     pub async fn condition(&self) -> Condition {
         let mut condition = Condition::default();
         // Side by side: a gateway that hears nothing of a booking does not ask it for maps either, and those go on.
         let (ledger, seats) = tokio::join!(
-            tokio::time::timeout(CONDITION_MAX, self.ledger.now_ms()),
+            tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
         );
         match ledger {
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
             Ok(Err(error)) => condition.reasons.push(error.to_string()),
             Err(_) => condition.reasons.push(format!(
                 "the ledger did not answer within {} ms",

@@ -61,6 +61,8 @@ pub trait CommonLedger: Send + Sync {
     async fn id(&self) -> Result<[u8; 32], LedgerError>;
     /// The ledger's time, milliseconds since the epoch.
     async fn now_ms(&self) -> Result<i64, LedgerError>;
+    /// Whether the database takes writes just now: one is made to find out.
+    async fn check(&self) -> Result<(), LedgerError>;
     /// Takes or renews a named lease for `owner` until `ttl_ms` from now by the ledger's time; false while another owner
     /// has it. Whoever works under it counts from before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError>;

@@ -105,6 +105,8 @@ pub trait Ledger: Send + Sync + 'static {
     ) -> Durable<FreezeRecorded>;
     /// Queues nothing, and answers when everything queued before is durable or void.
     fn barrier(&self) -> Durable<()>;
+    /// Whether the database takes writes just now: one is made to find out.
+    async fn check(&self) -> Result<(), Failure>;
     /// All that the room store must know again after a restart.
     async fn line(&self, room: &str) -> Result<StoredLine, Failure>;
     /// The same without the places: those come by [`Ledger::places`], so that a long line is never whole in memory.

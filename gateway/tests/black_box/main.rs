@@ -13,6 +13,7 @@ mod crash;
 mod crash_freeze;
 mod crowd;
 mod demo;
+mod disk;
 mod draw_live;
 mod ending;
 mod everyday;

@@ -24,6 +24,7 @@ async fn the_ledger_has_one_id_and_a_time_that_goes_on(ledger: Books) {
     let id = ledger.id().await.expect("readable");
     assert_ne!(id, [0; 32]);
     assert_eq!(ledger.id().await.expect("readable"), id);
+    ledger.check().await.expect("it takes writes");
     let before = ledger.now_ms().await.expect("readable");
     let after = ledger.now_ms().await.expect("readable");
     assert!(before > 1_600_000_000_000 && after >= before);

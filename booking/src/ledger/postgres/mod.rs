@@ -93,6 +93,10 @@ impl CommonLedger for PostgresLedger {
         self.database.now_ms().await
     }
 
+    async fn check(&self) -> Result<(), LedgerError> {
+        self.database.check().await
+    }
+
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         self.database.lease(name, owner, ttl_ms).await
     }

@@ -72,6 +72,10 @@ impl CommonLedger for SqliteLedger {
         self.writer.now_ms().await
     }
 
+    async fn check(&self) -> Result<(), LedgerError> {
+        self.writer.check().await
+    }
+
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         self.writer.lease(name, owner, ttl_ms).await
     }

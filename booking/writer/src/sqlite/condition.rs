@@ -13,7 +13,7 @@ use crate::finding::Finding;
 /// With less room than this the next commits may not fit, though a small one may find room in the log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// A commit that failed counts for so long, because a small one may fit where that one did not.
-const FAILED_COUNTS: Duration = Duration::from_secs(3);
+const FAILED_COUNTS: Duration = Duration::from_secs(1);
 /// What is written to find out: a lease that nobody has.
 const PROBE: &str = "condition";
 

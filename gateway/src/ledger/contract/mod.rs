@@ -164,6 +164,7 @@ async fn a_line_reads_back_as_it_was_written(ledger: &dyn Ledger, reopened: &dyn
     ];
     // Waiting for the barrier alone is waiting for all that was queued before it.
     ledger.barrier().await.unwrap();
+    ledger.check().await.unwrap();
     for write in writes {
         assert_eq!(write.await.unwrap(), JoinRecorded::Done);
     }

@@ -180,6 +180,10 @@ impl Ledger for Postgres {
         async move { written.await.map(drop) }.boxed()
     }
 
+    async fn check(&self) -> Result<(), Failure> {
+        Ok(self.database.check().await?)
+    }
+
     async fn line(&self, room: &str) -> Result<StoredLine, Failure> {
         self.snapshot(room.to_owned(), |tx, room| joins::line(tx, room).boxed())
             .await

@@ -130,6 +130,10 @@ impl Ledger for Sqlite {
         self.writer.enqueue(|_| Ok::<_, Failure>(())).boxed()
     }
 
+    async fn check(&self) -> Result<(), Failure> {
+        Ok(self.writer.check().await?)
+    }
+
     async fn line(&self, room: &str) -> Result<StoredLine, Failure> {
         let room = room.to_owned();
         self.writer.read(move |c| joins::line(c, &room)).await

@@ -1,0 +1,116 @@
+//! The disk of the ledger runs full beside a server that goes on: `/readyz` tells of it at once, nothing that was answered is
+//! lost, and the line goes on when there is room again.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::{Answer, Server, until};
+
+/// How soon a fault, or its end, must show.
+const SHOWS_WITHIN: Duration = Duration::from_secs(2);
+
+/// A disk of 24 MiB in place of a folder.
+struct SmallDisk {
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None` where this machine lets nobody mount.
+    fn mount(folder: &Path) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=24m", "fairgate-test"])
+            .arg(folder)
+            .status();
+        let folder = folder.to_owned();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self { folder })
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmount = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.folder)
+            .status();
+        // Nothing else can be done about it here.
+        let _ = unmount;
+    }
+}
+
+/// Joins; the place where one was given.
+async fn joined(server: &Server) -> Option<String> {
+    let secret = hex::encode(rand::random::<[u8; 32]>());
+    let join = server
+        .http
+        .post(server.at("/v1/rooms/everyday/places"))
+        .json(&json!({"secret": secret}));
+    let answer = Answer::of(join).await.expect("an answer");
+    if answer.status == 201 {
+        return answer.json()["place"].as_str().map(str::to_owned);
+    }
+    assert!(
+        [429, 503].contains(&answer.status),
+        "{} {}",
+        answer.status,
+        answer.text()
+    );
+    None
+}
+
+/// Waits until `/readyz` answers so; gives what it says.
+async fn ready(server: &Server, status: u16) -> String {
+    until("readiness shows it", SHOWS_WITHIN, async || {
+        let answer = server.get("/readyz").await;
+        (answer.status == status).then(|| answer.text())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_shows_within_two_seconds_and_nothing_that_was_answered_is_lost() {
+    let mut disk = None;
+    let server = Server::prepared(&[], async |data| disk = SmallDisk::mount(data)).await;
+    let Some(disk) = disk else {
+        eprintln!(
+            "SKIPPED: a full disk under a server (this machine does not let this test mount one)"
+        );
+        return;
+    };
+    let mut places = Vec::new();
+    for _ in 0..20 {
+        places.extend(joined(&server).await);
+    }
+    let filler = disk.folder.join("filler");
+    // The last of it comes to nothing, which is what is wanted.
+    let _ = std::fs::write(&filler, vec![1; 24 << 20]);
+    let told = ready(&server, 503).await;
+    assert!(
+        told.contains("is full") && told.contains("Make room"),
+        "{told}"
+    );
+    for _ in 0..200 {
+        places.extend(joined(&server).await);
+    }
+    assert_eq!(server.get("/v1/rooms/everyday").await.status, 200);
+
+    std::fs::remove_file(&filler).expect("it is there");
+    ready(&server, 200).await;
+    until("the line goes on", SHOWS_WITHIN, async || {
+        joined(&server).await
+    })
+    .await;
+    server.kill();
+    server.restart().await;
+    for place in &places {
+        let path = server.at("/v1/rooms/everyday/place");
+        let shown = Answer::of(server.http.get(path).bearer_auth(place)).await;
+        shown.expect("an answer").expect(200);
+    }
+    drop(server);
+    drop(disk);
+}

@@ -200,6 +200,27 @@ impl App {
         nodes
     }
 
+    /// This node ends, something happens to the server's ledger, and another node begins over the same Redis.
+    pub async fn followed_by(self, redis_url: &str, meanwhile: &str) -> Self {
+        let Self {
+            folder,
+            ledger,
+            clock,
+            keyring,
+            _workers: workers,
+            ..
+        } = self;
+        drop(workers);
+        let LedgerAt::Server(server, _) = &ledger else {
+            panic!("nodes share a server");
+        };
+        server.query(meanwhile).await.expect("valid SQL");
+        let redis = Redis::connect(redis_url).expect("a URL");
+        let store = RedisStore::open(redis, "ledger", Options::new(clock.clone())).await;
+        let store = Arc::new(store.expect("it answers"));
+        Self::over_store((folder, clock, keyring), ledger, store, Payments::Sandbox).await
+    }
+
     async fn over(
         parts: (Arc<TempDir>, Clock, Keyring),
         ledger: LedgerAt,

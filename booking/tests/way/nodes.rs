@@ -78,6 +78,33 @@ async fn a_redis_that_forgot_everything_knows_it_again_and_sells_nothing_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_over_a_ledger_that_was_set_back_holds_nothing_from_its_first_call_on() {
+    if servers::or_skip("a node over a ledger that was set back") {
+        return;
+    }
+    let redis = servers::Redis::single().await.expect("it starts");
+    let mut nodes = App::nodes(1, &redis.url()).await;
+    let before = nodes.remove(0);
+    let (ana, ben) = (before.visitor(1), before.visitor(2));
+    let sold = before.order(&ana, &["A-1"]).await;
+    before.pay(&sold, "approve").await.is(200);
+    shows(&before, 0, 1).await;
+    let after = before
+        .followed_by(
+            &redis.url(),
+            "DELETE FROM claims; DELETE FROM seat_outbox; DELETE FROM seat_marks",
+        )
+        .await;
+    let call = post("/v1/shows/night-1/holds", &json!({ "seats": ["B-1"] }));
+    after
+        .ask(call.by(&ben))
+        .await
+        .problem(503, "ledger_unavailable");
+    let told = after.booking.condition().await.warnings.join("\n");
+    assert!(told.contains("it was set back"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_dies_is_followed_by_another_in_everything_it_did() {
     if servers::or_skip("a node that dies") {
         return;

@@ -96,28 +96,38 @@ impl Seats {
         // Nobody uses a show that is not sold; it is to be sold again once the ledger is what it was.
         shows.extend(locked(&self.shared.regressed).iter().cloned());
         for show in shows {
-            let Ok(cursor) = self.store.cursor(&show).await else {
-                continue;
-            };
-            let newest = self.ledger.seat_cursor(&show).await?;
-            let known = cursor <= newest;
-            let regressed = {
-                let mut regressed = locked(&self.shared.regressed);
-                if known {
-                    regressed.remove(&show);
-                } else if regressed.insert(show.clone()) {
-                    tracing::error!(%show, cursor, "the ledger lacks decisions that the seats have seen; the show is not sold any more");
-                }
-                regressed.len()
-            };
-            metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
-            if newest > cursor {
-                let rows = self.ledger.seat_rows(&show, cursor, 1).await?;
-                if begin_behind_a_gap(&rows, cursor) {
-                    self.abandon(&show, cursor).await;
-                } else {
-                    self.carry(&show, cursor).await?;
-                }
+            self.compare_show(&show).await?;
+        }
+        Ok(())
+    }
+
+    /// Compares one show. One that is not open yet has nothing to compare, and is compared when it is asked for again.
+    pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {
+        if !self.store.is_shared() {
+            return Ok(());
+        }
+        let Ok(cursor) = self.store.cursor(show).await else {
+            return Ok(());
+        };
+        let newest = self.ledger.seat_cursor(show).await?;
+        let known = cursor <= newest;
+        let regressed = {
+            let mut regressed = locked(&self.shared.regressed);
+            if known {
+                regressed.remove(show);
+            } else if regressed.insert(show.clone()) {
+                tracing::error!(%show, cursor, "the ledger lacks decisions that the seats have seen; the show is not sold any more");
+            }
+            regressed.len()
+        };
+        locked(&self.shared.compared).insert(show.clone());
+        metrics::gauge!("fairgate_shows_regressed").set(regressed as f64);
+        if newest > cursor {
+            let rows = self.ledger.seat_rows(show, cursor, 1).await?;
+            if begin_behind_a_gap(&rows, cursor) {
+                self.abandon(show, cursor).await;
+            } else {
+                self.carry(show, cursor).await?;
             }
         }
         Ok(())

@@ -11,8 +11,8 @@ use crate::catalogue::Catalogue;
 
 /// How often the store is asked for what it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared.
-const COMPARE_EVERY: Duration = Duration::from_secs(2);
+/// How often cursors are compared: a ledger that was set back shows at `/readyz` within two seconds.
+const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens what the store lost, for as long as the process runs.
 pub async fn mend_forever(seats: Seats, catalogue: Catalogue) {
@@ -26,18 +26,24 @@ pub async fn mend_forever(seats: Seats, catalogue: Catalogue) {
                 continue;
             };
             mending.spawn(async move {
-                match seats.ensure_open(&show).await {
-                    Ok(()) => {
-                        metrics::counter!("fairgate_shows_mended_total").increment(1);
-                        tracing::info!(%id, "the seats are read from the ledger again");
-                    }
-                    Err(error) => {
-                        tracing::warn!(%id, %error, "the seats could not be read from the ledger again; trying again")
-                    }
+                let mended = seats.ensure_open(&show).await;
+                if let Err(error) = &mended {
+                    tracing::warn!(%id, %error, "the seats could not be read from the ledger again; trying again");
                 }
+                mended.is_ok()
             });
         }
-        while mending.join_next().await.is_some() {}
+        let mut mended = 0;
+        while let Some(done) = mending.join_next().await {
+            mended += u64::from(matches!(done, Ok(true)));
+        }
+        if mended > 0 {
+            metrics::counter!("fairgate_shows_mended_total").increment(mended);
+            tracing::warn!(
+                shows = mended,
+                "the store lost the seats of shows; they are read from the ledger again"
+            );
+        }
     }
 }
 

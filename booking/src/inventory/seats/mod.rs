@@ -73,6 +73,8 @@ struct Shared {
     seen: Lock<HashMap<ShowId, left::Seen>>,
     /// Shows of which the store has seen decisions that the ledger does not know.
     regressed: Lock<HashSet<ShowId>>,
+    /// Shows that this process has compared with the ledger since it started.
+    compared: Lock<HashSet<ShowId>>,
 }
 
 impl Seats {
@@ -96,6 +98,10 @@ impl Seats {
     pub async fn ensure_open(&self, show: &Show) -> Result<(), LedgerError> {
         if show.untouched {
             return Err(unavailable("a departure is opened by its first hold"));
+        }
+        if !locked(&self.shared.compared).contains(&show.id) {
+            // Another process may have sold by a newer ledger than the one that this process found when it started.
+            self.compare_show(&show.id).await?;
         }
         if locked(&self.shared.regressed).contains(&show.id) {
             return Err(unavailable(
@@ -323,10 +329,16 @@ impl Seats {
     /// What an operator should know of the seats, a sentence each.
     pub async fn warnings(&self) -> Vec<String> {
         let mut warnings = self.store.warnings().await;
-        for show in self.store.lost().await {
-            warnings.push(format!(
+        // One loss is one sentence, however many shows it took.
+        match self.store.lost().await.as_slice() {
+            [] => {}
+            [show] => warnings.push(format!(
                 "The seats of {show} are being read from the ledger again; none can be held until then."
-            ));
+            )),
+            shows => warnings.push(format!(
+                "The seats of {} shows are being read from the ledger again; none of theirs can be held until then.",
+                shows.len()
+            )),
         }
         for show in locked(&self.shared.regressed).iter() {
             warnings.push(format!(

@@ -133,8 +133,9 @@ export function showProblem(problem, values = {}, actions = []) {
     at.removeAttribute("data-code");
     return at.replaceChildren();
   }
-  const kind = [problem.reason, problem.code].find((one) => one && raw(`problems.${one}`)) ?? fallbackKind(problem.status);
-  const own = kind === problem.code || kind === problem.reason;
+  const known = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.code].find((one) => one && raw(`problems.${one}`));
+  const kind = known ?? fallbackKind(problem.status);
+  const own = known !== undefined;
   if (problem.since) values = { since: when(problem.since), ...values };
   const line = (label, text) => make("p", {}, make("b", { text: label }), ` ${text}`);
   at.dataset.code = problem.code;

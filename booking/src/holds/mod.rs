@@ -6,6 +6,7 @@ pub mod instead;
 pub mod lapse;
 mod natural;
 pub mod price;
+mod shortage;
 pub mod stretch;
 pub mod take;
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
 use super::natural::{Found, as_asked};
 use super::stretch::{HOLD_UNCHANGED, on_sale};
-use super::{Held, Hold, Purpose, Stage};
+use super::{Held, Hold, Purpose, Stage, shortage};
 use crate::catalogue::Catalogue;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
@@ -18,7 +18,7 @@ use crate::catalogue::terms::UNNUMBERED;
 use crate::http::Problem;
 use crate::ids::{CallIds, HoldId};
 use crate::inventory::choose::rail::Train;
-use crate::inventory::choose::{self, Choice, NotFound};
+use crate::inventory::choose::{self, Choice};
 use crate::inventory::seats::Seats;
 use crate::ledger::Ledger;
 use crate::rail::journey::Journey;
@@ -216,6 +216,7 @@ impl HoldDesk {
         let map = &show.plan.map;
         let train = train(show, view);
         let free = |seat: u32| train.is_free(seat, &asked.legs);
+        let short = |why| shortage::not_found(why, &train, asked);
         let mut rng = rand::rng();
         let chosen = |seats: Vec<u32>, side_by_side| Chosen {
             seats,
@@ -225,12 +226,12 @@ impl HoldDesk {
         match &asked.wanted {
             Wanted::Best(wish) => {
                 let choice = choose::choose(map, &free, wish, spread, &mut rng);
-                let choice = choice.map_err(not_found)?;
+                let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             Wanted::Class(party) => {
                 let choice = choose::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
-                let choice = choice.map_err(not_found)?;
+                let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             Wanted::Named { seats, areas } => {
@@ -241,8 +242,7 @@ impl HoldDesk {
                         continue;
                     };
                     named.extend(
-                        choose::pick_area(map, &free, area, *quantity, &mut rng)
-                            .map_err(not_found)?,
+                        choose::pick_area(map, &free, area, *quantity, &mut rng).map_err(short)?,
                     );
                 }
                 let side_by_side = side_by_side(map, &named);
@@ -477,20 +477,6 @@ fn with_suggestion(
         suggestion.insert("to".into(), json!(journey.to.station));
     }
     problem.with("suggestion", suggestion)
-}
-
-fn not_found(why: NotFound) -> Problem {
-    let reason = match why {
-        NotFound::Capacity => "capacity",
-        NotFound::NoBlock => "no_block",
-    };
-    Problem::new(
-        409,
-        "best_available_not_found",
-        "No such seats are free",
-        why.to_string(),
-    )
-    .with("reason", reason)
 }
 
 fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {

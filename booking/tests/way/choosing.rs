@@ -42,6 +42,38 @@ async fn a_party_too_large_for_what_is_left_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_shortage_says_whether_what_fits_is_sold_or_in_baskets() {
+    let (app, ana, ben) = opened_with(json!({"seats_per_visitor": 40, "orphans": "allow"})).await;
+    let hold = best(&app, &ana, json!({"quantity": 38})).await.is(201);
+    let refused = best(&app, &ben, json!({"quantity": 3})).await;
+    let refused = refused.problem(409, "best_available_not_found");
+    assert_eq!(refused["seats_in_baskets"], 38);
+    // Of the 20 cheap ones at least 18 are among them.
+    let cheap = json!({"quantity": 3, "categories": ["cat2"]});
+    let refused = best(&app, &ben, cheap.clone()).await;
+    let refused = refused.problem(409, "best_available_not_found");
+    let baskets = refused["seats_in_baskets"].as_u64().expect("a number");
+    assert!((18..=20).contains(&baskets), "{refused}");
+
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let order = app.ask(post(&path, &buyer()).by(&ana)).await.is(201);
+    app.pay(&order, "approve").await.is(200);
+    app.order_in(&order, "ticketed").await;
+    until("sold seats", async || {
+        (app.seats("night-1").await["sold"] == 38).then_some(())
+    })
+    .await;
+    let refused = best(&app, &ben, cheap).await;
+    let refused = refused.problem(409, "best_available_not_found");
+    assert_eq!(refused["seats_in_baskets"], 0);
+    let told = text(&refused, "detail");
+    assert!(
+        told.contains("sold") && told.contains("Nothing was held"),
+        "{told}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_that_wants_the_best_gets_different_seats() {
     let (app, ..) = opened().await;
     let app = std::sync::Arc::new(app);

@@ -84,6 +84,13 @@ pub enum NotFound {
     NoBlock,
 }
 
+/// How many of the places that `has` names the wish may have, wherever they are.
+#[must_use]
+pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
+    let count = View::of(map, has, wish).count();
+    count.seats as usize + count.accessible as usize + count.standing as usize
+}
+
 /// Chooses seats for the wish among those that `free` says are free.
 ///
 /// `spread` 0 or 1 gives the best there is, and dice only between equals. With a larger one the dice fall among

@@ -160,17 +160,20 @@ pub fn has_room(train: &Train<'_>, legs: &Range<u16>, party: Party) -> bool {
     free(train, legs, party.class).take(quantity).count() == quantity
 }
 
-/// The seats of the class that are given to whoever asks for it, and free over all of these legs.
+/// The seats of the class that are given to whoever asks for it.
+pub fn of_class(map: &SeatMap, class: u16) -> impl Iterator<Item = u32> + '_ {
+    let seats = (0..).zip(&map.seats);
+    let offered = seats.filter(move |(_, seat)| seat.category == class && is_offered(seat));
+    offered.map(|(seat, _)| seat)
+}
+
+/// Those of them that are free over all of these legs.
 fn free<'a>(
     train: &'a Train<'_>,
     legs: &'a Range<u16>,
     class: u16,
 ) -> impl Iterator<Item = u32> + 'a {
-    let seats = (0..).zip(&train.map.seats);
-    let offered = seats.filter(move |(_, seat)| seat.category == class && is_offered(seat));
-    offered
-        .map(|(seat, _)| seat)
-        .filter(|seat| train.is_free(*seat, legs))
+    of_class(train.map, class).filter(|seat| train.is_free(*seat, legs))
 }
 
 fn fitting(train: &Train<'_>, legs: &Range<u16>, class: u16) -> Vec<Fit> {

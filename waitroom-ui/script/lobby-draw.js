@@ -74,6 +74,6 @@ function told(steps, record, place) {
     make("p", { class: outcome === "fail" ? "verdict fault" : "verdict", text: t(`lobby.draw.${SENTENCES[outcome]}`) }),
     make("ol", {}, ...items),
     make("ul", {}, ...notes.filter(Boolean).map((text) => make("li", { class: "small", text }))),
-    make("dl", { class: "facts" }, make("div", {}, make("dt", { text: t("lobby.draw.n") }), make("dd", { text: String(record.n) })), make("div", {}, make("dt", { text: t("lobby.draw.root") }), make("dd", {}, make("code", { text: record.root })))),
+    make("dl", { class: "facts" }, make("div", {}, make("dt", { text: t("lobby.draw.n") }), make("dd", { text: String(record.n - (record.voids ?? 0)) })), make("div", {}, make("dt", { text: t("lobby.draw.root") }), make("dd", {}, make("code", { text: record.root })))),
   ];
 }

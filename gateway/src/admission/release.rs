@@ -77,7 +77,7 @@ pub async fn tick(
             && !room.row().facts.paused
             && (found.known || !asked.line),
         released: told,
-        end: found.figures.counts.joined,
+        end: found.figures.counts.next,
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
     let idle = (!input.selling || told >= input.end) && told == counter.row().released;
@@ -128,7 +128,7 @@ async fn find(
     };
     let figures = rooms.store().figures(room.id(), moment).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
-        || (second && figures.counts.joined <= LOOKED_AT_ALWAYS);
+        || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
     let line = Line {
         nobody: rooms.store().absent(room.id()).await?,
         away: if looked {
@@ -255,16 +255,16 @@ fn tell(room: &Room, released: u64, found: Found, limits: &Limits, asked: &Asked
     let Found {
         figures, line, now, ..
     } = found;
-    let joined = figures.counts.joined;
+    let next = figures.counts.next;
     // Who leaves in between is told to whoever stands behind: a short line is counted anew each time.
-    let crowd = if found.looked || joined.saturating_sub(released) <= LOOKED_AT_ALWAYS {
-        Arc::new(Crowd::take(released, joined, |rank| line.who(rank)))
+    let crowd = if found.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
+        Arc::new(Crowd::take(released, next, |rank| line.who(rank)))
     } else {
         Arc::clone(&last.crowd)
     };
     room.set_tick(Tick {
         released,
-        waiting: crowd.between(released, joined),
+        waiting: crowd.between(released, next),
         crowd,
         looked_at: if found.looked { now } else { last.looked_at },
         away: line.away,

@@ -31,6 +31,12 @@ impl RoomLife {
         )))
     }
 
+    /// Whether this is a room's first life and no number of it can have been given: whatever Redis lacks of it is not lost.
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        self.incarnation == 1 && self.ceiling == self.first
+    }
+
     /// From when on (ms) the line may be frozen in this life.
     #[must_use]
     pub fn freezes_from(&self) -> i64 {

@@ -12,11 +12,11 @@ use crate::ledger::Sample;
 pub struct ReportLine {
     /// RFC 3339.
     pub at: String,
-    /// Numbers given so far.
+    /// People who joined so far, those who left among them.
     pub joined: u64,
     /// Places not yet released and not left.
     pub waiting: u64,
-    /// Places that were left.
+    /// Those of them who left.
     pub left: u64,
     /// The release counter.
     pub released: u64,

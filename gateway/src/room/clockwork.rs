@@ -181,7 +181,7 @@ fn sample(room: &Room, now: i64) -> Sample {
         at_ms: now - now.rem_euclid(every_ms),
         joined: tick.counts.joined,
         waiting: tick.waiting,
-        left: tick.counts.absent,
+        left: tick.counts.left,
         released: tick.released,
         inside: tick.counts.inside,
         claimed: tick.counts.claimed,

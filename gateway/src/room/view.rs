@@ -48,7 +48,7 @@ pub struct RoomView {
     pub draw_at: String,
     /// RFC 3339, or null.
     pub closes_at: Option<String>,
-    /// Numbers given so far.
+    /// People who joined so far, those who left among them.
     pub joined: u64,
     /// People behind the release counter.
     pub waiting: u64,
@@ -87,7 +87,7 @@ impl RoomView {
         if let Ok(counts) = counts {
             // Whoever came after the tick stands behind everybody the tick counted.
             view.waiting += counts.joined.saturating_sub(view.joined);
-            view.joined = view.joined.max(counts.joined);
+            view.joined = counts.joined;
         }
         view
     }

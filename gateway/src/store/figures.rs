@@ -9,10 +9,12 @@ use crate::ledger::ReleaseRow;
 /// Figures of one room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Numbers given so far: the next number.
+    /// The next number. After a loss it lies far above the count of people: what an earlier life may have given is left out.
+    pub next: u64,
+    /// People who joined: numbers that somebody was given, those who left among them.
     pub joined: u64,
-    /// Numbers at which nobody stands any more.
-    pub absent: u64,
+    /// Those of them who left.
+    pub left: u64,
     /// Live passes of visitors whose order is not ticketed.
     pub inside: u64,
     /// Passes that ran out without an order, ever.

@@ -44,6 +44,8 @@ pub(super) struct Line {
     left_with_pass: HashMap<Holder, Vec<u64>>,
     absent: Arc<Vec<u64>>,
     absent_count: u64,
+    /// How many of them are nobody's at all; at the others somebody stood and left.
+    void_count: u64,
     /// When each number was last seen, unix seconds; 0 where this life of the store has not heard of it.
     seen_at: Vec<u32>,
     /// Since when this life of the store has looked, unix seconds.
@@ -110,8 +112,8 @@ impl Line {
     }
 
     fn fill_up_to(&mut self, number: u64) {
-        while self.joined() < number {
-            let void = self.joined();
+        while self.next() < number {
+            let void = self.next();
             self.slots.push(Slot {
                 holder: VOID,
                 at: 0,
@@ -119,22 +121,25 @@ impl Line {
                 here: false,
                 done: false,
             });
-            self.mark_absent(void);
+            self.void_count += u64::from(self.mark_absent(void));
         }
     }
 
-    fn mark_absent(&mut self, number: u64) {
+    /// Gives whether somebody stood there until now, as far as is known.
+    fn mark_absent(&mut self, number: u64) -> bool {
         let bits = Arc::make_mut(&mut self.absent);
         let word = index(number / 64);
         if bits.len() <= word {
             bits.resize(word + 1, 0);
         }
         let bit = 1 << (number % 64);
-        self.absent_count += u64::from(bits[word] & bit == 0);
+        let is_new = bits[word] & bit == 0;
+        self.absent_count += u64::from(is_new);
         bits[word] |= bit;
+        is_new
     }
 
-    fn joined(&self) -> u64 {
+    fn next(&self) -> u64 {
         self.slots.len() as u64
     }
 
@@ -156,7 +161,7 @@ impl Line {
     }
 
     pub(super) fn assign(&mut self, entrant: &super::Entrant) -> Assigned {
-        let number = self.joined();
+        let number = self.next();
         if let Some(known) = self.place_of(entrant.holder) {
             return Assigned::Known(known);
         }
@@ -208,7 +213,7 @@ impl Line {
         {
             *used = None;
         }
-        self.mark_absent(number);
+        self.void_count += u64::from(self.mark_absent(number));
     }
 
     fn note_left(&mut self, holder: Holder, number: u64) {
@@ -377,8 +382,9 @@ impl Line {
             self.ended += 1;
         }
         Counts {
-            joined: self.joined(),
-            absent: self.absent_count,
+            next: self.next(),
+            joined: self.next() - self.void_count,
+            left: self.absent_count - self.void_count,
             inside: self.inside.len() as u64,
             ended: self.ended,
             claimed: self.passes.len() as u64,
@@ -471,6 +477,6 @@ mod tests {
             ..StoredLine::default()
         });
         assert_eq!(line.absent().iter().collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(line.joined(), 3);
+        assert_eq!(line.next(), 3);
     }
 }

@@ -91,6 +91,7 @@ pub async fn suite<F: Future<Output = Pair>>(open: impl Fn(bool) -> F) {
     one_place_for_one_holder(open(false).await).await;
     many_at_once_get_distinct_durable_numbers(open(false).await).await;
     leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(open(false).await).await;
+    a_leaving_is_written_before_it_is_answered(open(false).await).await;
     a_code_gives_one_place_and_stays_used(open(false).await).await;
     passes_and_finished_orders_are_counted(open(false).await).await;
     letting::a_pass_counts_inside_though_its_place_was_left(&open).await;
@@ -186,6 +187,19 @@ async fn leaving_before_the_freeze_voids_the_leaf_and_after_it_does_not(
     let absent = store.absent("r").await.unwrap();
     assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 2]);
     assert!(absent.contains(2) && !absent.contains(3) && !absent.contains(1 << 40));
+}
+
+async fn a_leaving_is_written_before_it_is_answered(Pair { store, ledger, .. }: Pair) {
+    for at in 0..20 {
+        let number = store.join("r", entrant(at)).await.unwrap().number;
+        store.leave("r", leaving(number, 2000)).await.unwrap();
+        store.leave("r", leaving(number, 3000)).await.unwrap();
+        let places = ledger.places("r", number, 1).await.unwrap();
+        assert!(places[0].left && places[0].join.number == number);
+    }
+    store.leave("r", leaving(99, 2000)).await.unwrap();
+    let counts = store.counts("r", 0).await.unwrap();
+    assert_eq!((counts.next, counts.joined, counts.left), (20, 20, 20));
 }
 
 async fn a_code_gives_one_place_and_stays_used(Pair { store, ledger, .. }: Pair) {

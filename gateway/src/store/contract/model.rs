@@ -44,8 +44,8 @@ pub(super) async fn random_steps_follow_the_model_over_restarts<F: Future<Output
         }
         let counts = pair.store.counts("r", 0).await.unwrap();
         assert_eq!(
-            (counts.joined, counts.absent),
-            (model.next, model.left.len() as u64),
+            (counts.next, counts.joined, counts.left),
+            (model.next, model.next, model.left.len() as u64),
             "seed {seed} step {step}"
         );
     }

@@ -10,13 +10,16 @@ use fairgate_redis::{Command, Error, Finding, Redis};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Inner, keys};
+use crate::ledger::RoomLife;
 
 /// How often Redis is asked.
 const EVERY: Duration = Duration::from_secs(1);
 /// How many times in between its settings and its clock are looked at.
 const FINDINGS_EVERY: u32 = 10;
-/// That the ledger was set back is told for so long, milliseconds.
-const SET_BACK_TOLD_MS: i64 = 3_600_000;
+/// That the ledger was set back, or Redis lost its data, is told for so long, milliseconds.
+const TOLD_MS: i64 = 3_600_000;
+/// Rooms that begin a new life within so long, milliseconds, were lost together: the log tells of it once.
+const ONE_LOSS_MS: i64 = 60_000;
 
 /// Redis as it was last found.
 #[derive(Debug, Default)]
@@ -32,6 +35,8 @@ struct Found {
     findings: Vec<Finding>,
     /// Rooms of which the ledger lost blocks, and when that showed (ms).
     set_back: BTreeMap<String, i64>,
+    /// When the last loss was told in the log (ms).
+    loss_told_at: Option<i64>,
 }
 
 impl Condition {
@@ -72,6 +77,31 @@ impl Condition {
         self.lock().findings = findings;
     }
 
+    /// This node fills a room in, which is new or was lost.
+    pub fn begins(&self, room: &str, life: &RoomLife, now: i64) {
+        let incarnation = life.incarnation;
+        if incarnation <= 1 {
+            tracing::info!(room, "the room is new in the room store");
+            return;
+        }
+        let mut found = self.lock();
+        let told = found.loss_told_at.is_some_and(|at| now - at < ONE_LOSS_MS);
+        if told {
+            tracing::debug!(
+                room,
+                incarnation,
+                "the room is read from the ledger again, too"
+            );
+            return;
+        }
+        found.loss_told_at = Some(now);
+        tracing::warn!(
+            room,
+            incarnation,
+            "the room store lost its data or was replaced; its rooms are read from the ledger again"
+        );
+    }
+
     /// The ledger has lost blocks of these rooms.
     pub fn set_back(&self, rooms: &[String], now: i64) {
         for room in rooms {
@@ -85,8 +115,8 @@ impl Condition {
         }
     }
 
-    /// A sentence for each thing that should not be left so.
-    pub fn warnings(&self, now: i64) -> Vec<String> {
+    /// A sentence for each thing that should not be left so. `lives` are those of the rooms, as the ledger has them.
+    pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
         let found = self.lock();
         let mut warnings = Vec::new();
         if let Some((since, error)) = &found.away {
@@ -101,14 +131,12 @@ impl Condition {
             ));
         }
         warnings.extend(found.findings.iter().map(ToString::to_string));
-        let recent = found
-            .set_back
-            .iter()
-            .filter(|(_, at)| now - **at < SET_BACK_TOLD_MS);
+        let recent = found.set_back.iter().filter(|(_, at)| now - **at < TOLD_MS);
         warnings.extend(recent.map(|(room, at)| {
             let at = rfc3339(*at);
             format!("the ledger was set back: at {at} it had lost numbers of the room \"{room}\" that it had reserved. None of them is given again")
         }));
+        warnings.extend(loss(lives, now));
         warnings
     }
 
@@ -116,6 +144,22 @@ impl Condition {
         // Its fields do not depend on one another.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One sentence for all rooms that were lost of late. A room's first life has lost nothing.
+fn loss(lives: &[RoomLife], now: i64) -> Option<String> {
+    let lost = lives
+        .iter()
+        .filter(|life| life.incarnation > 1 && now - life.begun_at < TOLD_MS);
+    let at = lost.clone().map(|life| life.begun_at).max()?;
+    let (at, rooms) = (rfc3339(at), lost.count());
+    let rooms = match rooms {
+        1 => "one room was".to_owned(),
+        _ => format!("{rooms} rooms were"),
+    };
+    Some(format!(
+        "the room store lost its data, last at {at}: {rooms} read from the ledger again. Places, ranks and passes stand; whoever had a place comes back with it. See why Redis lost its data"
+    ))
 }
 
 /// The ledger that the data belongs to: this one, where it belonged to none.

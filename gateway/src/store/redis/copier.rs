@@ -6,7 +6,7 @@ use fairgate_redis::{Reply, Script};
 use super::keys::SCRIPTS;
 use super::{RedisStore, read};
 use crate::ledger::{Copied, LineRow, RoomLife};
-use crate::store::StoreFailure;
+use crate::store::{Leaving, StoreFailure};
 
 /// Entries a batch.
 const BATCH: u32 = 1000;
@@ -66,6 +66,27 @@ impl RedisStore {
             self.bring(room, life, rows).await?;
             from = read::behind(&last);
         }
+    }
+
+    /// Brings one leaving to the ledger, with the join that may not be there yet. Again is harmless.
+    pub(super) async fn record_leaving(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        leaving: &Leaving,
+    ) -> Result<(), StoreFailure> {
+        let who = self.call(room, life, &SCRIPTS.leaving).arg(leaving.number);
+        let who = self.run(&who).await?;
+        if let Some((join, void)) = read::leaving(&who, leaving.number)? {
+            let leave = LineRow::Leave {
+                number: leaving.number,
+                at: leaving.now,
+                void,
+            };
+            self.bring(room, life, vec![LineRow::Join(join), leave])
+                .await?;
+        }
+        Ok(())
     }
 
     async fn bring(

@@ -171,11 +171,15 @@ impl RedisStore {
                 if newest.incarnation != life.incarnation {
                     return Ok(Look::Well);
                 }
-                tracing::warn!(
+                if newest.is_unused() {
+                    // The room is new, and whoever made it fills it in just now or died over it.
+                    return Ok(Look::Lost(0));
+                }
+                tracing::debug!(
                     room,
                     incarnation = life.incarnation,
                     why,
-                    "the room store lost the room"
+                    "a room is not in Redis"
                 );
                 return Ok(Look::Lost(life.incarnation));
             }
@@ -189,6 +193,9 @@ impl RedisStore {
             .clamp(AHEAD_MIN, AHEAD_MAX);
         let short = next.saturating_add(ahead / 2) >= ceiling;
         // A ledger that was set back is told again up to where numbers are given: the next life begins above them.
+        if life.ceiling < ceiling {
+            self.compare_ceilings(room, &life, ceiling).await?;
+        }
         if short || life.ceiling < ceiling {
             let upto = if short {
                 next.saturating_add(ahead)
@@ -205,6 +212,24 @@ impl RedisStore {
             return Ok(Look::Behind(life));
         }
         Ok(Look::Well)
+    }
+
+    /// Another node may have reserved since the lives were read. Where it is not that, the ledger has lost a block.
+    async fn compare_ceilings(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        ceiling: u64,
+    ) -> Result<(), StoreFailure> {
+        self.read_lives().await?;
+        let newest = self.lease().life(room);
+        let is_less =
+            |newest: &RoomLife| newest.incarnation == life.incarnation && newest.ceiling < ceiling;
+        if newest.as_ref().is_some_and(is_less) {
+            let rooms = [room.to_owned()];
+            self.inner.condition.set_back(&rooms, self.now_ms());
+        }
+        Ok(())
     }
 
     /// Whether only the name of the server's history changed, since the room was well a moment ago: its life goes on.

@@ -99,6 +99,11 @@ impl Lease {
             .flatten()
     }
 
+    /// All lives as last heard.
+    pub fn lives(&self) -> Vec<RoomLife> {
+        self.lock().lives.values().map(|known| known.life).collect()
+    }
+
     /// Numbers of the room below this may have been given.
     pub fn issued(&self, room: &str) -> u64 {
         self.lock().issued.get(room).copied().unwrap_or(0)

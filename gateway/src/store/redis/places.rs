@@ -8,7 +8,7 @@ use fairgate_redis::Call;
 
 use super::keys::SCRIPTS;
 use super::{RedisStore, read};
-use crate::ledger::StoredPlace;
+use crate::ledger::{Failure, StoredPlace};
 use crate::store::{Place, Shown, Standing, StoreFailure};
 
 /// Places that one script takes back.
@@ -31,9 +31,14 @@ impl RedisStore {
             Err(error) => error,
         };
         tracing::debug!(room, %error, "a place is taken at its word");
-        let recorded = self.recorded(room, shown.holder).await.ok().flatten();
+        if let Ok(Some(place)) = self.recorded(room, shown.holder).await {
+            return Standing::Here(place);
+        }
+        if let Ok(true) = self.recorded_as_left(room, shown).await {
+            return Standing::Left;
+        }
         // Signed by us, and neither store nor ledger says otherwise: it may not have been copied yet.
-        Standing::Here(recorded.unwrap_or(Place {
+        Standing::Here(Place {
             number: shown.number,
             holder: shown.holder,
             at: shown.at,
@@ -41,7 +46,7 @@ impl RedisStore {
             pass_exp: None,
             done: false,
             fresh: false,
-        }))
+        })
     }
 
     /// Takes places back that the life before lost, all of them in one life or none of what follows: which one it was.
@@ -95,15 +100,33 @@ impl RedisStore {
     /// What the ledger has of a holder, where Redis does not say. It is seconds behind. One that keeps silent itself is not
     /// asked: nobody waits for it.
     async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
+        let stored = self
+            .ask_ledger(self.ledger().place_of(room, holder))
+            .await?;
+        Ok(stored.as_ref().map(of_ledger))
+    }
+
+    /// Whether the ledger says that this holder gave the number up.
+    async fn recorded_as_left(&self, room: &str, shown: &Shown) -> Result<bool, StoreFailure> {
+        let stored = self.ask_ledger(self.ledger().places(room, shown.number, 1));
+        let stored = stored.await?.into_iter().next();
+        Ok(stored.is_some_and(|stored| {
+            let whose = (stored.join.number, stored.join.holder);
+            stored.left && whose == (shown.number, shown.holder)
+        }))
+    }
+
+    async fn ask_ledger<T>(
+        &self,
+        asking: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, StoreFailure> {
         let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
         if lately.is_some_and(|lately| !self.lease().asked_after(lately)) {
             return Err(StoreFailure::NotReady("the ledger is silent too".into()));
         }
-        let asked = tokio::time::timeout(LEDGER_ASKED_MAX, self.ledger().place_of(room, holder));
-        let stored = asked
-            .await
-            .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
-        Ok(stored.as_ref().map(of_ledger))
+        let asked = tokio::time::timeout(LEDGER_ASKED_MAX, asking).await;
+        let answered = asked.map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))?;
+        Ok(answered?)
     }
 }
 

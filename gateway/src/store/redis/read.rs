@@ -60,16 +60,32 @@ pub fn place(reply: &Reply) -> Result<Place, Error> {
     })
 }
 
+/// As `leaving.lua` gives it: who stands at the number, and whether the leaf becomes nobody's.
+pub fn leaving(reply: &Reply, number: u64) -> Result<Option<(JoinRow, bool)>, Error> {
+    if reply.list()?.is_empty() {
+        return Ok(None);
+    }
+    let at: Result<[u8; 8], _> = reply.at(1)?.bytes()?.try_into();
+    let join = JoinRow {
+        number,
+        holder: Holder(hash(reply.at(0)?)?),
+        code: code(reply.at(2)?)?,
+        at: at.map_or(0, i64::from_be_bytes),
+    };
+    Ok(Some((join, reply.at(3)?.int()? == 1)))
+}
+
 /// As the function `counts` of the scripts gives it.
 pub fn counts(reply: &Reply) -> Result<Counts, Error> {
     Ok(Counts {
-        joined: reply.at(0)?.count()?,
-        absent: reply.at(1)?.count()?,
-        inside: reply.at(2)?.count()?,
-        ended: reply.at(3)?.count()?,
-        claimed: reply.at(4)?.count()?,
-        done: reply.at(5)?.count()?,
-        finished: reply.at(6)?.count()?,
+        next: reply.at(0)?.count()?,
+        joined: reply.at(1)?.count()?,
+        left: reply.at(2)?.count()?,
+        inside: reply.at(3)?.count()?,
+        ended: reply.at(4)?.count()?,
+        claimed: reply.at(5)?.count()?,
+        done: reply.at(6)?.count()?,
+        finished: reply.at(7)?.count()?,
     })
 }
 

@@ -37,6 +37,8 @@ struct Filled {
     living: Vec<u8>,
     /// Whoever left; only they can have left with a pass.
     left: HashMap<u64, Holder>,
+    /// Numbers that the ledger knows.
+    known: u64,
 }
 
 impl RedisStore {
@@ -53,7 +55,15 @@ impl RedisStore {
         // What is still here may say more than a ledger that was set back.
         let above = builds.at(1)?.count()?.max(self.lease().issued(room));
         let life = self.ledger().begin_life(room, from, above, now).await?;
+        if builds.at(2)?.count()? > life.incarnation {
+            // A life that this ledger has never had: it is an older copy of what it was.
+            self.inner.condition.set_back(&[room.to_owned()], now);
+        }
         self.lease().learn(room, life, Instant::now());
+        if life.ceiling > life.first {
+            // Somebody else began it and has filled it in: its numbers may be given already, and not by who fills it in again.
+            return Ok(Begun::ByOther);
+        }
         self.salvage(room, &life).await?;
         let begin = SCRIPTS.begin.call().key(&key).arg(life.incarnation);
         let begin = begin.arg(self.node()).arg(now).arg(SILENT_MS);
@@ -62,11 +72,7 @@ impl RedisStore {
             "lives" => return Ok(Begun::Lives),
             _ => return Ok(Begun::ByOther),
         }
-        tracing::warn!(
-            room,
-            incarnation = life.incarnation,
-            "the room store begins a new life"
-        );
+        self.inner.condition.begins(room, &life, now);
         metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
             .increment(1);
         let line = self.reading(room, self.ledger().bare_line(room)).await?;
@@ -101,7 +107,7 @@ impl RedisStore {
     async fn fill(&self, room: &str, life: &RoomLife) -> Result<Filled, StoreFailure> {
         let mut filled = Filled {
             living: vec![0; usize::try_from(life.first.div_ceil(8)).unwrap_or(0)],
-            left: HashMap::new(),
+            ..Filled::default()
         };
         let mut from = 0;
         loop {
@@ -167,7 +173,8 @@ impl RedisStore {
             .arg(frozen)
             .arg(line.finished)
             .arg(released)
-            .arg(filled.absent(life.first));
+            .arg(filled.absent(life.first))
+            .arg(life.first.saturating_sub(filled.known));
         self.run(&finish).await?;
         Ok(())
     }
@@ -182,6 +189,7 @@ impl Filled {
             done,
         } = *place;
         let living = !left && !void;
+        self.known += 1;
         if living {
             if let Some(byte) = usize::try_from(join.number / 8)
                 .ok()

@@ -59,7 +59,8 @@ impl RedisStore {
 #[async_trait]
 impl RoomStore for RedisStore {
     fn warnings(&self) -> Vec<String> {
-        self.inner.condition.warnings(self.now_ms())
+        let lives = self.lease().lives();
+        self.inner.condition.warnings(&lives, self.now_ms())
     }
 
     async fn open(&self, room: &str) -> Result<(), Failure> {
@@ -119,12 +120,14 @@ impl RoomStore for RedisStore {
     }
 
     async fn leave(&self, room: &str, leaving: Leaving) -> Result<(), StoreFailure> {
+        // The ledger first: whoever is told that they have left stays away, whatever Redis loses a moment later.
+        let life = self.life(room)?;
+        self.record_leaving(room, &life, &leaving).await?;
         let rank = leaving
             .rank
             .map_or_else(String::new, |rank| rank.to_string());
-        let leave = self.call(room, &self.life(room)?, &SCRIPTS.leave);
-        self.run(&leave.arg(leaving.number).arg(rank).arg(leaving.now))
-            .await?;
+        let leave = self.call(room, &life, &SCRIPTS.leave);
+        self.run(&leave.arg(leaving.number).arg(rank)).await?;
         Ok(())
     }
 

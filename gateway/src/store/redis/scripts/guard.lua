@@ -18,8 +18,9 @@ end
 local function counts(now_s)
   local ran_out = call('ZREMRANGEBYSCORE', K('inside'), '-inf', now_s)
   if ran_out > 0 then call('HINCRBY', LIFE, 'ended', ran_out) end
-  local life = call('HMGET', LIFE, 'next', 'absent', 'ended', 'done', 'finished')
-  return { num(life[1]), num(life[2]), call('ZCARD', K('inside')), num(life[3]), call('HLEN', K('passes')),
+  local life = call('HMGET', LIFE, 'next', 'absent', 'ended', 'done', 'finished', 'void')
+  local next, absent, void = num(life[1]), num(life[2]), num(life[6])
+  return { next, next - void, absent - void, call('ZCARD', K('inside')), num(life[3]), call('HLEN', K('passes')),
     num(life[4]), num(life[5]) }
 end
 
@@ -38,10 +39,12 @@ local function place(kind, number)
     call('GETBIT', K('done'), number), call('HGET', K('code_of'), number) or '' }
 end
 
--- Nobody stands at the number any more, or somebody again.
-local function mark_absent(number, absent)
+-- Nobody stands at the number any more, or somebody again. `void` is 1 where the number is nobody's at all, and 0 where
+-- somebody left it: who left still counts as somebody who joined.
+local function mark_absent(number, absent, void)
   if call('SETBIT', K('absent'), number, absent) ~= absent then
     call('HINCRBY', LIFE, 'absent', absent * 2 - 1)
+    call('HINCRBY', LIFE, 'void', void * (absent * 2 - 1))
     call('HINCRBY', LIFE, 'absent_version', 1)
   end
 end
@@ -54,12 +57,12 @@ local function note_left(number, holder)
   end
 end
 
-local function give_up(number)
+local function give_up(number, void)
   local holder = string.sub(record(number), 1, 32)
   if num(call('HGET', K('holders'), holder) or -1) == number then call('HDEL', K('holders'), holder) end
   if call('GETBIT', K('absent'), number) == 0 then
     note_left(number, holder)
-    mark_absent(number, 1)
+    mark_absent(number, 1, void)
   end
 end
 

@@ -27,10 +27,10 @@ local function shown(number, holder, written, code, at)
     call('HSET', K('codes'), code, number)
     call('HSET', K('code_of'), number, code)
   end
-  if living then give_up(living) end
+  if living then give_up(living, 1) end
   write_record(number, holder, written)
   call('HSET', K('holders'), holder, number)
-  mark_absent(number, 0)
+  mark_absent(number, 0, 1)
   call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', at, 'c', code)
   return place('here', number)
 end

@@ -1,6 +1,7 @@
 //! The same contract over a real Redis, alone and as a cluster; and what only several nodes over one Redis can show.
 //! The ledger is one that outlives Redis; here it is SQLite, shared by the nodes of this process.
 
+mod loss;
 mod renamed;
 mod set_back;
 

@@ -1,0 +1,166 @@
+//! What a loss of Redis leaves as it was: who left, how many people there are, and what is told of it.
+
+use super::*;
+use crate::store::{Counts, Leaving};
+
+fn leaving(number: u64) -> Leaving {
+    Leaving {
+        number,
+        rank: None,
+        now: 2000,
+    }
+}
+
+impl House {
+    /// The figures once the store answers again.
+    async fn counts(&self) -> Counts {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.nodes[0].counts("r", 1).await {
+                Ok(counts) => return counts,
+                Err(why) => assert!(Instant::now() < until, "no figures yet: {why}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the room lives in that incarnation.
+    async fn lives_in(&self, incarnation: u64) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let life = self.ledger.bare_line("r").await.expect("it reads").life;
+            if life.is_some_and(|life| life.incarnation >= incarnation)
+                && matches!(self.nodes[0].seen("r", &[], 1).await, Ok(life) if life >= incarnation)
+                && self.nodes[0].counts("r", 1).await.is_ok()
+            {
+                return;
+            }
+            assert!(Instant::now() < until, "no new life: {life:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_place_left_just_before_a_loss_stays_left() {
+    if servers::or_skip("a place that was left before a loss") {
+        return;
+    }
+    let house = House::of(1).await;
+    let node = &house.nodes[0];
+    for of in 0..4 {
+        let left = house.join(0, of).await.number;
+        node.leave("r", leaving(left)).await.expect("it is taken");
+        // At once, whether or not the copier has come by.
+        house.redis.flush_all().await.expect("it is emptied");
+        let standing = node.standing("r", shown(left, of)).await;
+        assert_eq!(standing.expect("it answers"), Standing::Left, "at once");
+        house.lives_in(of + 2).await;
+        let standing = node.standing("r", shown(left, of)).await;
+        assert_eq!(standing.expect("it answers"), Standing::Left, "afterwards");
+        let brought = node.bring_back("r", &[shown(left, of)]).await;
+        brought.expect("it answers");
+        let place = node.place_of("r", holder(of)).await;
+        assert_eq!(place.expect("it answers"), None);
+    }
+    let left = house.join(0, 9).await.number;
+    node.leave("r", leaving(left)).await.expect("it is taken");
+    house.redis.kill(0);
+    let standing = node.standing("r", shown(left, 9)).await;
+    assert_eq!(
+        standing.expect("it answers"),
+        Standing::Left,
+        "without Redis"
+    );
+}
+
+#[tokio::test]
+async fn after_a_loss_figures_count_people_and_not_numbers() {
+    if servers::or_skip("figures after a loss") {
+        return;
+    }
+    let house = House::of(1).await;
+    let people = |counts: &Counts| (counts.joined, counts.left);
+    for of in 0..5 {
+        house.join(0, of).await;
+    }
+    let left = house.nodes[0].leave("r", leaving(3)).await;
+    left.expect("it is taken");
+    house.nodes[0].settle("r").await.expect("it is copied");
+    assert_eq!(people(&house.counts().await), (5, 1));
+
+    house.redis.flush_all().await.expect("it is emptied");
+    house.lives_in(2).await;
+    let counts = house.counts().await;
+    assert_eq!(people(&counts), (5, 1));
+    assert!(counts.next >= 1000, "numbers begin above the block");
+    // One comes back whom the ledger never heard of, one is new, and one leaves.
+    let back = house.nodes[0].standing("r", shown(7, 7)).await;
+    assert_eq!(number(&back.expect("it answers")), Some(7));
+    let new = house.join(0, 8).await;
+    let left = house.nodes[0].leave("r", leaving(new.number)).await;
+    left.expect("it is taken");
+    assert_eq!(people(&house.counts().await), (7, 2));
+    house.nodes[0].settle("r").await.expect("it is copied");
+    house.redis.flush_all().await.expect("it is emptied");
+    house.lives_in(3).await;
+    assert_eq!(people(&house.counts().await), (7, 2), "again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
+    if servers::or_skip("what is told of a loss") {
+        return;
+    }
+    let house = House::of(2).await;
+    let rooms: Vec<String> = (0..20).map(|at| format!("new-{at}")).collect();
+    for room in &rooms {
+        let row = RoomRow {
+            room: room.clone(),
+            document: Document::everyday(),
+            facts: Facts::default(),
+            version: 1,
+            secret: Secret([1; 32]),
+            created_at: 0,
+        };
+        let entry = Entry {
+            at: 0,
+            role: "promoter",
+            action: "room_created",
+            detail: serde_json::Value::Null,
+        };
+        let made = house.ledger.create_room(row, entry).await;
+        assert!(made.expect("it is made"));
+        let (one, two) = tokio::join!(house.nodes[0].open(room), house.nodes[1].open(room));
+        assert!(one.is_ok() && two.is_ok());
+    }
+    let lost = async || {
+        let lives = house.ledger.lives().await.expect("it reads");
+        let lost = lives.iter().filter(|(_, life)| life.incarnation > 1);
+        lost.count()
+    };
+    // Whoever looks after the rooms has come by each of them.
+    for node in &house.nodes {
+        for room in &rooms {
+            node.tend(room).await.expect("it looks");
+        }
+        assert!(node.warnings().is_empty(), "{:?}", node.warnings());
+    }
+    assert_eq!(lost().await, 0, "no new room was taken for a lost one");
+
+    house.redis.flush_all().await.expect("it is emptied");
+    let until = Instant::now() + PATIENCE;
+    while lost().await <= rooms.len() {
+        assert!(Instant::now() < until, "not all rooms live again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for node in &house.nodes {
+        node.read_lives().await.expect("it reads");
+        let told = node.warnings();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains("lost its data") && told[0].contains("21 rooms"),
+            "{told:?}"
+        );
+    }
+}

@@ -2,10 +2,13 @@
 //! here; `ledger/sqlite/dump` and `ledger/postgres/dump` read them, and `file` writes them whole or not at all.
 
 pub mod file;
+pub mod sold;
+pub mod waiting;
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{ExchangeRule, RefundRule, ShowDocument};
@@ -18,6 +21,8 @@ use crate::orders::exchange::{parts, price};
 use crate::orders::refund::Refund;
 use crate::orders::{Order, OrderItem};
 use crate::payments::{Payment, PaymentState};
+use sold::{FateRecord, SoldAs};
+use waiting::WaiterRecord;
 
 /// The version of this form; additions do not change it.
 pub const VERSION: u32 = 1;
@@ -70,6 +75,8 @@ pub enum Record {
         issued_ms: i64,
         /// When it was given back; null while it is good.
         void_ms: Option<i64>,
+        /// When somebody went in on it.
+        scanned_ms: Option<i64>,
     },
     /// Tickets that were given back, and the money that goes back for them.
     Refund {
@@ -119,6 +126,8 @@ pub enum Record {
         /// When they were swapped; null where they were not, or not yet.
         done_ms: Option<i64>,
     },
+    /// A party of a waitlist.
+    Waiter(WaiterRecord),
     /// What is or was owed to the provider.
     Effect {
         /// For which order.
@@ -166,8 +175,15 @@ pub struct ShowRecord {
     pub seats_per_visitor: u32,
     /// The newest version of its terms.
     pub terms: u32,
+    /// Seats one card may have; null where it may have any number.
+    pub seats_per_card: Option<u32>,
     /// The plan's labels; the index is the position.
     pub labels: Vec<String>,
+    /// What its seats are sold as.
+    #[serde(flatten)]
+    pub sold_as: SoldAs,
+    /// What became of it; null where it simply takes place.
+    pub fate: Option<FateRecord>,
 }
 
 /// A version of the terms that a show was sold under.
@@ -294,6 +310,30 @@ pub struct PaymentRecord {
     pub updated_ms: i64,
     /// The state in the sandbox's own records; null where the buyer never went there, or with another provider.
     pub provider_state: Option<String>,
+    /// The refunds in the sandbox's own records; null with another provider.
+    pub provider_refunds: Option<Vec<ProviderRefund>>,
+    /// A hash of what the provider tells cards apart by; null where it told nothing.
+    pub card: Option<String>,
+}
+
+/// A refund in the sandbox's own records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderRefund {
+    /// The ledger's id of it.
+    pub refund: String,
+    /// What went back.
+    pub amount: i64,
+}
+
+/// What the provider has of a payment besides.
+#[derive(Debug, Default)]
+pub struct ProvidersSide {
+    /// The state in the sandbox's own records.
+    pub state: Option<String>,
+    /// The refunds there, as a JSON list.
+    pub refunds: Option<String>,
+    /// What the provider tells cards apart by.
+    pub card: Option<String>,
 }
 
 fn corrupt(what: String) -> LedgerError {
@@ -310,18 +350,16 @@ impl ShowRecord {
         document: &str,
         plan: Option<&str>,
         run: Option<&str>,
-        terms: u32,
+        (terms, fate): (u32, Option<FateRecord>),
     ) -> Result<(Self, Grid), LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("show {show}: {error}"));
         let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
         let plan = plan.ok_or_else(|| corrupt(format!("show {show} lacks its plan")))?;
         let map: SeatMap = serde_json::from_str(plan).map_err(unreadable)?;
+        let run = run.map(crate::ledger::run_of).transpose()?;
         let grid = Grid {
             seats: map.cell_count(),
-            legs: match run {
-                Some(run) => crate::ledger::legs_of(run)?,
-                None => 1,
-            },
+            legs: run.as_ref().map_or(1, |run| run.legs()),
         };
         let record = Self {
             show: show.to_string(),
@@ -335,6 +373,9 @@ impl ShowRecord {
             pay_s: document.pay_s,
             seats_per_visitor: document.seats_per_visitor,
             terms,
+            seats_per_card: document.seats_per_card,
+            sold_as: SoldAs::of(&map, run.as_deref()),
+            fate,
             labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
         };
         Ok((record, grid))
@@ -479,10 +520,19 @@ impl Record {
 }
 
 impl PaymentRecord {
-    /// A payment, when it last moved, and what the sandbox says of it.
-    #[must_use]
-    pub fn of(payment: Payment, updated_ms: i64, provider_state: Option<String>) -> Self {
-        Self {
+    /// A payment, when it last moved, and what its provider has of it.
+    ///
+    /// # Errors
+    /// Where the sandbox's records cannot be read.
+    pub fn of(
+        payment: Payment,
+        updated_ms: i64,
+        provider: ProvidersSide,
+    ) -> Result<Self, LedgerError> {
+        let unreadable = |error: serde_json::Error| corrupt(format!("sandbox refunds: {error}"));
+        let refunds = provider.refunds.as_deref().map(serde_json::from_str);
+        let hash = |card: String| hex::encode(&Sha256::digest(card)[..8]);
+        Ok(Self {
             payment: payment.id.to_string(),
             order: payment.order.to_string(),
             provider: payment.provider,
@@ -496,8 +546,10 @@ impl PaymentRecord {
             },
             refunded: payment.refunded,
             updated_ms,
-            provider_state,
-        }
+            provider_state: provider.state,
+            provider_refunds: refunds.transpose().map_err(unreadable)?,
+            card: provider.card.map(hash),
+        })
     }
 }
 

@@ -217,12 +217,12 @@ pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError
     stored::items(text)
 }
 
-/// How many legs a departure has, by its run as it is stored.
+/// Reads the run of a departure as it is stored.
 ///
 /// # Errors
 /// Where it cannot be read.
-pub fn legs_of(run: &str) -> Result<u16, LedgerError> {
-    Ok(stored::run_of(run)?.legs())
+pub fn run_of(run: &str) -> Result<Arc<Run>, LedgerError> {
+    stored::run_of(run)
 }
 
 /// What a scan met.

@@ -74,6 +74,9 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
     assert_eq!((&show["seats"], &show["legs"]), (&json!(40), &json!(1)));
     assert_eq!(show["labels"][1], "A-2");
     assert_eq!(show["seats_per_visitor"], 4);
+    assert_eq!(show["categories"][0]["key"], "cat1");
+    assert_eq!(show["seat_categories"][1], 0);
+    assert_eq!((&show["fares"], &show["fate"]), (&json!([]), &Value::Null));
 
     let orders = of(lines, "order");
     assert_eq!(orders.len(), 2);
@@ -111,6 +114,18 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
     );
     assert!(money.contains(&(false, Some(0), Value::Null)), "{money:?}");
     assert_eq!(of(lines, "ticket").len(), 2);
+    assert!(
+        of(lines, "ticket")
+            .iter()
+            .all(|ticket| ticket["scanned_ms"].is_null())
+    );
+    let paid_by = of(lines, "payment").into_iter();
+    let mut paid_by = paid_by.filter(|payment| payment["order"] == paid["order"]);
+    let paid_by = paid_by.next().expect("the payment");
+    assert_eq!(
+        (&paid_by["provider_refunds"], &paid_by["card"]),
+        (&json!([]), &Value::Null)
+    );
     let effect = of(lines, "effect")[0];
     assert_eq!(effect["what"], "capture");
     assert!(effect["done_ms"].is_i64());
@@ -131,6 +146,46 @@ async fn an_order_that_ran_out_keeps_its_cells_in_the_dump_and_has_no_claims() {
     let lines = lines(&out);
     assert_eq!(of(&lines, "order")[0]["cells"], json!([0]));
     assert!(of(&lines, "claim").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_scanned_given_back_and_waited_for_stands_in_the_dump() {
+    let terms = json!({ "refunds": [{ "until_h": 48, "fee_pct": 10 }] });
+    let (app, ana, ben) = opened_with(terms).await;
+    let paid = app.order(&ana, &["A-1", "A-2"]).await;
+    app.pay(&paid, "approve").await.is(200);
+    let order = app.order_in(&paid, "ticketed").await;
+    let (scanned, going) = (
+        text(&order["tickets"][0], "ticket"),
+        text(&order["tickets"][1], "ticket"),
+    );
+    let scan = post(&format!("/v1/tickets/{scanned}/scan"), &json!({}));
+    app.ask(scan.by(&DOOR)).await.is(200);
+    let back = format!("/v1/orders/{}/refund", text(&paid, "order"));
+    let back = post(&back, &json!({ "tickets": [going] }));
+    app.ask(back.by(&text(&paid, "order_key"))).await.is(200);
+    let wait = post("/v1/shows/night-1/waitlist", &json!({ "quantity": 2 }));
+    let waits = app.ask(wait.by(&ben)).await.is(201);
+    let out = folder(&app).join("dump.jsonl");
+    let booked = async || {
+        write(folder(&app), &out, 0).expect("a dump");
+        let lines = lines(&out);
+        let payment = of(&lines, "payment")[0].clone();
+        (payment["provider_refunds"][0]["amount"] == 8_910).then_some(lines)
+    };
+    let lines = until("the sandbox gave the ticket's money back", booked).await;
+    let ticket = |id: &str| {
+        let tickets = of(&lines, "ticket").into_iter();
+        let mut tickets = tickets.filter(|ticket| ticket["ticket"] == id);
+        tickets.next().expect("the ticket").clone()
+    };
+    assert!(ticket(&scanned)["scanned_ms"].is_i64());
+    assert!(ticket(&going)["void_ms"].is_i64());
+    let waiter = of(&lines, "waiter")[0];
+    assert_eq!(
+        (&waiter["waiter"], &waiter["quantity"], &waiter["any"]),
+        (&waits["waiter"], &json!(2), &json!(true))
+    );
 }
 
 #[test]

@@ -10,9 +10,12 @@ use super::rows::{
     self, ORDER_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result, corrupt, count, items,
     json, parsed, refund, small, text,
 };
+use super::waitlist::WAITER_COLUMNS;
+use crate::dump::sold::FateRecord;
+use crate::dump::waiting::WaiterRecord;
 use crate::dump::{
-    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, TermsRecord,
-    VERSION,
+    Grids, LateSeats, OrderRecord, PaymentRecord, ProvidersSide, Record, ShowRecord, StepRecord,
+    TermsRecord, VERSION,
 };
 use crate::ids::ShowId;
 
@@ -36,6 +39,7 @@ pub async fn read(tx: &Tx, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
     claims(tx, &grids, sink).await?;
     payments(tx, sink).await?;
     tickets(tx, sink).await?;
+    waiters(tx, sink).await?;
     effects(tx, sink).await?;
     sink(&pending(tx).await?)
 }
@@ -61,13 +65,16 @@ async fn check_version(tx: &Tx) -> Result<()> {
 
 async fn shows(tx: &Tx, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document::text, v.plan, s.run, s.terms FROM shows s LEFT JOIN venues v \
-         ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version ORDER BY s.show COLLATE \"C\"";
+    let sql = "SELECT s.show, s.document::text, v.plan, s.run, f.fate, f.refunds_until, s.terms FROM shows s LEFT JOIN venues v \
+         ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version \
+         LEFT JOIN show_fates f ON f.show = s.show ORDER BY s.show COLLATE \"C\"";
     each(tx, sql, |row| {
         let show: ShowId = parsed(text(row, 0)?)?;
         let plan: Option<&str> = row.try_get(2)?;
+        let fate = FateRecord::read(row.try_get(4)?, row.try_get(5)?)?;
+        let run: Option<&str> = row.try_get(3)?;
         let (record, grid) =
-            ShowRecord::read(&show, text(row, 1)?, plan, row.try_get(3)?, small(row, 4)?)?;
+            ShowRecord::read(&show, text(row, 1)?, plan, run, (small(row, 6)?, fate))?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })
@@ -145,19 +152,26 @@ async fn claims(tx: &Tx, grids: &Grids, sink: &mut Sink<'_>) -> Result<()> {
 
 async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, \
+         CASE WHEN s.state IS NOT NULL THEN COALESCE((SELECT json_agg(json_build_object('refund', r.refund, 'amount', r.amount)) \
+         FROM sandbox_refunds r WHERE r.payment = p.payment), '[]'::json)::text END, p.card FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.payment COLLATE \"C\""
     );
     each(tx, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let record = PaymentRecord::of(payment, row.try_get(9)?, row.try_get(10)?);
+        let provider = ProvidersSide {
+            state: row.try_get(10)?,
+            refunds: row.try_get(11)?,
+            card: row.try_get(12)?,
+        };
+        let record = PaymentRecord::of(payment, row.try_get(9)?, provider)?;
         sink(&Record::Payment(record))
     })
     .await
 }
 
 async fn tickets(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at FROM tickets ORDER BY position";
+    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at FROM tickets ORDER BY position";
     each(tx, sql, |row| {
         sink(&Record::Ticket {
             ticket: text(row, 0)?.to_owned(),
@@ -167,7 +181,17 @@ async fn tickets(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
             legs: json(text(row, 4)?)?,
             issued_ms: row.try_get(5)?,
             void_ms: row.try_get(6)?,
+            scanned_ms: row.try_get(7)?,
         })
+    })
+    .await
+}
+
+async fn waiters(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!("SELECT {WAITER_COLUMNS} FROM waiters ORDER BY show COLLATE \"C\", number");
+    each(tx, &sql, |row| {
+        let waiter = super::waitlist::read(row)?;
+        sink(&Record::Waiter(WaiterRecord::of(&waiter)))
     })
     .await
 }

@@ -14,7 +14,8 @@ use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::ledger::WaitlistLedger;
 use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
 
-const COLUMNS: &str = "waiter, visitor, room, party, number, since, until, seen_at, offers, missed, \
+/// A party's columns, in the order in which [`read`] takes them.
+pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, seen_at, offers, missed, \
      hold, hold_until, hold_life, ended_at, reason";
 
 #[async_trait]
@@ -34,7 +35,7 @@ impl WaitlistLedger for PostgresLedger {
         self.database
             .read(async move |tx: Tx| {
                 let sql = format!(
-                    "SELECT {COLUMNS}, (SELECT COUNT(*) FROM waiters b WHERE b.show = w.show AND b.number < w.number AND b.ended_at IS NULL) \
+                    "SELECT {WAITER_COLUMNS}, (SELECT COUNT(*) FROM waiters b WHERE b.show = w.show AND b.number < w.number AND b.ended_at IS NULL) \
                      FROM waiters w WHERE visitor = $1 AND show = $2 \
                      ORDER BY (ended_at IS NULL) DESC, ended_at DESC, number DESC LIMIT 1"
                 );
@@ -49,7 +50,7 @@ impl WaitlistLedger for PostgresLedger {
         self.database
             .read(async move |tx: Tx| {
                 let sql = format!(
-                    "SELECT {COLUMNS} FROM waiters WHERE show = $1 AND ended_at IS NULL ORDER BY number"
+                    "SELECT {WAITER_COLUMNS} FROM waiters WHERE show = $1 AND ended_at IS NULL ORDER BY number"
                 );
                 let rows = tx.query(&sql, &[&show.as_str()]).await?;
                 rows.iter().map(read).collect()
@@ -143,7 +144,8 @@ impl WaitlistLedger for PostgresLedger {
     }
 }
 
-fn read(row: &Row) -> Result<Waiter> {
+/// Reads a row of [`WAITER_COLUMNS`].
+pub(super) fn read(row: &Row) -> Result<Waiter> {
     let hold: Option<&str> = row.try_get(10)?;
     let offer = match hold {
         Some(hold) => Some(Offered {
@@ -193,7 +195,7 @@ async fn join(tx: &Tx, waiter: &Waiter) -> Result<Waiter> {
     // number that it does not need is left out.
     let number = next_number(tx, &show).await?;
     let sql = format!(
-        "SELECT {COLUMNS} FROM waiters WHERE visitor = $1 AND show = $2 AND ended_at IS NULL"
+        "SELECT {WAITER_COLUMNS} FROM waiters WHERE visitor = $1 AND show = $2 AND ended_at IS NULL"
     );
     let visitor = waiter.visitor.0.as_slice();
     if let Some(present) = tx.first(&sql, &[&visitor, &show.as_str()]).await? {

@@ -9,9 +9,12 @@ use fairgate_writer::rusqlite::{Connection, OpenFlags};
 
 use super::MIGRATIONS;
 use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
+use super::waitlist::WAITER_COLUMNS;
+use crate::dump::sold::FateRecord;
+use crate::dump::waiting::WaiterRecord;
 use crate::dump::{
-    Grids, LateSeats, OrderRecord, PaymentRecord, Record, ShowRecord, StepRecord, TermsRecord,
-    VERSION,
+    Grids, LateSeats, OrderRecord, PaymentRecord, ProvidersSide, Record, ShowRecord, StepRecord,
+    TermsRecord, VERSION,
 };
 use crate::ids::ShowId;
 
@@ -41,6 +44,7 @@ pub fn read(path: &Path, now_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
     claims(&snapshot, &grids, sink)?;
     payments(&snapshot, sink)?;
     tickets(&snapshot, sink)?;
+    waiters(&snapshot, sink)?;
     effects(&snapshot, sink)?;
     sink(&pending(&snapshot)?)
 }
@@ -65,19 +69,16 @@ fn check_version(connection: &Connection) -> Result<()> {
 
 fn shows(connection: &Connection, sink: &mut Sink<'_>) -> Result<Grids> {
     let mut grids = Grids::default();
-    let sql = "SELECT s.show, s.document, v.plan, s.run, s.terms FROM shows s LEFT JOIN venues v \
-         ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version ORDER BY s.show";
+    let sql = "SELECT s.show, s.document, v.plan, s.run, f.fate, f.refunds_until, s.terms FROM shows s LEFT JOIN venues v \
+         ON v.venue = json_extract(s.document, '$.venue') AND v.version = s.plan_version \
+         LEFT JOIN show_fates f ON f.show = s.show ORDER BY s.show";
     each(connection, sql, |row| {
         let show: ShowId = rows::parsed(&row.get::<_, String>(0)?)?;
         let (document, plan): (String, Option<String>) = (row.get(1)?, row.get(2)?);
         let run: Option<String> = row.get(3)?;
-        let (record, grid) = ShowRecord::read(
-            &show,
-            &document,
-            plan.as_deref(),
-            run.as_deref(),
-            row.get(4)?,
-        )?;
+        let fate = FateRecord::read(row.get(4)?, row.get(5)?)?;
+        let (plan, run) = (plan.as_deref(), run.as_deref());
+        let (record, grid) = ShowRecord::read(&show, &document, plan, run, (row.get(6)?, fate))?;
         grids.add(show, grid);
         sink(&Record::Show(record))
     })?;
@@ -158,18 +159,25 @@ fn claims(connection: &Connection, grids: &Grids, sink: &mut Sink<'_>) -> Result
 
 fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
-        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state FROM payments p \
+        "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, \
+         CASE WHEN s.state IS NOT NULL THEN (SELECT json_group_array(json_object('refund', r.refund, 'amount', r.amount)) \
+         FROM sandbox_refunds r WHERE r.payment = p.payment) END, p.card FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
     );
     each(connection, &sql, |row| {
         let payment = rows::payment(row, 0)?;
-        let record = PaymentRecord::of(payment, row.get(9)?, row.get(10)?);
+        let provider = ProvidersSide {
+            state: row.get(10)?,
+            refunds: row.get(11)?,
+            card: row.get(12)?,
+        };
+        let record = PaymentRecord::of(payment, row.get(9)?, provider)?;
         sink(&Record::Payment(record))
     })
 }
 
 fn tickets(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
-    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at FROM tickets ORDER BY rowid";
+    let sql = "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at FROM tickets ORDER BY rowid";
     each(connection, sql, |row| {
         let legs: String = row.get(4)?;
         sink(&Record::Ticket {
@@ -180,7 +188,16 @@ fn tickets(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
             legs: serde_json::from_str(&legs).map_err(|error| corrupt(&error.to_string()))?,
             issued_ms: row.get(5)?,
             void_ms: row.get(6)?,
+            scanned_ms: row.get(7)?,
         })
+    })
+}
+
+fn waiters(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
+    let sql = format!("SELECT {WAITER_COLUMNS} FROM waiters ORDER BY show, number");
+    each(connection, &sql, |row| {
+        let waiter = super::waitlist::read(row)?;
+        sink(&Record::Waiter(WaiterRecord::of(&waiter)))
     })
 }
 

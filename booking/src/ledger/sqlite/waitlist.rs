@@ -10,7 +10,8 @@ use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::ledger::WaitlistLedger;
 use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
 
-const COLUMNS: &str = "waiter, visitor, room, party, number, since, until, seen_at, offers, missed, \
+/// A party's columns, in the order in which [`read`] takes them.
+pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, seen_at, offers, missed, \
      hold, hold_until, hold_life, ended_at, reason";
 
 #[async_trait]
@@ -42,7 +43,7 @@ impl WaitlistLedger for SqliteLedger {
         self.writer
             .read(move |connection| {
                 let sql = format!(
-                    "SELECT {COLUMNS} FROM waiters WHERE show = ?1 AND ended_at IS NULL ORDER BY number"
+                    "SELECT {WAITER_COLUMNS} FROM waiters WHERE show = ?1 AND ended_at IS NULL ORDER BY number"
                 );
                 collect(connection, &sql, [show.as_str()], read)
             })
@@ -125,7 +126,8 @@ impl WaitlistLedger for SqliteLedger {
     }
 }
 
-fn read(row: &Row<'_>) -> Result<Waiter> {
+/// Reads a row of [`WAITER_COLUMNS`].
+pub(super) fn read(row: &Row<'_>) -> Result<Waiter> {
     let text = |index: usize| -> Result<String> { Ok(row.get(index)?) };
     let hold: Option<String> = row.get(10)?;
     let offer = match hold {
@@ -165,7 +167,7 @@ fn read(row: &Row<'_>) -> Result<Waiter> {
 
 fn waiting(connection: &Connection, show: &ShowId, visitor: Holder) -> Result<Option<Waiter>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM waiters WHERE visitor = ?1 AND show = ?2 AND ended_at IS NULL"
+        "SELECT {WAITER_COLUMNS} FROM waiters WHERE visitor = ?1 AND show = ?2 AND ended_at IS NULL"
     );
     let found = collect(connection, &sql, (visitor.0, show.as_str()), read)?;
     Ok(found.into_iter().next())
@@ -173,7 +175,7 @@ fn waiting(connection: &Connection, show: &ShowId, visitor: Holder) -> Result<Op
 
 fn ended(connection: &Connection, show: &ShowId, visitor: Holder) -> Result<Option<Waiter>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM waiters WHERE visitor = ?1 AND show = ?2 AND ended_at IS NOT NULL \
+        "SELECT {WAITER_COLUMNS} FROM waiters WHERE visitor = ?1 AND show = ?2 AND ended_at IS NOT NULL \
          ORDER BY ended_at DESC, number DESC LIMIT 1"
     );
     let found = collect(connection, &sql, (visitor.0, show.as_str()), read)?;

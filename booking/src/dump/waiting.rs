@@ -1,0 +1,75 @@
+//! A party of a waitlist, as a judge reads it.
+
+use serde::Serialize;
+
+use crate::waitlist::{OFFER_MS, Waiter};
+
+/// A party that waits for seats of a show, or has waited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaiterRecord {
+    /// Its id.
+    pub waiter: String,
+    /// The show.
+    pub show: String,
+    /// Its visitor's holder.
+    pub visitor: String,
+    /// Where it stands: lower numbers are served first.
+    pub number: u64,
+    /// When it came.
+    pub since_ms: i64,
+    /// When it gives up.
+    pub until_ms: i64,
+    /// When it was last seen.
+    pub seen_ms: i64,
+    /// How many seats it wants.
+    pub quantity: u32,
+    /// Whether any seats will do.
+    pub any: bool,
+    /// Offers that it was made.
+    pub offers: u32,
+    /// Those of them that it let pass.
+    pub missed: u32,
+    /// The offer that it has, or the one that it took.
+    pub offer: Option<OfferRecord>,
+    /// When it waited no longer.
+    pub ended_ms: Option<i64>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Seats that are held for a party.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfferRecord {
+    /// The hold.
+    pub hold: String,
+    /// Since when.
+    pub made_ms: i64,
+}
+
+impl WaiterRecord {
+    /// A party as the ledger has it.
+    #[must_use]
+    pub fn of(waiter: &Waiter) -> Self {
+        let party = &waiter.party;
+        let any = party.categories.is_empty() && party.accessible == 0 && party.stretch.is_none();
+        Self {
+            waiter: waiter.id.to_string(),
+            show: waiter.id.show().to_string(),
+            visitor: waiter.visitor.to_string(),
+            number: waiter.number,
+            since_ms: waiter.since_ms,
+            until_ms: waiter.until_ms,
+            seen_ms: waiter.seen_ms,
+            quantity: party.quantity,
+            any,
+            offers: waiter.offers,
+            missed: waiter.missed,
+            offer: waiter.offer.as_ref().map(|offer| OfferRecord {
+                hold: offer.hold.to_string(),
+                made_ms: offer.until_ms - OFFER_MS,
+            }),
+            ended_ms: waiter.ended.map(|(at_ms, _)| at_ms),
+            reason: waiter.ended.map(|(_, why)| why.word().to_owned()),
+        }
+    }
+}

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod clock;
+mod cut;
 mod needs;
 mod port;
 mod postgres;
@@ -8,6 +10,8 @@ mod redis;
 mod resp;
 mod stripe;
 
+pub use clock::MovableClock;
+pub use cut::Cut;
 pub use needs::{clock_missing, missing, or_skip, or_skip_clock};
 pub use port::free_port;
 pub use postgres::{Postgres, PostgresOptions};

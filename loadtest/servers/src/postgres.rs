@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::process::{self, Process, Program, Signal, until_ready};
-use crate::{needs, port};
+use crate::{Cut, needs, port};
 
 /// After a kill it reads its log again before it answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -130,6 +130,16 @@ impl Postgres {
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of("fairgate")
+    }
+
+    /// An address of the same database that cuts connections at their COMMIT when it is told to, and its URL.
+    ///
+    /// # Errors
+    /// Where no port is free.
+    pub async fn cuttable(&self) -> anyhow::Result<(Cut, String)> {
+        let cut = Cut::to(self.port).await?;
+        let url = format!("postgres://fairgate@127.0.0.1:{}/fairgate", cut.port());
+        Ok((cut, url))
     }
 
     /// A database of its own in the same server: its URL.

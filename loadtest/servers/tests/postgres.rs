@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use fairgate_servers::{Postgres, or_skip};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn it_keeps_what_it_was_told_over_a_kill_and_a_restart_and_is_gone_after_its_drop() {
@@ -61,4 +63,78 @@ async fn fresh_databases_know_nothing_of_one_another_and_a_paused_server_does_no
     assert!(asked.is_err(), "a paused server answered");
     postgres.resume();
     assert_eq!(postgres.query("SELECT 1").await.expect("an answer"), "1");
+}
+
+/// One connection over the address that cuts: says these statements one after the other, and gives what the last was
+/// answered; nothing where the connection ended.
+async fn last_answer(port: u16, statements: &[&str]) -> Option<Vec<u8>> {
+    let mut wire = TcpStream::connect(("127.0.0.1", port))
+        .await
+        .expect("connected");
+    let mut start = b"\0\x03\0\0user\0fairgate\0database\0fairgate\0\0".to_vec();
+    let length = u32::try_from(start.len() + 4).expect("short").to_be_bytes();
+    start.splice(0..0, length);
+    wire.write_all(&start).await.expect("said");
+    let mut answer = ready(&mut wire).await.expect("a server that is ready");
+    for statement in statements {
+        let length = u32::try_from(statement.len() + 5)
+            .expect("short")
+            .to_be_bytes();
+        let said = [b"Q", &length[..], statement.as_bytes(), b"\0"].concat();
+        wire.write_all(&said).await.expect("said");
+        answer = ready(&mut wire).await?;
+    }
+    Some(answer)
+}
+
+/// Everything until the server waits for the next statement.
+async fn ready(wire: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut told = Vec::new();
+    loop {
+        let mut piece = [0; 1_024];
+        match wire.read(&mut piece).await {
+            Ok(read @ 1..) => told.extend_from_slice(&piece[..read]),
+            _ => return None,
+        }
+        // ReadyForQuery is the last message, with one byte that says how the transaction stands.
+        if told.len() >= 6 && told[told.len() - 6..told.len() - 1] == *b"Z\0\0\0\x05" {
+            return Some(told);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_is_cut_is_carried_out_or_not_heard_of_and_nobody_is_told_which() {
+    if or_skip("cut commits") {
+        return;
+    }
+    let postgres = Postgres::options()
+        .without_fsync()
+        .start()
+        .await
+        .expect("it starts");
+    postgres
+        .query("CREATE TABLE a (b int)")
+        .await
+        .expect("made");
+    let (cut, url) = postgres.cuttable().await.expect("an address");
+    assert!(url.contains(&format!(":{}/", cut.port())), "{url}");
+    let insert = |n: u32| format!("INSERT INTO a VALUES ({n})");
+    let commit = async |n: u32| last_answer(cut.port(), &["BEGIN", &insert(n), "COMMIT"]).await;
+    assert!(commit(1).await.is_some());
+    cut.cut_commits(true);
+    // The first of four is cut, and so is the fifth.
+    let mut answered = Vec::new();
+    for n in 2..=9 {
+        answered.push(commit(n).await.is_some());
+    }
+    cut.cut_commits(false);
+    assert!(commit(10).await.is_some());
+    assert_eq!(answered, [false, true, true, true, false, true, true, true]);
+    assert_eq!(cut.count(), 2);
+    let kept = postgres
+        .query("SELECT string_agg(b::text, ',' ORDER BY b) FROM a")
+        .await;
+    // Of the two that were cut the server carried out the first, and never heard of the second.
+    assert_eq!(kept.expect("read"), "1,2,3,4,5,7,8,9,10");
 }

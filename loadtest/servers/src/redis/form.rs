@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use super::forward::Forward;
 use super::node::{Node, Role};
 use super::{Form, Redis, RedisOptions, clock_file};
+use crate::MovableClock;
 use crate::port::BUS_ABOVE;
 
 /// A primary and its replica.
@@ -23,7 +24,7 @@ pub async fn start(form: Form, options: &RedisOptions) -> anyhow::Result<Redis> 
         .prefix("fairgate-redis-")
         .tempdir()
         .context("no temporary folder could be made")?;
-    std::fs::write(clock_file(folder.path()), "+0\n")?;
+    MovableClock::at(clock_file(folder.path())).set_ahead(0)?;
     let mut redis = Redis {
         nodes: Vec::new(),
         form,

@@ -8,9 +8,10 @@ mod options;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use tempfile::TempDir;
 
+use crate::MovableClock;
 use crate::resp::Reply;
 use forward::Forward;
 use node::Node;
@@ -255,13 +256,7 @@ impl Redis {
             self.options.clock,
             "this Redis was not started with a movable clock"
         );
-        // Renamed into place, so that nobody reads half a number.
-        let (file, new) = (
-            clock_file(self.folder.path()),
-            self.folder.path().join("new"),
-        );
-        std::fs::write(&new, format!("{seconds:+}\n"))?;
-        std::fs::rename(&new, &file).context("the clock could not be set")
+        MovableClock::at(clock_file(self.folder.path())).set_ahead(seconds)
     }
 
     fn replica(&self) -> anyhow::Result<usize> {

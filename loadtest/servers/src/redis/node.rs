@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::options::RedisOptions;
 use crate::process::{Process, Program, until_ready};
 use crate::resp::{self, Reply};
-use crate::{needs, port};
+use crate::{MovableClock, needs, port};
 
 /// How long a node may take to answer after its start.
 const READY_WITHIN: Duration = Duration::from_secs(20);
@@ -58,7 +58,7 @@ impl Node {
             args.push("--sentinel".into());
         }
         let env = match options.clock && !is_sentinel {
-            true => clock(folder)?,
+            true => MovableClock::at(super::clock_file(folder)).environment()?,
             false => Vec::new(),
         };
         let process = Process::new(Program {
@@ -117,23 +117,6 @@ impl Node {
     pub fn process(&self) -> &Process {
         &self.process
     }
-}
-
-/// What moves the clock: the library, and the file that says by how much. libc stands behind it so that memory comes
-/// from there: jemalloc asks for the time while the library is not ready to tell it.
-fn clock(folder: &Path) -> anyhow::Result<Vec<(String, OsString)>> {
-    let library = needs::clock_library().context("there is no libfaketime")?;
-    let pair = |name: &str, value: OsString| (name.to_owned(), value);
-    Ok(vec![
-        pair(
-            "LD_PRELOAD",
-            format!("{} libc.so.6", library.display()).into(),
-        ),
-        pair("FAKETIME_TIMESTAMP_FILE", super::clock_file(folder).into()),
-        pair("FAKETIME_NO_CACHE", "1".into()),
-        // Intervals inside the server go on as they were, as they do where a machine's clock is set.
-        pair("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
-    ])
 }
 
 fn configuration(role: Role, port: u16, folder: &Path, options: &RedisOptions) -> String {

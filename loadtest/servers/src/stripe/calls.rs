@@ -195,6 +195,9 @@ async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     let asked = fields(&body);
     let told = String::from_utf8_lossy(&body).into_owned();
     server.once(&headers, told, |inner| {
+        if inner.falls(inner.chaos.sums_pct) {
+            return refused(400, "amount_too_small", "this account takes no such sum");
+        }
         inner.next += 1;
         let id = format!("pi_{}", inner.next);
         let intent = match Intent::asked_for(inner.next, &asked) {

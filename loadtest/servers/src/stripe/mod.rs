@@ -30,6 +30,8 @@ pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 pub struct Chaos {
     /// Every call is refused with 503 before anything is done, and no event is sent until that is over.
     pub away: bool,
+    /// Intents that are not made, because their sum is said to be none that is taken.
+    pub sums_pct: u32,
     /// Calls refused with 429 before anything is done.
     pub too_many_pct: u32,
     /// Calls refused with 409 or 429 before anything is done, because another call has the same key or object.

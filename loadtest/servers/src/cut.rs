@@ -1,0 +1,160 @@
+//! An address that leads to PostgreSQL and, while it is told to, cuts connections exactly at their COMMIT: some before the
+//! server has heard of it, some after it has answered. Whoever commits cannot tell one from the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::port;
+
+/// The message of the wire protocol that commits: a simple query, its length, its text, and a zero.
+const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+/// Of so many commits one is cut while it is told to.
+const ONE_OF: u64 = 4;
+/// Read at once.
+const PIECE: usize = 16 * 1024;
+
+/// The address. Dropping it closes it.
+#[derive(Debug)]
+pub struct Cut {
+    port: u16,
+    shared: Arc<Shared>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    cuts: AtomicBool,
+    commits: AtomicU64,
+    cut: AtomicU64,
+}
+
+/// Where a COMMIT is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// The server never hears of it.
+    Before,
+    /// The server has carried it out, and its answer is lost.
+    After,
+}
+
+impl Drop for Cut {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Cut {
+    /// An address that leads to a port.
+    ///
+    /// # Errors
+    /// Where no port is free.
+    pub async fn to(target: u16) -> anyhow::Result<Self> {
+        let port = port::free_port()?;
+        let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+        let shared = Arc::<Shared>::default();
+        let of_all = Arc::clone(&shared);
+        let accepting = tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(carry(near, target, Arc::clone(&of_all)));
+            }
+        });
+        Ok(Self {
+            port,
+            shared,
+            accepting,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts one of four commits from now on, or none.
+    pub fn cut_commits(&self, cuts: bool) {
+        self.shared.cuts.store(cuts, Ordering::SeqCst);
+    }
+
+    /// How many commits were cut so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shared.cut.load(Ordering::SeqCst)
+    }
+}
+
+impl Shared {
+    /// Whether and where this commit is cut: one time before, the next time after.
+    fn falls(&self) -> Option<Where> {
+        if !self.cuts.load(Ordering::SeqCst) {
+            return None;
+        }
+        let nth = self.commits.fetch_add(1, Ordering::SeqCst);
+        if !nth.is_multiple_of(ONE_OF) {
+            return None;
+        }
+        let nth = self.cut.fetch_add(1, Ordering::SeqCst);
+        Some(match nth.is_multiple_of(2) {
+            true => Where::After,
+            false => Where::Before,
+        })
+    }
+}
+
+async fn carry(near: TcpStream, target: u16, shared: Arc<Shared>) {
+    let Ok(far) = TcpStream::connect(("127.0.0.1", target)).await else {
+        // Closing the near end tells the client all there is to tell.
+        return;
+    };
+    let _ = (near.set_nodelay(true), far.set_nodelay(true));
+    let (from_near, to_near) = near.into_split();
+    let (from_far, to_far) = far.into_split();
+    // Set when the server's next answer is the one that gets lost.
+    let lost = Arc::new(AtomicBool::new(false));
+    tokio::select! {
+        () = asks(from_near, to_far, &shared, &lost) => {}
+        () = answers(from_far, to_near, &lost) => {}
+    }
+}
+
+/// Carries what the client says; returns where the connection is to end.
+async fn asks(
+    mut near: OwnedReadHalf,
+    mut far: OwnedWriteHalf,
+    shared: &Shared,
+    lost: &AtomicBool,
+) {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let Ok(read @ 1..) = near.read(&mut piece).await else {
+            return;
+        };
+        let said = &piece[..read];
+        let commits = said.windows(COMMIT.len()).any(|window| window == COMMIT);
+        match commits.then(|| shared.falls()).flatten() {
+            Some(Where::Before) => return,
+            Some(Where::After) => lost.store(true, Ordering::SeqCst),
+            None => {}
+        }
+        if far.write_all(said).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Carries what the server answers; returns where the connection is to end.
+async fn answers(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let Ok(read @ 1..) = far.read(&mut piece).await else {
+            return;
+        };
+        if lost.load(Ordering::SeqCst) || near.write_all(&piece[..read]).await.is_err() {
+            return;
+        }
+    }
+}

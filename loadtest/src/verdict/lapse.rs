@@ -136,7 +136,7 @@ fn held_late(
     let lost = story
         .lost_holds
         .iter()
-        .any(|(of, sent)| *of == &*hold.asked.show && *sent <= seen_ms);
+        .any(|lost| *lost.show == *hold.asked.show && lost.sent_ms <= seen_ms);
     let mut watched = false;
     let seats = seats.iter();
     let cells = seats.flat_map(|seat| {

@@ -2,6 +2,8 @@
 //! gateway or with booking, so a mistake in those is not repeated here.
 
 mod books;
+mod cards;
+mod chains;
 mod draw;
 mod dump;
 mod ending;
@@ -15,11 +17,16 @@ mod lines;
 mod money;
 pub mod oracle;
 mod orders;
+mod own;
+mod prices;
 mod refunds;
 mod report;
+mod rules;
+mod scans;
 mod seats;
 mod selftest;
 mod story;
+mod waitlist;
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -157,7 +164,13 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
     if let Some(books) = books {
         books.judge(dump, &mut findings);
     }
+    let prices = prices::judge(&story, &mut findings);
     refunds::judge(&story, &mut findings);
+    let chains = chains::judge(&story, &mut findings);
+    let scans = scans::judge(&story, &mut findings);
+    let cards = cards::judge(&story, &mut findings);
+    let (foreign, keys) = own::judge(&story, &mut findings);
+    let offers = waitlist::judge(&story, &mut findings);
     exchanges::judge(&story, &mut findings);
     draw::judge(&story, published.as_ref(), &mut findings);
     let passes = line::judge(&story, &mut findings);
@@ -171,6 +184,7 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
         ("holds", story.holds.len() as u64),
         ("orders", dump.orders.len() as u64),
         ("tickets", dump.tickets.len() as u64),
+        ("prices worked out", prices),
         // What was really looked at: an invariant without evidence holds, and proves nothing.
         ("passes held against the counter", passes),
         ("lapses watched", lapses),
@@ -179,12 +193,16 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
     if let Some(books) = books {
         figures.push(("intents in the provider's books", books.count()));
     }
-    if !dump.refunds.is_empty() {
-        figures.push(("refunds", dump.refunds.len() as u64));
-    }
-    let exchanges = dump.orders.iter().filter(|order| order.made_in.is_some());
-    if let count @ 1.. = exchanges.count() {
-        figures.push(("exchanges", count as u64));
-    }
+    // Not every run has these.
+    let of_some_runs = [
+        ("refunds", dump.refunds.len() as u64),
+        ("exchanges", chains),
+        ("scans that let in", scans),
+        ("cards held to a limit", cards),
+        ("orders of others' holds tried", foreign),
+        ("keys with two bodies", keys),
+        ("offers of waitlists", offers),
+    ];
+    figures.extend(of_some_runs.into_iter().filter(|(_, count)| *count > 0));
     Report { findings, figures }
 }

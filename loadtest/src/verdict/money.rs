@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 
 use super::dump::{Effect, Order, Payment, Refund, Ticket};
+use super::prices::{DIFFERENCE, uncharged};
 use super::report::{Findings, Invariant};
 use super::story::Story;
-
-/// Why the difference of an exchange goes back.
-const DIFFERENCE: &str = "exchange_difference";
 
 /// Checks both.
 pub fn judge(story: &Story<'_>, findings: &mut Findings) {
@@ -32,6 +30,7 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
         tickets.entry(&ticket.order).or_default().push(ticket);
     }
     let refunds = fair_refunds(story, findings);
+    sandbox_agrees(story, findings);
     let (mut net, mut due) = (0, 0);
     for order in &story.dump.orders {
         let id = order.order.as_str();
@@ -75,7 +74,13 @@ fn fair_refunds<'a>(
         // A part is held to what it is a part of, and a difference to its exchange.
         let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
-        let wrong = alone && amount + refund.fee != refund.paid;
+        // What an exchange let go does not go back; how much that may be is what it costs.
+        let made_in = story
+            .dump
+            .order(&refund.order)
+            .map(|order| order.made_in.is_some());
+        let uncharged = uncharged(story, refund);
+        let wrong = alone && (uncharged < 0 || uncharged > 0 && made_in != Some(true));
         if wrong || refund.amount < 0 || refund.fee < 0 {
             findings.add(Invariant::Money, || {
                 format!(
@@ -85,7 +90,7 @@ fn fair_refunds<'a>(
             });
         }
     }
-    differences(story, &refunds, &parts, findings);
+    swapped(story, findings);
     for order in &story.dump.orders {
         let back = refunds.get(&*order.order).into_iter().flatten();
         let cost: i64 = back.map(|refund| refund.paid).sum();
@@ -104,48 +109,58 @@ fn fair_refunds<'a>(
     refunds
 }
 
-/// The difference of every exchange was paid, or went back: what the old seats had cost is no more and no less than what
-/// the new ones did.
-fn differences(
-    story: &Story<'_>,
-    refunds: &HashMap<&str, Vec<&Refund>>,
-    parts: &HashMap<&str, i64>,
-    findings: &mut Findings,
-) {
+/// The sandbox keeps records of its own, as a provider does: what it gave back in parts is what the ledger says, each refund
+/// once.
+fn sandbox_agrees(story: &Story<'_>, findings: &mut Findings) {
+    for payment in &story.dump.payments {
+        let Some(booked) = &payment.provider_refunds else {
+            continue;
+        };
+        let refunds = story.dump.refunds.iter();
+        let of_order = refunds.filter(|refund| refund.order == payment.order);
+        // What was let go before it was taken never went back.
+        let done = of_order
+            .filter(|refund| refund.done_ms.is_some() && refund.amount > 0)
+            .filter(|_| payment.captured != 0);
+        let mut ledger: Vec<_> = done.map(|one| (&*one.refund, one.amount)).collect();
+        let mut sandbox: Vec<_> = booked
+            .iter()
+            .map(|one| (&*one.refund, one.amount))
+            .collect();
+        ledger.sort_unstable();
+        sandbox.sort_unstable();
+        // One that is on its way may have arrived there, and not been heard of here.
+        let on_its_way = |refund: &str| {
+            let mut refunds = story.dump.refunds.iter();
+            refunds.any(|one| one.refund == refund && one.done_ms.is_none())
+        };
+        sandbox.retain(|(refund, _)| !on_its_way(refund));
+        if ledger != sandbox {
+            findings.add(Invariant::Books, || {
+                format!(
+                    "{}: the ledger says that {ledger:?} went back, the sandbox {sandbox:?}",
+                    payment.payment
+                )
+            });
+        }
+    }
+}
+
+/// Old seats are given when the new ones are had, and not else.
+fn swapped(story: &Story<'_>, findings: &mut Findings) {
     for order in &story.dump.orders {
         let Some(exchange) = &order.made_in else {
             continue;
         };
-        let dearer = (exchange.price - exchange.credit).max(0);
-        let back = refunds.get(exchange.order.as_str()).into_iter().flatten();
-        let own = back.filter(|refund| refund.reason == DIFFERENCE && refund.part_of.is_none());
-        let back: i64 = own
-            .map(|refund| refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0))
-            .sum();
-        let cheaper = (exchange.credit - exchange.price).max(0);
-        let expected = if exchange.done_ms.is_some() {
-            cheaper
-        } else {
-            0
-        };
-        let still_exchanges = story
+        let is_given = story
             .dump
             .order(&exchange.order)
             .is_some_and(|old| old.state == "exchanged");
-        // Another exchange of the same order may have been done instead of this one.
-        let counts = exchange.done_ms.is_some() || !still_exchanges;
-        if order.amount != dearer || (counts && back != expected) {
-            findings.add(Invariant::Money, || {
-                format!(
-                    "{} for {}: seats of {} for seats of {}, {} were to be paid and {back} went back",
-                    exchange.order, order.order, exchange.credit, exchange.price, order.amount
-                )
-            });
-        }
-        if exchange.done_ms.is_some() != still_exchanges && counts {
+        // Another exchange of the same order may have been done in place of this one.
+        if exchange.done_ms.is_some() && !is_given {
             findings.add(Invariant::AllOrNone, || {
                 format!(
-                    "{} was exchanged for {}, and both or neither have their seats",
+                    "{} was exchanged for {}, and both have their seats",
                     exchange.order, order.order
                 )
             });
@@ -291,7 +306,7 @@ fn right_order(
     }
     for ticket in tickets {
         match capture {
-            None if !money_moved && !order.paid_before() => wrong(format!(
+            None if !money_moved && !order.nothing_to_pay() => wrong(format!(
                 "{} was issued, and nothing was captured",
                 ticket.ticket
             )),
@@ -310,7 +325,7 @@ fn right_order(
             .filter(|(call, pay)| pay.approve && call.perhaps());
         let first = asked.map(|(call, _)| call.sent_ms).min_by(f64::total_cmp);
         match (confirmed, first) {
-            (Some(_), None) if order.paid_before() => {}
+            (Some(_), None) if order.nothing_to_pay() => {}
             (Some(_), None) => wrong("confirmed, though nobody approved the payment".to_owned()),
             (Some(confirmed), Some(first)) if confirmed + 5.0 < first => {
                 wrong(format!(

@@ -1,10 +1,7 @@
-//! What was given back: only what a buyer named, or all of a show that does not take place; each once, at the show's price of
-//! a second thought. And what promoters were told of it.
+//! What was given back: only what a buyer named, or all of a show that does not take place; each once. What is kept of it is
+//! [`super::prices`]'s concern. And what promoters were told of it.
 
 use std::collections::{BTreeSet, HashMap};
-
-use jiff::Timestamp;
-use serde_json::Value;
 
 use super::dump::{Order, Refund};
 use super::history::{Amount, Cancelled, Progress, Sum, Told};
@@ -14,17 +11,15 @@ use super::story::{OrderStory, Story};
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-const HOUR_MS: f64 = 3_600_000.0;
-
 /// Checks everything.
 pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     let mut by_order: HashMap<&str, Vec<&Refund>> = HashMap::new();
     for refund in &story.dump.refunds {
         by_order.entry(&refund.order).or_default().push(refund);
-        // A part goes back by the rule of what it is a part of.
+        // A part goes back for the reason of what it is a part of.
         let order = story.dump.order(&refund.order);
         if let Some(order) = order.filter(|_| refund.part_of.is_none()) {
-            by_rule(story, order, refund, findings);
+            for_its_reason(story, order, refund, findings);
         }
     }
     for (id, told) in &story.orders {
@@ -56,8 +51,8 @@ fn cancelled<'a>(story: &Story<'a>, show: &str) -> Option<&'a Cancelled> {
     all.find(|cancelled| cancelled.show == show)
 }
 
-/// What is kept is what the show's rule says: nothing where it was cancelled.
-fn by_rule(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
+/// Why it went back is what became of the show then.
+fn for_its_reason(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
     let id = &refund.refund;
     let cancelled = cancelled(story, &order.show);
     match refund.reason.as_str() {
@@ -67,14 +62,6 @@ fn by_rule(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Fin
                     format!(
                         "{id}: {} was not cancelled by {:.0}",
                         order.show, refund.at_ms
-                    )
-                });
-            }
-            if refund.fee != 0 {
-                wrong(findings, || {
-                    format!(
-                        "{id}: {} were kept of a show that was cancelled",
-                        refund.fee
                     )
                 });
             }
@@ -88,54 +75,9 @@ fn by_rule(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Fin
                     )
                 });
             }
-            if let Some(rules) = rules(story, &order.show) {
-                fee(refund, &rules, findings);
-            }
         }
         // A later date has rules of its own.
         _ => {}
-    }
-}
-
-/// Until when which share is kept, of a show of the run.
-fn rules(story: &Story<'_>, show: &str) -> Option<Vec<(f64, i64)>> {
-    let document = story.history.run.as_ref()?.show_docs.get(show)?;
-    let starts: Timestamp = document["starts_at"].as_str()?.parse().ok()?;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "milliseconds since the epoch are far below 2^52"
-    )]
-    let starts_ms = starts.as_millisecond() as f64;
-    let rule = |rule: &Value| {
-        let until_ms = starts_ms - rule["until_h"].as_f64()? * HOUR_MS;
-        Some((until_ms, rule["fee_pct"].as_i64()?))
-    };
-    let rules = document["refunds"].as_array();
-    rules.map_or(Some(Vec::new()), |rules| rules.iter().map(rule).collect())
-}
-
-fn fee(refund: &Refund, rules: &[(f64, i64)], findings: &mut Findings) {
-    let in_force = rules
-        .iter()
-        .filter(|(until_ms, _)| refund.at_ms <= *until_ms);
-    let Some(pct) = in_force.map(|(_, pct)| *pct).min() else {
-        return wrong(findings, || {
-            format!(
-                "{}: no rule let tickets go back at {:.0}",
-                refund.refund, refund.at_ms
-            )
-        });
-    };
-    // A fraction of the smallest coin is the buyer's, with each ticket.
-    let tickets = i64::try_from(refund.labels.len()).unwrap_or(i64::MAX);
-    let most = refund.paid * pct;
-    if refund.fee * 100 > most || (refund.fee + tickets) * 100 <= most {
-        wrong(findings, || {
-            format!(
-                "{}: {} were kept of {}, the rule is {pct} %",
-                refund.refund, refund.fee, refund.paid
-            )
-        });
     }
 }
 
@@ -225,10 +167,15 @@ fn nothing_left(story: &Story<'_>, show: &Cancelled, findings: &mut Findings) {
                 format!("{} was made after {} was cancelled", order.order, show.show)
             });
         }
-        let over = matches!(
-            order.state.as_str(),
-            "refunded" | "exchanged" | "expired" | "cancelled" | "capture_failed"
-        );
+        // Whoever was in stays in: those tickets do not go back.
+        let tickets = story.dump.tickets.iter();
+        let mut good = tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
+        let is_in = order.first("ticketed").is_some() && good.all(|one| one.scanned_ms.is_some());
+        let over = is_in
+            || matches!(
+                order.state.as_str(),
+                "refunded" | "exchanged" | "expired" | "cancelled" | "capture_failed"
+            );
         if !over {
             wrong(findings, || {
                 format!(

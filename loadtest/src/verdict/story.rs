@@ -20,8 +20,18 @@ pub struct Story<'a> {
     pub orders: BTreeMap<&'a str, OrderStory<'a>>,
     /// The visitor of a ledger's holder, where the history tells.
     pub visitor_of_holder: HashMap<&'a str, u64>,
-    /// Hold calls of which nobody ever learned what became of them: show, and when they were sent.
-    pub lost_holds: Vec<(&'a str, f64)>,
+    /// Hold calls of which nobody ever learned what became of them.
+    pub lost_holds: Vec<LostHold<'a>>,
+}
+
+/// A hold that may have been given, and nobody heard of it.
+pub struct LostHold<'a> {
+    /// Who asked.
+    pub visitor: u64,
+    /// Of which show.
+    pub show: &'a str,
+    /// When.
+    pub sent_ms: f64,
 }
 
 /// One hold, from its first answer on.
@@ -124,7 +134,11 @@ impl<'a> Story<'a> {
                 .as_ref()
                 .is_some_and(|key| answered.contains_key(&(call.visitor, key)));
             if !known {
-                self.lost_holds.push((&asked.show, call.sent_ms));
+                self.lost_holds.push(LostHold {
+                    visitor: call.visitor,
+                    show: &asked.show,
+                    sent_ms: call.sent_ms,
+                });
             }
         }
     }

@@ -17,6 +17,8 @@ pub struct Call {
     pub outcome: Outcome,
     /// Its `Idempotency-Key`.
     pub key: Option<Box<str>>,
+    /// A digest of what it asked for, address and body, where the history tells one.
+    pub body: Option<Box<str>>,
     /// What was asked.
     pub op: Op,
 }
@@ -62,6 +64,12 @@ pub enum Op {
     Pay(Box<PayCall>),
     /// `GET /v1/orders/{order}`.
     OrderRead(Box<OrderRead>),
+    /// `POST …/order` of a hold that is not the visitor's own.
+    ForeignOrder { hold: Box<str> },
+    /// `POST …/scan`.
+    Scan { ticket: Box<str> },
+    /// `POST …/waitlist`, and looks at how it stands.
+    Wait(Box<WaitCall>),
     /// `POST …/cancel`.
     Cancel { order: Box<str> },
     /// `POST …/refund`.
@@ -101,10 +109,19 @@ pub struct OrderCall {
     pub state: Option<Box<str>>,
 }
 
-/// The sandbox's button.
+/// The sandbox's button, or a card.
 pub struct PayCall {
     pub order: Box<str>,
     pub approve: bool,
+    /// Which card of the run it was.
+    pub card: Option<Box<str>>,
+}
+
+/// Joining a waitlist, or looking how one stands there.
+pub struct WaitCall {
+    pub show: Box<str>,
+    /// Empty where there is no answer, or the party does not wait.
+    pub waiter: Box<str>,
 }
 
 /// An order as it was read.
@@ -171,6 +188,9 @@ struct Raw {
     successor: Option<Box<str>>,
     total: Option<i64>,
     ticket: Option<Box<str>>,
+    card: Option<Box<str>>,
+    body: Option<Box<str>>,
+    waiter: Option<Box<str>>,
 }
 
 /// Reads only seats that may be written in another form than labels.
@@ -223,6 +243,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
             done_ms: raw.done_ms.unwrap_or(raw.sent_ms),
             outcome: outcome_of(raw.status),
             key: None,
+            body: None,
             op: Op::Read,
         });
     }
@@ -235,6 +256,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
         done_ms: raw.done_ms.unwrap_or(raw.sent_ms),
         outcome,
         key: raw.key.clone(),
+        body: raw.body.clone(),
         op: op_of(raw, outcome == Outcome::Done)?,
     })
 }
@@ -301,6 +323,7 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
                     "decline" => false,
                     other => bail!("no payment ends with {other:?}"),
                 },
+                card: raw.card,
             }))
         }
         "order_read" => Op::OrderRead(Box::new(OrderRead {
@@ -313,6 +336,20 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "cancel" => Op::Cancel {
             order: asked("order", raw.order)?,
         },
+        "foreign_order" => Op::ForeignOrder {
+            hold: asked("hold", raw.hold)?,
+        },
+        "scan" => Op::Scan {
+            ticket: asked("ticket", raw.ticket)?,
+        },
+        "wait" => Op::Wait(Box::new(WaitCall {
+            show: asked("show", raw.show)?,
+            waiter: raw.waiter.unwrap_or_default(),
+        })),
+        "stop_waiting" => {
+            asked("show", raw.show)?;
+            Op::Read
+        }
         "refund" => Op::Refund(Box::new(RefundCall {
             order: asked("order", raw.order)?,
             named: raw.named,

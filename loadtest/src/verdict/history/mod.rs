@@ -13,6 +13,7 @@ use serde_json::Value;
 
 pub use calls::{
     Call, ChangeCall, ExchangeCall, HoldCall, Op, OrderCall, OrderRead, PayCall, RefundCall,
+    WaitCall,
 };
 pub use frames::{Feed, Frame, Seen, Shown};
 

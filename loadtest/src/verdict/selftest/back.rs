@@ -24,6 +24,7 @@ pub fn one_back(run: &mut Run) {
 /// how far it is.
 pub fn all_back(run: &mut Run, but: impl FnOnce(&mut Run)) {
     run.record("run", |_| true)["cancels"] = json!("night");
+    run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
     run.history.push(json!({
         "kind": "cancelled", "show": "night", "asked_ms": at(93.0), "at_ms": at(93.1),
     }));

@@ -4,16 +4,22 @@
 mod back;
 mod clean;
 mod plants;
+mod priced;
 mod swap;
 mod train;
 
 use serde_json::json;
 
 use clean::Run;
-use plants::{PLANTS, Plant};
+use plants::Plant;
 
 use super::books::Books;
 use super::report::Invariant;
+
+/// Everything that is planted.
+fn plants() -> impl Iterator<Item = &'static Plant> {
+    plants::PLANTS.iter().chain(priced::PLANTS)
+}
 
 /// What became of one trial.
 struct Trial {
@@ -76,7 +82,7 @@ fn trials() -> Vec<Trial> {
         invariant,
         what,
         plant,
-    } in PLANTS
+    } in plants()
     {
         let mut run = clean.clone();
         plant(&mut run);
@@ -154,9 +160,7 @@ mod tests {
     #[test]
     fn every_invariant_has_a_violation_planted_against_it() {
         for invariant in Invariant::ALL {
-            let planted = PLANTS
-                .iter()
-                .any(|plant| plant.invariant == Some(*invariant));
+            let planted = plants().any(|plant| plant.invariant == Some(*invariant));
             assert!(planted, "{}", invariant.name());
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::back::refund;
-use super::clean::{Run, at};
+use super::clean::{CATEGORIES, Run, at};
 
 /// What the given seat had cost.
 const CREDIT: i64 = 1_000;
@@ -11,6 +11,11 @@ const CREDIT: i64 = 1_000;
 /// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes first.
 pub fn exchanged(run: &mut Run, price: i64) {
     let more = (price - CREDIT).max(0);
+    over(run, price, more);
+}
+
+/// As [`exchanged`], over another sum than the seats cost more.
+pub fn over(run: &mut Run, price: i64, more: i64) {
     asked(run, more);
     let done_s = if more > 0 { 92.7 } else { 92.02 };
     if more > 0 {
@@ -37,6 +42,7 @@ pub fn exchanged(run: &mut Run, price: i64) {
     ];
     run.ledger_order((1, "order_1x", "hold_1x"), 92.0, &[9], &steps);
     costs(run, more);
+    priced(run, price);
     run.dump.push(json!({
         "kind": "ticket", "ticket": "ticket_1x", "order": "order_1x", "show": "night", "label": "A-10", "legs": [0],
         "issued_ms": at(done_s),
@@ -59,6 +65,7 @@ pub fn not_paid(run: &mut Run) {
     let steps = [(92.02, "pending"), (115.2, "expired")];
     run.ledger_order((1, "order_1x", "hold_1x"), 92.0, &[9], &steps);
     costs(run, 300);
+    priced(run, 1_300);
     run.dump.push(exchange(1_300, &Value::Null));
     run.dump.extend(end);
 }
@@ -93,6 +100,15 @@ fn asked(run: &mut Run, more: i64) {
     }));
 }
 
+/// A-10 is a seat of the category that costs so much.
+fn priced(run: &mut Run, price: i64) {
+    let category = CATEGORIES.iter().position(|(_, amount)| *amount == price);
+    let category = category.expect("a category of that price");
+    run.row("show", "show", "night")["seat_categories"][9] = json!(category);
+    let item = &mut run.row("order", "order", "order_1x")["items"][0];
+    (item["amount"], item["category"]) = (json!(price), json!(CATEGORIES[category].0));
+}
+
 /// The new order's own payment is over the difference.
 fn costs(run: &mut Run, more: i64) {
     run.row("order", "order", "order_1x")["amount"] = json!(more);
@@ -110,5 +126,40 @@ fn exchange(price: i64, done_ms: &Value) -> Value {
     json!({
         "kind": "exchange", "successor": "order_1x", "order": "order_1", "credit": CREDIT, "price": price,
         "given": { "cells": [3], "labels": ["A-4"] }, "gained": { "cells": [9], "labels": ["A-10"] }, "done_ms": done_ms,
+        "fee": 0, "at_ms": at(92.02),
     })
+}
+
+/// A-4 is given a second time, for A-11.
+pub fn given_again(run: &mut Run) {
+    exchanged(run, CREDIT);
+    let again = |value: &Value| -> Value {
+        let text = value.to_string();
+        let text = text
+            .replace("order_1x", "order_1y")
+            .replace("hold_1x", "hold_1y");
+        let text = text
+            .replace("_1x", "_1y")
+            .replace("exchange-1", "exchange-2")
+            .replace("A-10", "A-11");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let of_new = |row: &&Value| row["order"] == "order_1x" || row["successor"] == "order_1x";
+    let mut rows: Vec<Value> = run.dump.iter().filter(of_new).map(again).collect();
+    for row in &mut rows {
+        match row["kind"].as_str() {
+            Some("order") => {
+                (row["cells"], row["items"][0]["seat"]) = (json!([10]), json!(10));
+            }
+            Some("claim") => (row["cell"], row["seat"]) = (json!(10), json!(10)),
+            Some("exchange") => row["gained"]["cells"] = json!([10]),
+            _ => {}
+        }
+    }
+    let end = run.dump.pop();
+    run.dump.extend(rows);
+    run.dump.extend(end);
+    let call = again(run.call_of(1, "exchange"));
+    run.history.push(call);
+    run.ends_as(10, 2);
 }

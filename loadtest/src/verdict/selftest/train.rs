@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::clean::{Run, SEATS, at, label};
+use super::clean::{Run, SEATS, at, items, label};
 use super::swap::exchanged;
 
 /// The cell of a seat on the second leg.
@@ -67,6 +67,9 @@ pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
         json!({ "cells": gained, "labels": [label(3)] });
     let order = run.row("order", "order", "order_1x");
     (order["cells"], order["labels"]) = (json!(cells), json!([label(3)]));
+    let (from, to) = (cells[0] / SEATS, cells[cells.len() - 1] / SEATS + 1);
+    order["items"] = json!(items(&cells[..1]));
+    (order["items"][0]["from"], order["items"][0]["to"]) = (json!(from), json!(to));
     let legs: Vec<u32> = cells.iter().map(|cell| cell / SEATS).collect();
     let ticket = run.row("ticket", "order", "order_1x");
     (ticket["label"], ticket["legs"]) = (json!(label(3)), json!(legs));
@@ -97,6 +100,7 @@ pub fn tickets_over(run: &mut Run, legs: &[u16]) {
 pub fn orders_another_leg(run: &mut Run) {
     run.becomes_a_train();
     run.row("order", "order", "order_1")["cells"] = json!([further(3)]);
+    run.row("order", "order", "order_1")["items"] = json!(items(&[further(3)]));
     run.row("claim", "order", "order_1")["cell"] = json!(further(3));
     run.row("ticket", "order", "order_1")["legs"] = json!([1]);
     run.ends_as(3, 0);

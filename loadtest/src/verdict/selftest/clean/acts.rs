@@ -3,17 +3,23 @@
 use serde_json::{Value, json};
 
 use super::{
-    DRAWN, LATE, LEAVER, OBSERVER, OBSERVERS_NUMBER, PLANNED, PRICE, ROOM, Run, SEATS, SHOW, at,
-    holder, label, labels, leaf, packed,
+    CATEGORIES, DRAWN, LATE, LEAVER, OBSERVER, OBSERVERS_NUMBER, PLANNED, PRICE, ROOM, Run, SEATS,
+    SHOW, STARTS_MS, at, holder, label, labels, leaf, packed,
 };
 use crate::verdict::oracle::{self, Bytes32, VOID};
+
+/// What a seat of each category costs.
+fn prices() -> Value {
+    let prices = CATEGORIES.map(|(key, amount)| (key.to_owned(), json!(amount)));
+    Value::Object(prices.into_iter().collect())
+}
 
 impl Run {
     pub(super) fn begin(&mut self) {
         self.history.push(json!({
             "kind": "run", "version": 1, "scenario": "self-test", "seed": 1, "started_ms": at(0.0), "planned": PLANNED,
             "room": ROOM, "shows": [SHOW], "room_doc": { "method": "draw", "max_inside": 20 }, "rig": null,
-            "show_docs": { SHOW: { "starts_at": "2027-06-01T20:00:00Z", "refunds": [{ "until_h": 48, "fee_pct": 10 }] } },
+            "show_docs": { SHOW: { "starts_at": "2027-06-01T20:00:00Z", "prices": prices() } },
         }));
         let labels: Vec<_> = (0..SEATS).map(label).collect();
         self.history
@@ -298,8 +304,15 @@ impl Run {
     pub(super) fn close_ledger(&mut self) {
         let labels: Vec<_> = (0..SEATS).map(label).collect();
         self.dump.insert(0, json!({
-            "kind": "show", "show": SHOW, "seats": SEATS, "legs": 1, "currency": "EUR", "prices": { "a": PRICE },
+            "kind": "show", "show": SHOW, "seats": SEATS, "legs": 1, "currency": "EUR", "prices": prices(),
+            "categories": CATEGORIES.map(|(key, _)| json!({ "key": key, "label": key })),
+            "seat_categories": vec![0; SEATS as usize],
             "hold_s": 20, "grace_s": 2, "claim_grace_s": 5, "pay_s": 10, "seats_per_visitor": 2, "labels": labels,
+        }));
+        self.dump.insert(1, json!({
+            "kind": "terms", "show": SHOW, "version": 1, "at_ms": at(-60.0), "currency": "EUR", "starts_ms": STARTS_MS,
+            "prices": prices(), "refunds": [{ "until_h": 48, "fee_pct": 10 }],
+            "exchange": { "until_h": 2, "fee": 0, "cheaper": "refund" },
         }));
         self.dump.insert(
             0,

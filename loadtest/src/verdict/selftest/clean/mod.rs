@@ -17,8 +17,17 @@ const ROOM: &str = "hall";
 const SHOW: &str = "night";
 /// Its seats; the last one is not for sale.
 pub const SEATS: u32 = 12;
-/// What a seat costs.
+/// When it begins: 2027-06-01T20:00:00Z.
+pub const STARTS_MS: f64 = 1_811_880_000_000.0;
+/// What a seat costs, unless it is said to be of another category.
 const PRICE: i64 = 1_000;
+/// The categories and what their seats cost; all seats are of the first one.
+pub const CATEGORIES: [(&str, i64); 4] = [
+    ("plain", PRICE),
+    ("near", 1_300),
+    ("far", 800),
+    ("aisle", 1_030),
+];
 /// Visitors of the run.
 const PLANNED: u64 = 10;
 /// Numbers in the draw: nine visitors and the observer.
@@ -54,6 +63,15 @@ pub fn at(s: f64) -> f64 {
 /// The label of a cell's seat.
 pub fn label(cell: u32) -> String {
     format!("A-{}", cell % SEATS + 1)
+}
+
+/// Seats of an order, each over the one leg of its cell.
+pub fn items(cells: &[u32]) -> Vec<Value> {
+    let item = |cell: &u32| {
+        let (seat, leg) = (cell % SEATS, cell / SEATS);
+        json!({ "seat": seat, "from": leg, "to": leg + 1, "amount": PRICE, "category": CATEGORIES[0].0 })
+    };
+    cells.iter().map(item).collect()
 }
 
 fn labels(cells: &[u32]) -> Vec<String> {
@@ -185,7 +203,16 @@ impl Run {
 
     /// The show is a train's with two legs, over the first of which all was sold that is.
     pub fn becomes_a_train(&mut self) {
-        self.row("show", "show", SHOW)["legs"] = json!(2);
+        let stretches = [(0, 1), (1, 2), (0, 2)];
+        let fares = (0..).zip(CATEGORIES).flat_map(|(category, (_, amount))| {
+            let fare = move |(from, to)| json!({ "category": category, "from": from, "to": to, "amount": amount });
+            stretches.map(fare)
+        });
+        let fares: Vec<Value> = fares.collect();
+        let show = self.row("show", "show", SHOW);
+        show["legs"] = json!(2);
+        show["fares"] = json!(fares);
+        show["departs_ms"] = json!([STARTS_MS, STARTS_MS + 3_600_000.0]);
         self.packed.resize(2 * SEATS as usize, 0);
         let second = packed(&self.packed[SEATS as usize..]);
         for record in &mut self.history {
@@ -272,6 +299,7 @@ impl Run {
         steps: &[(f64, &str)],
     ) {
         let amount = PRICE * i64::try_from(cells.len()).expect("few");
+        let items = items(cells);
         let state = steps.last().map_or("pending", |(_, state)| state);
         let history: Vec<_> = steps
             .iter()
@@ -280,6 +308,7 @@ impl Run {
         self.dump.push(json!({
             "kind": "order", "order": id, "show": SHOW, "hold": hold, "visitor": holder(visitor), "room": ROOM, "state": state,
             "reason": "", "amount": amount, "currency": "EUR", "cells": cells, "labels": labels(cells),
+            "terms": 1, "items": items, "let_go": 0,
             "created_ms": at(s + 0.02), "pay_until_ms": at(s + 18.0), "claim_until_ms": at(s + 23.0), "history": history,
         }));
         if state != "expired" {

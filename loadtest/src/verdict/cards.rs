@@ -1,0 +1,56 @@
+//! Cards: one card buys no more seats of a show than it may, as buyers know their cards and as the ledger tells them apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks both; returns how many cards bought seats of a show that limits them.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    // By show and card: seats that are sold.
+    let mut by_ledger: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    let mut by_buyers: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for payment in &story.dump.payments {
+        let order = story
+            .dump
+            .order(&payment.order)
+            .filter(|order| order.sold());
+        let (Some(order), Some(card)) = (order, &payment.card) else {
+            continue;
+        };
+        let seats = by_ledger.entry((&order.show, card)).or_default();
+        seats.extend(order.kept_labels());
+    }
+    for (id, told) in &story.orders {
+        let order = story.dump.order(id).filter(|order| order.sold());
+        // The last card that was good is the one that paid.
+        let approved = told.pays.iter().rev();
+        let mut approved = approved.filter(|(call, pay)| pay.approve && call.done());
+        let card = approved.find_map(|(_, pay)| pay.card.as_deref());
+        let (Some(order), Some(card)) = (order, card) else {
+            continue;
+        };
+        let seats = by_buyers.entry((&order.show, card)).or_default();
+        seats.extend(order.kept_labels());
+    }
+    let mut limited = 0;
+    for ((show, card), seats) in by_ledger.iter().chain(&by_buyers) {
+        let Some(limit) = limit(story, show) else {
+            continue;
+        };
+        limited += 1;
+        if seats.len() as u64 > limit {
+            findings.add(Invariant::Cards, || {
+                format!(
+                    "card {card} has {} seats of {show} and may have {limit}: {seats:?}",
+                    seats.len()
+                )
+            });
+        }
+    }
+    limited
+}
+
+fn limit(story: &Story<'_>, show: &str) -> Option<u64> {
+    story.dump.shows.get(show)?.seats_per_card
+}

@@ -1,0 +1,95 @@
+//! Chains of exchanges: each order is given once, at what its seats had cost, and what a chain paid in all is what its last
+//! seats cost and what was kept on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dump::{Exchange, Order};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks everything; returns how many orders were given for others.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut given: BTreeMap<&str, &Order> = BTreeMap::new();
+    let done = |order: &&Order| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
+    for new in story.dump.orders.iter().filter(done) {
+        let Some(exchange) = exchange_of(new) else {
+            continue;
+        };
+        if let Some(other) = given.insert(&exchange.order, new) {
+            wrong(findings, || {
+                format!(
+                    "{} was given for {} and for {}",
+                    exchange.order, other.order, new.order
+                )
+            });
+        }
+    }
+    for new in &story.dump.orders {
+        let Some(exchange) = exchange_of(new) else {
+            continue;
+        };
+        link(story, exchange, new, findings);
+        ends(story, new, findings);
+    }
+    given.len() as u64
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Chains, evidence);
+}
+
+fn exchange_of(order: &Order) -> Option<&Exchange> {
+    order.made_in.as_ref()
+}
+
+/// What is given counts for what it had cost, and was not given back before.
+fn link(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Findings) {
+    let Some(old) = story.dump.order(&exchange.order) else {
+        return wrong(findings, || {
+            format!(
+                "{} was made for {}, which is no order",
+                new.order, exchange.order
+            )
+        });
+    };
+    let Some(show) = story.dump.shows.get(&old.show) else {
+        return;
+    };
+    let given = &exchange.given.cells;
+    let before = |at_ms: f64| at_ms < exchange.at_ms;
+    let mut gone = old.given_back.iter().filter(|back| before(back.at_ms));
+    let had = given.iter().all(|cell| old.cells.contains(cell))
+        && !gone.any(|back| back.cells.iter().any(|cell| given.contains(cell)));
+    if !had {
+        wrong(findings, || {
+            format!(
+                "{} was made for cells {given:?}, which {} did not have at {:.0}",
+                new.order, old.order, exchange.at_ms
+            )
+        });
+    }
+    let cost = old.items_over(show.labels.len(), given);
+    let cost: i64 = cost.iter().map(|item| item.amount).sum();
+    if had && cost != exchange.credit {
+        wrong(findings, || {
+            format!(
+                "{} was made for seats of {} that had cost {cost}, and counts them for {}",
+                new.order, old.order, exchange.credit
+            )
+        });
+    }
+}
+
+/// No order is its own ancestor, and no one of a chain lives but the last.
+fn ends(story: &Story<'_>, new: &Order, findings: &mut Findings) {
+    let mut seen = BTreeSet::from([&*new.order]);
+    let mut next = exchange_of(new);
+    while let Some(exchange) = next {
+        if !seen.insert(&exchange.order) {
+            return wrong(findings, || {
+                format!("{} was given for itself in the end", new.order)
+            });
+        }
+        next = story.dump.order(&exchange.order).and_then(exchange_of);
+    }
+}

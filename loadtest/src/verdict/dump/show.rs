@@ -1,0 +1,174 @@
+//! A show of the dump: its seats, its rules, and what its terms say a seat costs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use serde::Deserialize;
+
+/// A show and its rules.
+#[derive(Debug, Deserialize)]
+pub struct Show {
+    pub(super) show: String,
+    pub grace_s: f64,
+    pub seats_per_visitor: u64,
+    /// How many seats one card may have; as many as there are where it is absent.
+    #[serde(default)]
+    pub seats_per_card: Option<u64>,
+    pub labels: Vec<String>,
+    /// How many times each seat is sold: a train's once for each stretch between neighbouring stops.
+    pub legs: u16,
+    /// The plan's categories; on a train these are its classes.
+    #[serde(default)]
+    pub categories: Vec<Category>,
+    /// The category of each seat, as a position in `categories`.
+    #[serde(default)]
+    seat_categories: Vec<usize>,
+    /// What a train's stretches cost; it sells no others.
+    #[serde(default)]
+    fares: Vec<Fare>,
+    /// When a train leaves the stop at which each leg begins.
+    #[serde(default)]
+    departs_ms: Vec<f64>,
+    /// What became of it; nothing where it simply takes place.
+    #[serde(default)]
+    pub fate: Option<Fate>,
+    /// Its terms by version.
+    #[serde(skip)]
+    pub terms: BTreeMap<u64, Terms>,
+    #[serde(skip)]
+    pub(super) seats: HashMap<String, u32>,
+}
+
+/// A kind of seat.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Category {
+    pub key: String,
+    pub label: String,
+}
+
+/// What a class of a train costs over a stretch.
+#[derive(Debug, Deserialize)]
+struct Fare {
+    /// The class, as a position in the show's categories.
+    category: usize,
+    /// The first leg.
+    from: u16,
+    /// The leg behind the last one.
+    to: u16,
+    amount: i64,
+}
+
+/// What became of a show.
+#[derive(Debug, Deserialize)]
+pub struct Fate {
+    /// `cancelled` or `postponed`.
+    pub fate: String,
+    /// Until when tickets of a postponed show go back without a fee.
+    #[serde(default)]
+    pub refunds_until_ms: Option<f64>,
+}
+
+/// One version of a show's terms.
+#[derive(Debug, Deserialize)]
+pub struct Terms {
+    pub(super) show: String,
+    pub version: u64,
+    /// From when on it was in force.
+    pub at_ms: f64,
+    pub currency: String,
+    /// When the show began, as people were told.
+    pub starts_ms: f64,
+    /// Minor units by category key or label.
+    #[serde(default)]
+    pub prices: BTreeMap<String, i64>,
+    #[serde(default)]
+    pub refunds: Vec<RefundRule>,
+    /// None where it offered no exchange.
+    #[serde(default)]
+    pub exchange: Option<ExchangeRule>,
+}
+
+/// Until how many hours before the start which share is kept of a ticket that goes back.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct RefundRule {
+    pub until_h: f64,
+    pub fee_pct: i64,
+}
+
+/// How tickets are given for others.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExchangeRule {
+    /// Until how many hours before the start.
+    pub until_h: f64,
+    /// What each exchange costs.
+    pub fee: i64,
+    /// What becomes of the difference where the new seats cost less.
+    pub cheaper: Cheaper,
+}
+
+/// What becomes of the difference where the new seats cost less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cheaper {
+    /// As much goes back as the refund rule would give back of it.
+    RefundRule,
+    /// Nothing goes back.
+    Keep,
+    /// All of it goes back.
+    Refund,
+}
+
+impl Show {
+    /// The cells of a seat over these legs, or over all of them; none where the show has no such seat.
+    pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
+        let Some(seat) = self.seats.get(label) else {
+            return Vec::new();
+        };
+        let every: Vec<u16>;
+        let legs = match legs {
+            Some(legs) => legs,
+            None => {
+                every = (0..self.legs).collect();
+                &every
+            }
+        };
+        let seats = u32::try_from(self.labels.len()).unwrap_or(u32::MAX);
+        legs.iter()
+            .map(|leg| u32::from(*leg) * seats + seat)
+            .collect()
+    }
+
+    /// The label of a cell: cells are leg-major.
+    pub fn label(&self, cell: u32) -> &str {
+        let seats = self.labels.len().max(1);
+        self.labels
+            .get(cell as usize % seats)
+            .map_or("?", String::as_str)
+    }
+
+    /// What a seat costs over these legs by some terms; nothing where they do not sell it. A train goes by its fares.
+    pub fn price(&self, terms: &Terms, seat: u32, legs: &Range<u16>) -> Option<i64> {
+        let position = *self.seat_categories.get(seat as usize)?;
+        if !self.fares.is_empty() {
+            let mut fares = self.fares.iter();
+            let fare =
+                fares.find(|fare| fare.category == position && (fare.from..fare.to) == *legs);
+            return fare.map(|fare| fare.amount);
+        }
+        let category = self.categories.get(position)?;
+        let price = terms.prices.get(&category.key);
+        price.or(terms.prices.get(&category.label)).copied()
+    }
+
+    /// The terms in force at a moment.
+    pub fn terms_at(&self, at_ms: f64) -> Option<&Terms> {
+        let known = self.terms.values().rev();
+        let mut known = known.filter(|terms| terms.at_ms <= at_ms);
+        known.next().or(self.terms.values().next())
+    }
+
+    /// When a train leaves the stop at which a leg begins; nothing for what is no train.
+    pub fn departs_ms(&self, leg: u16) -> Option<f64> {
+        self.departs_ms.get(usize::from(leg)).copied()
+    }
+}

@@ -1,0 +1,125 @@
+//! Baskets and keys: an order is made of a basket that its visitor was given, and of two bodies under one key one is carried
+//! out.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::history::{Call, Op};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Checks both; returns how many calls tried another's hold, and how many keys came with two bodies.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> (u64, u64) {
+    baskets_in_the_ledger(story, findings);
+    (foreign(story, findings), keys(story, findings))
+}
+
+/// Nobody orders a hold that it was never given.
+fn foreign(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut tries = 0;
+    for call in &story.history.calls {
+        let hold = match &call.op {
+            Op::ForeignOrder { hold } => {
+                tries += 1;
+                hold
+            }
+            Op::Order(order) => &order.hold,
+            _ => continue,
+        };
+        let own = matches!(call.op, Op::Order(_)) && may_own(story, hold, call.visitor);
+        if call.done() && !own {
+            findings.add(Invariant::OwnBasket, || {
+                format!(
+                    "line {}: visitor {} made an order of {hold}, which it was never given",
+                    call.line, call.visitor
+                )
+            });
+        }
+    }
+    tries
+}
+
+/// Whether a visitor was given a hold, or may have been without hearing of it.
+fn may_own(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
+    match story.holds.get(hold) {
+        Some(hold) => hold.call.visitor == visitor,
+        None => offered(story, hold, visitor) || did_not_hear(story, visitor),
+    }
+}
+
+/// Whether the hold was offered to a visitor who waited.
+fn offered(story: &Story<'_>, hold: &str, visitor: u64) -> bool {
+    let waiters = story.dump.waiters.iter();
+    let mut with = waiters.filter(|waiter| {
+        let offer = waiter.offer.as_ref();
+        offer.is_some_and(|offer| offer.hold == hold)
+    });
+    with.any(|waiter| story.visitor_of_holder.get(&*waiter.visitor) == Some(&visitor))
+}
+
+/// Whether some hold that a visitor asked for was left without an answer.
+fn did_not_hear(story: &Story<'_>, visitor: u64) -> bool {
+    story.lost_holds.iter().any(|lost| lost.visitor == visitor)
+}
+
+/// In the ledger, too, an order that was made at a checkout is of its visitor's basket.
+fn baskets_in_the_ledger(story: &Story<'_>, findings: &mut Findings) {
+    let successors: HashSet<&str> = story
+        .dump
+        .orders
+        .iter()
+        .filter(|order| order.made_in.is_some())
+        .map(|order| &*order.hold)
+        .collect();
+    for order in &story.dump.orders {
+        if order.made_in.is_some() || !story.of_this_run(order) {
+            continue;
+        }
+        let told = story.orders.get(&*order.order).map(|told| told.visitor);
+        let visitor = told.or(story.visitor_of_holder.get(&*order.visitor).copied());
+        let Some(visitor) = visitor else { continue };
+        if successors.contains(&*order.hold) || !may_own(story, &order.hold, visitor) {
+            findings.add(Invariant::OwnBasket, || {
+                format!(
+                    "{} of visitor {visitor} was made of {}, which it was never given",
+                    order.order, order.hold
+                )
+            });
+        }
+    }
+}
+
+/// Of two bodies under one key one was carried out at most.
+fn keys(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut by_key: HashMap<(u64, &str), Vec<&Call>> = HashMap::new();
+    for call in &story.history.calls {
+        if let Some(key) = &call.key {
+            by_key.entry((call.visitor, key)).or_default().push(call);
+        }
+    }
+    let mut twofold = 0;
+    for ((visitor, key), calls) in by_key {
+        let mut done: BTreeMap<&str, u32> = BTreeMap::new();
+        let bodies: HashSet<&str> = calls
+            .iter()
+            .filter_map(|call| call.body.as_deref())
+            .collect();
+        if bodies.len() < 2 {
+            continue;
+        }
+        twofold += 1;
+        for call in calls.iter().filter(|call| call.done()) {
+            done.entry(call.body.as_deref().unwrap_or_default())
+                .or_insert(call.line);
+        }
+        if done.len() > 1 {
+            findings.add(Invariant::OneKey, || {
+                format!(
+                    "lines {:?}: key {key} of visitor {visitor} had {} bodies carried out",
+                    done.values().collect::<Vec<_>>(),
+                    done.len()
+                )
+            });
+        }
+    }
+    twofold
+}

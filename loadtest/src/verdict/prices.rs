@@ -1,0 +1,318 @@
+//! Prices: every total, difference, refund and fee is worked out once more, from the terms in the ledger and nothing else.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::dump::{Category, Exchange, Item, Order, Refund, Show, Terms};
+use super::report::{Findings, Invariant};
+use super::rules::{best_refund, differences};
+use super::story::Story;
+
+/// Why the difference of an exchange goes back.
+pub const DIFFERENCE: &str = "exchange_difference";
+
+/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+const ROUNDING_MS: f64 = 5.0;
+
+/// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge amounts",
+/// docs.stripe.com/currencies. A difference below it is let go.
+const STRIPE_LEAST: [(&str, i64); 6] = [
+    ("EUR", 50),
+    ("USD", 50),
+    ("CHF", 50),
+    ("GBP", 30),
+    ("SEK", 300),
+    ("JPY", 50),
+];
+
+/// Checks everything; returns how many prices were worked out.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut back: HashMap<&str, i64> = HashMap::new();
+    let mut parts: HashMap<&str, i64> = HashMap::new();
+    for refund in &story.dump.refunds {
+        if let Some(whole) = &refund.part_of {
+            *parts.entry(whole).or_default() += refund.amount;
+        }
+    }
+    for refund in &story.dump.refunds {
+        if refund.part_of.is_some() {
+            continue;
+        }
+        if refund.reason == DIFFERENCE {
+            let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
+            *back.entry(&refund.order).or_default() += amount;
+        } else if let Some(order) = story.dump.order(&refund.order) {
+            kept(story, order, refund, findings);
+        }
+    }
+    let mut prices = 0;
+    for order in &story.dump.orders {
+        let Some(show) = story.dump.shows.get(&order.show) else {
+            continue;
+        };
+        let Some(terms) = show.terms.get(&order.terms) else {
+            wrong(findings, || {
+                format!(
+                    "{} goes by terms {} of {}, which never were",
+                    order.order, order.terms, order.show
+                )
+            });
+            continue;
+        };
+        // Until the swap the seats of an exchange stand there with what they cost more.
+        let swapped = order
+            .made_in
+            .as_ref()
+            .is_none_or(|one| one.done_ms.is_some());
+        if swapped {
+            prices += seats(order, show, terms, findings);
+        }
+        if story.of_this_run(order) {
+            announced(story, order, (show, terms), findings);
+        }
+        match &order.made_in {
+            None => total(order, findings),
+            Some(exchange) => {
+                let back = back.get(&*exchange.order).copied().unwrap_or(0);
+                difference(story, order, exchange, back, findings);
+            }
+        }
+    }
+    prices
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Prices, evidence);
+}
+
+/// The terms that orders of the run go by are what the promoter of the run wrote.
+fn announced(
+    story: &Story<'_>,
+    order: &Order,
+    (show, terms): (&Show, &Terms),
+    findings: &mut Findings,
+) {
+    let run = story.history.run.as_ref();
+    let written = run.map(|run| &run.show_docs[&order.show]["prices"]);
+    let Some(written) = written.and_then(Value::as_object) else {
+        return;
+    };
+    let price = |name: &str| {
+        let mut categories = show.categories.iter();
+        let is_named = |category: &&Category| category.key == name || category.label == name;
+        let category = categories.find(is_named)?;
+        let price = terms.prices.get(&category.key);
+        price.or(terms.prices.get(&category.label)).copied()
+    };
+    let strange = written
+        .iter()
+        .find(|(name, amount)| price(name) != amount.as_i64());
+    if let Some((name, amount)) = strange {
+        wrong(findings, || {
+            format!(
+                "{} goes by terms {} of {}: {name} costs {:?} there, and the promoter wrote {amount}",
+                order.order,
+                terms.version,
+                order.show,
+                price(name)
+            )
+        });
+    }
+}
+
+/// Each seat costs what the order's terms say; returns how many there are.
+fn seats(order: &Order, show: &Show, terms: &Terms, findings: &mut Findings) -> u64 {
+    if order.currency != terms.currency {
+        wrong(findings, || {
+            format!(
+                "{} is in {}, its terms in {}",
+                order.order, order.currency, terms.currency
+            )
+        });
+    }
+    for item in &order.items {
+        let price = show.price(terms, item.seat, &(item.from..item.to));
+        if price != Some(item.amount) {
+            wrong(findings, || {
+                format!(
+                    "{}: {} over legs {}..{} for {}, and terms {} of {} say {price:?}",
+                    order.order,
+                    show.label(item.seat),
+                    item.from,
+                    item.to,
+                    item.amount,
+                    terms.version,
+                    order.show
+                )
+            });
+        }
+    }
+    order.items.len() as u64
+}
+
+fn sum<'a>(items: impl IntoIterator<Item = &'a Item>) -> i64 {
+    items.into_iter().map(|item| item.amount).sum()
+}
+
+/// What an order is to pay is what its seats cost.
+fn total(order: &Order, findings: &mut Findings) {
+    let expected = sum(&order.items);
+    if order.amount != expected || order.let_go != 0 {
+        wrong(findings, || {
+            format!(
+                "{} is over {} (and {} let go), and its seats cost {expected}",
+                order.order, order.amount, order.let_go
+            )
+        });
+    }
+}
+
+/// What an exchange costs more, or brings back, is what the rules say of both orders' prices.
+fn difference(
+    story: &Story<'_>,
+    new: &Order,
+    exchange: &Exchange,
+    back: i64,
+    findings: &mut Findings,
+) {
+    let Some(old) = story.dump.order(&exchange.order) else {
+        return;
+    };
+    let Some(show) = story.dump.shows.get(&old.show) else {
+        return;
+    };
+    let price = sum(&new.items);
+    if exchange.done_ms.is_some() && exchange.price != price {
+        wrong(findings, || {
+            format!(
+                "{} was made for seats of {}, and they cost {price}",
+                new.order, exchange.price
+            )
+        });
+    }
+    let credit = exchange.credit - old.let_go;
+    let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
+    // Another exchange of the same order may have been done in place of this one, and what went back is that one's.
+    let done = exchange.done_ms.is_some();
+    let over = old.state == "exchanged" && !done;
+    let expected_back = |back: i64| if done { back } else { 0 };
+    let let_go = let_go(story, new);
+    let fits = outcomes.iter().any(|outcome| {
+        let due = new.amount + let_go;
+        let money = outcome.due == due && (over || expected_back(outcome.back) == back);
+        money && outcome.fee == exchange.fee
+    });
+    if !fits {
+        wrong(findings, || {
+            format!(
+                "{} for {}: seats of {} (less {} let go) for seats of {}, fee {}: {} were to be paid, {} let go, \
+                 {back} went back; the rules say {outcomes:?}",
+                exchange.order,
+                new.order,
+                exchange.credit,
+                old.let_go,
+                exchange.price,
+                exchange.fee,
+                new.amount,
+                let_go
+            )
+        });
+    }
+    let payment = story
+        .dump
+        .payments
+        .iter()
+        .find(|payment| payment.order == new.order);
+    let least = match payment.map(|payment| payment.provider.as_str()) {
+        Some("stripe") => STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency),
+        _ => None,
+    };
+    let least = least.map_or(0, |(_, least)| *least);
+    let charged_least = new.amount == 0 || new.amount >= least;
+    if let_go != 0 && (new.amount != 0 || let_go >= least) || !charged_least {
+        wrong(findings, || {
+            format!(
+                "{}: {} are charged and {let_go} let go, the provider's least is {least}",
+                new.order, new.amount
+            )
+        });
+    }
+}
+
+/// What of an order's price was let go when it was made: what is open of it still, and what its refunds were less for it.
+fn let_go(story: &Story<'_>, order: &Order) -> i64 {
+    let own = story.dump.refunds.iter();
+    let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
+    let less: i64 = own
+        .filter(|refund| refund.part_of.is_none())
+        .map(|refund| uncharged(story, refund))
+        .sum();
+    order.let_go + less
+}
+
+/// What goes back less of a refund's seats, because it never was charged.
+pub fn uncharged(story: &Story<'_>, refund: &Refund) -> i64 {
+    let parts = story.dump.refunds.iter();
+    let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
+    let back: i64 = parts.map(|part| part.amount).sum();
+    refund.paid - refund.fee - refund.amount - back
+}
+
+/// What is kept of tickets that go back is what the better of the order's and the present rules keeps of each.
+fn kept(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
+    let Some(show) = story.dump.shows.get(&order.show) else {
+        return;
+    };
+    let going = order.items_over(show.labels.len(), &refund.cells);
+    let cost = sum(going.iter().copied());
+    if cost != refund.paid {
+        findings.add(Invariant::Money, || {
+            format!(
+                "{} of {}: its seats cost {cost}, and it says {}",
+                refund.refund, order.order, refund.paid
+            )
+        });
+    }
+    if refund.reason != "refund_by_buyer" {
+        return without_fee(show, refund, findings);
+    }
+    let Some(pct) = best_refund(show, order, refund.at_ms, ROUNDING_MS) else {
+        return wrong(findings, || {
+            format!(
+                "{}: no rule let tickets go back at {:.0}",
+                refund.refund, refund.at_ms
+            )
+        });
+    };
+    // A fraction of the smallest coin is the buyer's, with each ticket.
+    let fee: i64 = going.iter().map(|item| item.amount * pct / 100).sum();
+    if refund.fee != fee {
+        wrong(findings, || {
+            format!(
+                "{}: {} were kept of {cost} for {} tickets, the rule is {pct} %, which is {fee}",
+                refund.refund,
+                refund.fee,
+                going.len()
+            )
+        });
+    }
+}
+
+/// Nothing is kept of a show that was cancelled, nor of one that was postponed while its buyers may think it over.
+fn without_fee(show: &Show, refund: &Refund, findings: &mut Findings) {
+    let fate = show.fate.as_ref();
+    // Whether it was cancelled at all is another invariant's concern; a postponed one may have been cancelled since.
+    let until_ms = fate
+        .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
+        .and_then(|fate| fate.refunds_until_ms);
+    let over = until_ms.is_some_and(|until_ms| refund.at_ms > until_ms + ROUNDING_MS);
+    if over || refund.fee != 0 {
+        wrong(findings, || {
+            format!(
+                "{}: {} were kept because of {}, and of the show it says {fate:?}",
+                refund.refund, refund.fee, refund.reason
+            )
+        });
+    }
+}

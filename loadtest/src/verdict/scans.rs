@@ -1,0 +1,98 @@
+//! Scans: a ticket lets in once, and none that was given back before. A scan that was sent again with its key is the same
+//! scan, as long as the key counts.
+
+use std::collections::HashMap;
+
+use super::dump::Ticket;
+use super::history::{Call, Op};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// A scan's key counts for so long, milliseconds.
+const KEY_COUNTS_MS: f64 = 60_000.0;
+/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+const ROUNDING_MS: f64 = 5.0;
+
+/// Checks everything; returns how many scans let somebody in.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let tickets = story.dump.tickets.iter();
+    let tickets: HashMap<&str, &Ticket> = tickets
+        .map(|ticket| (ticket.ticket.as_str(), ticket))
+        .collect();
+    let mut scans: HashMap<&str, Vec<&Call>> = HashMap::new();
+    for call in &story.history.calls {
+        if let Op::Scan { ticket } = &call.op {
+            scans.entry(ticket).or_default().push(call);
+        }
+    }
+    let mut entries = 0;
+    for (id, calls) in &scans {
+        let let_in: Vec<&Call> = calls.iter().copied().filter(|call| call.done()).collect();
+        entries += let_in.len() as u64;
+        once(id, &let_in, findings);
+        match tickets.get(id) {
+            Some(ticket) => kept(ticket, &let_in, findings),
+            None if let_in.is_empty() => {}
+            None => wrong(findings, || format!("{id} let in, and is no ticket")),
+        }
+    }
+    for ticket in &story.dump.tickets {
+        let calls = scans.get(&*ticket.ticket).map_or(&[][..], Vec::as_slice);
+        let perhaps = calls.iter().any(|call| call.perhaps());
+        let of_run = story.dump.order(&ticket.order);
+        let of_run = of_run.is_some_and(|order| story.of_this_run(order));
+        if let Some(at) = ticket.scanned_ms.filter(|_| of_run && !perhaps) {
+            wrong(findings, || {
+                format!("{} was scanned at {at:.0}, and by nobody", ticket.ticket)
+            });
+        }
+        if let (Some(at), Some(void)) = (ticket.scanned_ms, ticket.void_ms) {
+            wrong(findings, || {
+                format!(
+                    "{} let in at {at:.0}, and was given back or exchanged at {void:.0}",
+                    ticket.ticket
+                )
+            });
+        }
+    }
+    entries
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Scans, evidence);
+}
+
+/// All scans of a ticket that let in are one: they have the same key, while it counts.
+fn once(id: &str, let_in: &[&Call], findings: &mut Findings) {
+    let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
+    let Some(first) = first else { return };
+    for again in let_in.iter().filter(|call| call.line != first.line) {
+        let same = first.key.is_some() && first.key == again.key;
+        if !same || again.sent_ms > first.done_ms + KEY_COUNTS_MS {
+            wrong(findings, || {
+                format!(
+                    "{id} let in twice: lines {} and {}, with keys {:?} and {:?}",
+                    first.line, again.line, first.key, again.key
+                )
+            });
+        }
+    }
+}
+
+/// A scan that let in is in the ledger.
+fn kept(ticket: &Ticket, let_in: &[&Call], findings: &mut Findings) {
+    let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
+        return;
+    };
+    let known = ticket
+        .scanned_ms
+        .is_some_and(|at| at <= first.done_ms + ROUNDING_MS);
+    if !known {
+        findings.add(Invariant::AckKept, || {
+            format!(
+                "line {}: {} let in, the ledger has it as scanned at {:?}",
+                first.line, ticket.ticket, ticket.scanned_ms
+            )
+        });
+    }
+}

@@ -1,0 +1,101 @@
+//! Waitlists: freed seats are offered to the first party that waits, is here and that they fit; a place in it that was
+//! acknowledged is in the ledger.
+
+use std::collections::{HashMap, HashSet};
+
+use super::dump::{Offer, Waiter};
+use super::history::{Call, Op, WaitCall};
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// A party counts as here for so long after it was seen, milliseconds.
+const HERE_MS: f64 = 15_000.0;
+/// The line knows within this that a party was seen, milliseconds.
+const TOLD_WITHIN_MS: f64 = 4_000.0;
+
+/// Checks everything; returns how many offers were held against those who waited.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
+    let mut looks: HashMap<&str, Vec<&Call>> = HashMap::new();
+    let known: HashSet<&str> = story
+        .dump
+        .waiters
+        .iter()
+        .map(|waiter| &*waiter.waiter)
+        .collect();
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        let Op::Wait(wait) = &call.op else { continue };
+        if wait.waiter.is_empty() {
+            continue;
+        }
+        looks.entry(&wait.waiter).or_default().push(call);
+        acknowledged(call, wait, &known, findings);
+    }
+    let mut offers = 0;
+    let mut offered: HashMap<&str, &Waiter> = HashMap::new();
+    for waiter in &story.dump.waiters {
+        let Some(offer) = &waiter.offer else { continue };
+        offers += 1;
+        if let Some(other) = offered.insert(&offer.hold, waiter) {
+            wrong(findings, || {
+                format!(
+                    "{} was offered to {} and to {}",
+                    offer.hold, other.waiter, waiter.waiter
+                )
+            });
+        }
+        let mut others = story.dump.waiters.iter();
+        let first = others.find(|other| {
+            let looks = looks.get(&*other.waiter).map_or(&[][..], Vec::as_slice);
+            comes_first(other, waiter, offer) && is_here(story, looks, offer.made_ms)
+        });
+        if let Some(first) = first {
+            wrong(findings, || {
+                format!(
+                    "{} ({}) was passed over for {} ({}) at {:.0}",
+                    first.waiter, first.number, waiter.waiter, waiter.number, offer.made_ms
+                )
+            });
+        }
+    }
+    offers
+}
+
+fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
+    findings.add(Invariant::Waitlist, evidence);
+}
+
+fn acknowledged(call: &Call, wait: &WaitCall, known: &HashSet<&str>, findings: &mut Findings) {
+    if !known.contains(&*wait.waiter) {
+        findings.add(Invariant::AckKept, || {
+            format!(
+                "line {}: {} waits for {}, and is not in the ledger",
+                call.line, wait.waiter, wait.show
+            )
+        });
+    }
+}
+
+/// Whether a party that never had an offer before stood before another one when that one was made its offer, and would have
+/// been content with the same seats. Numbers only grow, so whoever has a lower one now had it then.
+fn comes_first(other: &Waiter, waiter: &Waiter, offer: &Offer) -> bool {
+    let at = offer.made_ms;
+    let stood = other.number < waiter.number
+        && other.since_ms < at
+        && other.ended_ms.is_none_or(|ended| ended > at);
+    let none_yet = match &other.offer {
+        None => other.offers == 0,
+        Some(later) => other.offers == 1 && later.made_ms > at,
+    };
+    let fits = other.any && other.quantity <= waiter.quantity;
+    other.show == waiter.show && stood && none_yet && fits
+}
+
+/// Whether a party surely counted as here at a moment.
+fn is_here(story: &Story<'_>, looks: &[&Call], at_ms: f64) -> bool {
+    looks.iter().any(|look| {
+        let told_ms = look.done_ms + TOLD_WITHIN_MS;
+        // What a process was not yet able to write down went with it.
+        let disturbed = story.history.disturbed_within(look.sent_ms, told_ms);
+        told_ms < at_ms && look.sent_ms + HERE_MS > at_ms && !disturbed
+    })
+}

@@ -13,6 +13,7 @@ use hyper::{Method, Request, header};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// An answer that takes longer than this is an unknown outcome.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
@@ -56,6 +57,8 @@ pub struct Call {
     pub form: Option<String>,
     /// `Accept`, where it matters.
     pub accept: Option<&'static str>,
+    /// How many gateways further than its visitor's own it goes.
+    pub turn: usize,
 }
 
 /// One answer.
@@ -80,6 +83,7 @@ impl Call {
             body: None,
             form: None,
             accept: None,
+            turn: 0,
         }
     }
 
@@ -108,6 +112,19 @@ impl Call {
     pub fn bearer(mut self, bearer: &str) -> Self {
         self.bearer = Some(bearer.to_owned());
         self
+    }
+
+    /// Goes to a gateway so many further.
+    pub fn turned(mut self, turn: usize) -> Self {
+        self.turn = turn;
+        self
+    }
+
+    /// A digest of what is asked, for the judge: two calls with one key and another digest have two bodies.
+    pub fn digest(&self) -> String {
+        let body = self.body.as_ref().map(Value::to_string);
+        let asked = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
+        hex::encode(&Sha256::digest(asked)[..8])
     }
 
     /// Sends this `Idempotency-Key`.
@@ -195,7 +212,7 @@ impl Http {
     /// # Errors
     /// Why there was no whole answer: what the call did is unknown.
     pub async fn send(&self, call: &Call, who: usize) -> Result<Answer, String> {
-        let base = self.base_of(who);
+        let base = self.base_of(who + call.turn);
         let answer = self.send_to(base, call, who).await;
         if answer.is_err() {
             self.avoid(base);

@@ -79,6 +79,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
         history,
         tally,
         shows,
+        ground.key.to_owned(),
     );
 
     let observers = observer::open(&stage).await?;

@@ -1,5 +1,6 @@
 //! What all visitors of a run share: where to call, what is for sale, and where everything told is written down.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +16,9 @@ use super::scenario::Scenario;
 
 /// How long a visitor tries to get one answer out of a server that comes and goes.
 const PATIENCE_MS: f64 = 90_000.0;
+
+/// So many of the newest holds are remembered, for those who try others'.
+const GIVEN_KEPT: usize = 20;
 
 /// The run is over: whoever waits goes home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,10 @@ pub struct Stage {
     pub tally: Tally,
     /// What is sold.
     pub shows: Vec<Show>,
+    /// What the door shows when it scans.
+    pub door_key: String,
+    /// Holds that visitors were given, the newest last.
+    given: Mutex<VecDeque<(usize, String)>>,
     /// Until when baskets and orders that were left behind may take to lapse, ms since the epoch.
     lapses_ms: Mutex<f64>,
     /// Orders that were paid, and whose buyers have not seen how that ended.
@@ -87,6 +95,7 @@ impl Stage {
         history: History,
         tally: Tally,
         shows: Vec<Show>,
+        door_key: String,
     ) -> Arc<Self> {
         Arc::new(Self {
             scenario,
@@ -96,6 +105,8 @@ impl Stage {
             history,
             tally,
             shows,
+            door_key,
+            given: Mutex::default(),
             lapses_ms: Mutex::new(0.0),
             paid: Mutex::default(),
             cancelled: Mutex::default(),
@@ -116,6 +127,22 @@ impl Stage {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *lapses = lapses.max(at_ms);
+    }
+
+    /// Notes that a visitor was given a hold.
+    pub fn given(&self, who: usize, hold: &str) {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if given.len() == GIVEN_KEPT {
+            given.pop_front();
+        }
+        given.push_back((who, hold.to_owned()));
+    }
+
+    /// Holds that others than this visitor were given lately.
+    pub fn holds_of_others(&self, who: usize) -> Vec<String> {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = given.iter().filter(|(owner, _)| *owner != who);
+        others.map(|(_, hold)| hold.clone()).collect()
     }
 
     /// Notes that an order may have been paid.
@@ -279,7 +306,7 @@ impl Stage {
             "status": answered.map(|answer| answer.status),
             "code": answered.and_then(Answer::code),
             "error": answer.as_ref().err(),
-            "key": call.key,
+            "key": call.key, "body": call.key.as_ref().map(|_| call.digest()),
         });
         if let Value::Object(fields) = &mut record {
             fields.extend(more(answered));

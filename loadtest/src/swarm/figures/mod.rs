@@ -27,6 +27,7 @@ pub const OPS: &[&str] = &[
     "change",
     "drop",
     "order",
+    "foreign_order",
     "pay",
     "order_read",
     "cancel",
@@ -34,6 +35,7 @@ pub const OPS: &[&str] = &[
     "ticket",
     "refund",
     "exchange",
+    "scan",
     "room",
 ];
 /// Those that booking answers for a buyer; `booking.p99_ms` is over all of them.

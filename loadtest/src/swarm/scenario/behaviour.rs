@@ -40,6 +40,16 @@ pub struct Behaviour {
     pub give_back: f64,
     /// The share of those with tickets that exchange them for others.
     pub exchange: f64,
+    /// The share of those who keep their tickets that go in with them.
+    pub scan: f64,
+    /// The share of exchanges that are asked for several times at once, each with a key of its own.
+    pub exchange_at_once: f64,
+    /// The share of those with a basket that also try to order another's hold, or one that they worked out.
+    pub foreign: f64,
+    /// The share of holds that are asked for with two bodies under one key, at two gateways at once.
+    pub two_bodies: f64,
+    /// The share that pays with a card that others pay with, too.
+    pub one_card: f64,
     /// From the tickets to the second thought, and between two of them, seconds.
     pub give_back_s: Range,
     /// The share that leaves the line while waiting.
@@ -84,6 +94,11 @@ impl Default for Behaviour {
             cancel: 0.0,
             give_back: 0.0,
             exchange: 0.0,
+            scan: 0.0,
+            exchange_at_once: 0.0,
+            foreign: 0.0,
+            two_bodies: 0.0,
+            one_card: 0.0,
             give_back_s: Range(0.5, 2.0),
             leave: 0.0,
             drop_socket: 0.0,
@@ -132,6 +147,11 @@ impl Behaviour {
             ("cancel", self.cancel),
             ("give_back", self.give_back),
             ("exchange", self.exchange),
+            ("scan", self.scan),
+            ("exchange_at_once", self.exchange_at_once),
+            ("foreign", self.foreign),
+            ("two_bodies", self.two_bodies),
+            ("one_card", self.one_card),
             ("leave", self.leave),
             ("drop_socket", self.drop_socket),
             ("no_show", self.no_show),

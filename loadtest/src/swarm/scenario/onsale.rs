@@ -75,6 +75,13 @@ impl Onsale {
         &self.room.0
     }
 
+    /// Limits the seats of each show that one card may buy.
+    pub fn limit_cards(&mut self, seats: u64) {
+        for (_, show) in &mut self.shows {
+            show.insert("seats_per_card".to_owned(), json!(seats));
+        }
+    }
+
     /// Whether numbers are ranks: nobody is drawn.
     pub fn is_fifo(&self) -> bool {
         self.room.1.get("method").and_then(Value::as_str) == Some("fifo")

@@ -4,6 +4,7 @@ use hyper::Method;
 use rand::seq::IteratorRandom;
 use serde_json::{Value, json};
 
+use super::foul::Told;
 use super::{End, Visitor, Way, fields};
 use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::http::{Answer, Call};
@@ -97,19 +98,35 @@ impl Visitor {
         let call = Call::post(format!("/v1/shows/{id}/holds"), body)
             .bearer(&self.pass)
             .key(&self.key("hold"));
-        let answer = self
-            .call("hold", &call, think_s, |answer| {
+        let told = |asked: &'static str, wanted: Option<Value>, quantity: Value| -> Told<'_> {
+            let id = &id;
+            Box::new(move |answer| {
                 let mut record = fields(held(answer));
                 record.extend(fields(json!({
                     "show": id, "asked": asked, "wanted": wanted, "quantity": quantity,
                 })));
                 record
             })
-            .await?;
+        };
+        let first = told(asked, wanted, quantity);
+        let answer = if self.rolls(self.stage.scenario.behaviour.two_bodies) {
+            let other = Call {
+                body: Some(json!({"best": {"quantity": 1}})),
+                ..call.clone()
+            };
+            let second = told("best", None, json!(1));
+            let calls = vec![(call, first), (other, second)];
+            let answers = self.at_once("hold", calls, think_s).await?;
+            one_of(answers)
+        } else {
+            self.call("hold", &call, think_s, first).await?
+        };
         let said = answer.json();
         match (answer.status, said["code"].as_str()) {
             (201, _) => {
                 self.note(|person| person.held = true);
+                self.stage
+                    .given(self.plan.who, said["hold"].as_str().unwrap_or_default());
                 Ok(Asked::Held(basket(&said, show)))
             }
             (409, Some("seats_taken" | "best_available_not_found"))
@@ -117,6 +134,8 @@ impl Visitor {
                 suggestion: said.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(End::ShowCancelled),
+            // Its other body was first, and came to nothing.
+            (422, Some("idempotency_mismatch")) => Ok(Asked::Refused { suggestion: None }),
             (401, Some("pass_expired")) | (429, Some("waiting_room")) => Ok(Asked::PassOver),
             _ => Err(Self::unforeseen("hold", &answer)),
         }
@@ -177,6 +196,17 @@ impl Visitor {
         self.stage
             .left_behind(basket.expires_ms + (grace_s + 1.0) * 1e3);
     }
+}
+
+/// Of the answers to two bodies under one key the one that brought something; else the one that says why not.
+fn one_of(answers: Vec<Answer>) -> Answer {
+    let mut answers = answers;
+    answers.sort_by_key(|answer| match answer.code().as_deref() {
+        None => 0,
+        Some("idempotency_mismatch") => 2,
+        Some(_) => 1,
+    });
+    answers.swap_remove(0)
 }
 
 fn basket(said: &Value, show: usize) -> Basket {

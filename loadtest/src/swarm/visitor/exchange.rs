@@ -1,8 +1,9 @@
 //! Giving tickets for others, of either show: for nothing, for more, for less.
 
 use rand::RngExt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::foul::{Told, worked_out};
 use super::pay::Order;
 use super::regret::TWICE;
 use super::{End, Visitor, Way, fields};
@@ -11,6 +12,8 @@ use crate::swarm::http::{Answer, Call};
 
 /// So many of those who have others give those back in the end.
 const BACK_AFTER_ALL: f64 = 0.3;
+/// So many exchanges are asked for at once.
+const AT_ONCE: usize = 3;
 
 impl Visitor {
     /// Asks for as many other seats, pays what they cost more, and waits for their tickets.
@@ -67,20 +70,61 @@ impl Visitor {
                 "amount": said["payment"]["amount"]["amount"], "state": said["state"],
             }))
         };
-        let mut answer = self.call("exchange", &call, 0.2, more).await?;
-        if answer.is_ok() && self.rolls(TWICE) {
-            answer = self.call("exchange", &call, 0.0, more).await?;
-        }
+        let at_once = self.rolls(self.stage.scenario.behaviour.exchange_at_once);
+        let answer = if at_once {
+            self.all_at_once(order, &id, (&call, &more)).await?
+        } else {
+            let answer = self.call("exchange", &call, 0.2, more).await?;
+            match answer.is_ok() && self.rolls(TWICE) {
+                true => self.call("exchange", &call, 0.0, more).await?,
+                false => answer,
+            }
+        };
         let code = answer.code();
         match (answer.status, code.as_deref()) {
             (200, _) => Ok(Some(answer.json())),
+            // Another exchange of the order was quicker, which is this visitor's own, too.
+            (409, Some("exchange_open" | "not_exchangeable")) if at_once => Ok(None),
+            // Its card has bought as many seats of that show as it may.
+            (409 | 422, Some("card_limit" | "limit_exceeded")) if self.shared_card.is_some() => {
+                Ok(None)
+            }
             (409, Some("seats_taken" | "best_available_not_found" | "show_cancelled"))
             // The best may be the very seats that it has.
-            | (422, Some("would_orphan" | "nothing_to_exchange")) => Ok(None),
+            | (422, Some("would_orphan" | "nothing_to_exchange" | "payment_refused")) => Ok(None),
             // The promoter was quicker.
             (409, Some("not_exchangeable")) if self.stage.is_cancelled(order.show) => Ok(None),
             _ => Err(Self::unforeseen("exchange", &answer)),
         }
+    }
+
+    /// Asks for one exchange several times at one time, each with a key of its own, and tries to order the seats that those
+    /// keep which come to nothing. Gives the answer of the one that was made, or of one that was not.
+    async fn all_at_once(
+        &mut self,
+        order: &Order,
+        show: &str,
+        (call, more): (
+            &Call,
+            &(impl Fn(Option<&Answer>) -> Map<String, Value> + Send + Sync),
+        ),
+    ) -> Way<Answer> {
+        let mut calls: Vec<(Call, Told<'_>)> = Vec::new();
+        for _ in 0..AT_ONCE {
+            let call = call.clone().key(&self.key("exchange"));
+            calls.push((call, Box::new(more)));
+        }
+        let keys: Vec<String> = calls
+            .iter()
+            .filter_map(|(call, _)| call.key.clone())
+            .collect();
+        let mut answers = self.at_once("exchange", calls, 0.2).await?;
+        for key in keys {
+            let hold = worked_out(show, &order.id, &key);
+            self.order_anothers(hold).await?;
+        }
+        answers.sort_by_key(|answer| !answer.is_ok());
+        Ok(answers.swap_remove(0))
     }
 
     /// The order that was made, with the key that the old one tells; none where it has run out already.

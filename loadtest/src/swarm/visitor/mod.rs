@@ -3,7 +3,9 @@
 
 mod basket;
 mod buy;
+mod door;
 mod exchange;
+mod foul;
 mod line;
 mod pay;
 mod regret;
@@ -14,8 +16,12 @@ use serde_json::{Map, Value, json};
 
 use super::http::{Answer, Call};
 use super::plan::Plan;
+use super::scenario::Behaviour;
 use super::socket::{Kept, Owner, open_mute};
 use super::stage::{NoAnswer, Over, Stage, round};
+
+/// So many cards are in many hands.
+const CARDS_SHARED: usize = 9;
 
 /// How a visitor's way ends. The names are the history's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +68,8 @@ pub struct Visitor {
     at_ms: f64,
     /// Counts calls that carry a key.
     keys: u32,
+    /// The card that it shares with others, where it does.
+    shared_card: Option<usize>,
 }
 
 impl End {
@@ -100,7 +108,8 @@ impl From<Over> for End {
 }
 
 /// Lives a visitor's life to its end.
-pub async fn live(stage: Arc<Stage>, plan: Plan) {
+pub async fn live(stage: Arc<Stage>, mut plan: Plan) {
+    let shares = Behaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
     let mut visitor = Visitor {
         at_ms: stage.clock.start_ms() + plan.arrives_s * 1e3,
         place: String::new(),
@@ -109,6 +118,7 @@ pub async fn live(stage: Arc<Stage>, plan: Plan) {
         rank: None,
         socket: None,
         keys: 0,
+        shared_card: shares.then_some(plan.who % CARDS_SHARED),
         plan,
         stage,
     };

@@ -43,6 +43,9 @@ impl Visitor {
     pub(super) async fn order_and_pay(&mut self, basket: &Basket) -> Way<Bought> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let think_s = behaviour.order_s.draw(&mut self.plan.rng);
+        if self.rolls(behaviour.foreign) {
+            self.try_anothers().await?;
+        }
         let Some(order) = self.order(basket, think_s).await? else {
             return Ok(Bought::BasketGone);
         };
@@ -121,6 +124,11 @@ impl Visitor {
                     .unwrap_or(self.at_ms),
             })),
             (410, _) | (409, Some("seats_taken")) => Ok(None),
+            // The provider takes no such sum: there is no order, and the seats are free again.
+            (422, Some("payment_refused" | "amount_too_small" | "amount_too_large")) => {
+                self.leave_basket(basket);
+                Err(End::Declined)
+            }
             (409, Some("show_cancelled")) => {
                 self.leave_basket(basket);
                 Err(End::ShowCancelled)
@@ -140,9 +148,11 @@ impl Visitor {
             });
         }
         let (id, payment) = (order.id.clone(), order.payment.clone());
+        // The sandbox knows no cards.
+        let card = (!order.client_secret.is_empty()).then(|| self.card(outcome));
         let answer = self
             .call("pay", &call, think_s, |_| {
-                fields(json!({"order": id, "payment": payment, "outcome": outcome}))
+                fields(json!({"order": id, "payment": payment, "outcome": outcome, "card": card}))
             })
             .await?;
         let (at_ms, in_time) = (self.at_ms, self.at_ms < order.pay_until_ms);
@@ -176,13 +186,19 @@ impl Visitor {
             let why = "the payment is a real provider's, and this crowd has no cards";
             return Err(End::Failed(why.to_owned()));
         };
-        let card = match outcome {
-            "approve" => "pm_card_visa",
-            _ => "pm_card_chargeDeclined",
-        };
+        let card = self.card(outcome);
         let path = format!("/v1/payment_intents/{intent}/confirm");
         let form = format!("client_secret={secret}&payment_method={card}");
         Ok(Call::to_provider(path, form))
+    }
+
+    /// The card that a visitor has: its own, or one of the few that several pay with.
+    fn card(&self, outcome: &str) -> String {
+        match (outcome, self.shared_card) {
+            ("approve", Some(shared)) => format!("pm_card_shared_{shared}"),
+            ("approve", None) => format!("pm_card_of_{}", self.plan.who),
+            _ => "pm_card_chargeDeclined".to_owned(),
+        }
     }
 
     /// Looks at a paid order until its tickets are there, and fetches one; gives their ids.
@@ -205,6 +221,11 @@ impl Visitor {
                 Some("refunded") if self.stage.is_cancelled(order.show) => {
                     self.stage.seen_through(&order.id);
                     return Err(End::ShowCancelled);
+                }
+                // Others bought with its card before.
+                Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
+                    self.stage.seen_through(&order.id);
+                    return Err(End::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
                     // What late money buys is found out first, and the buyer is asked.
@@ -300,6 +321,11 @@ impl Visitor {
             Err(Self::unforeseen("cancel", &answer))
         }
     }
+}
+
+/// Whether an order was cancelled because its card has bought as many seats as it may.
+fn is_card_full(said: &Value) -> bool {
+    said["reason"] == "card_limit"
 }
 
 fn success(answer: Option<&Answer>) -> Value {

@@ -16,6 +16,7 @@ pub(super) const TWICE: f64 = 0.25;
 /// What a visitor with tickets wishes.
 enum Wish {
     Keep,
+    GoIn,
     GiveBack,
     Exchange,
 }
@@ -26,6 +27,7 @@ impl Visitor {
     pub(super) async fn think_better(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
         let done = match self.wish() {
             Wish::Keep => Ok(()),
+            Wish::GoIn => self.go_in(order, tickets).await,
             Wish::GiveBack => self.give_back(order, tickets).await,
             Wish::Exchange => self.have_others(order, tickets.len()).await,
         };
@@ -41,6 +43,8 @@ impl Visitor {
             Wish::GiveBack
         } else if self.rolls(behaviour.exchange) {
             Wish::Exchange
+        } else if self.rolls(behaviour.scan) {
+            Wish::GoIn
         } else {
             Wish::Keep
         }

@@ -1,0 +1,46 @@
+//! Going in: tickets are scanned at the door, some of them twice, and some by two scanners.
+
+use serde_json::json;
+
+use super::pay::Order;
+use super::regret::TWICE;
+use super::{Visitor, Way, fields};
+use crate::swarm::http::Call;
+
+/// So many tickets are shown to a second scanner, which must not let anybody in.
+const SHOWN_AGAIN: f64 = 0.3;
+
+impl Visitor {
+    /// Shows every ticket at the door.
+    pub(super) async fn go_in(&mut self, order: &Order, tickets: &[String]) -> Way<()> {
+        let think_s = self.stage.scenario.behaviour.give_back_s;
+        let mut think_s = think_s.draw(&mut self.plan.rng);
+        for ticket in tickets {
+            let key = self.key("scan");
+            self.scan(order, ticket, &key, think_s).await?;
+            think_s = 0.05;
+            if self.rolls(TWICE) {
+                self.scan(order, ticket, &key, 0.0).await?;
+            }
+            if self.rolls(SHOWN_AGAIN) {
+                let other = self.key("scan");
+                self.scan(order, ticket, &other, 0.0).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn scan(&mut self, order: &Order, ticket: &str, key: &str, think_s: f64) -> Way<()> {
+        let call = Call::post(format!("/v1/tickets/{ticket}/scan"), json!({}))
+            .bearer(&self.stage.door_key)
+            .key(key);
+        let of = |_: Option<&_>| fields(json!({"order": order.id, "ticket": ticket}));
+        let answer = self.call("scan", &call, think_s, of).await?;
+        match (answer.status, answer.code().as_deref()) {
+            (200, _) | (409, Some("already_scanned")) => Ok(()),
+            // The promoter was quicker.
+            (409, Some("ticket_void")) if self.stage.is_cancelled(order.show) => Ok(()),
+            _ => Err(Self::unforeseen("scan", &answer)),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What some try that must come to nothing: ordering a hold that is another's or that was worked out, two bodies under one
+//! key, several exchanges of one order at once. What they are answered is the judge's concern.
+
+use futures_util::future::join_all;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{End, Visitor, Way, fields};
+use crate::swarm::http::{Answer, Call};
+
+/// The fields of a call's record, from its answer.
+pub(super) type Told<'a> = Box<dyn Fn(Option<&Answer>) -> Map<String, Value> + Send + Sync + 'a>;
+
+impl Visitor {
+    /// Makes several calls at one time, each at another gateway; gives the answers in their order.
+    pub(super) async fn at_once(
+        &mut self,
+        op: &'static str,
+        calls: Vec<(Call, Told<'_>)>,
+        think_s: f64,
+    ) -> Way<Vec<Answer>> {
+        let intended_ms = self.at_ms + think_s * 1e3;
+        let (stage, who) = (std::sync::Arc::clone(&self.stage), self.plan.who);
+        let asked = calls.into_iter().enumerate().map(|(turn, (call, told))| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.plan.rng.random());
+            let (stage, call) = (&stage, call.turned(turn));
+            async move {
+                let answer = stage.call(who, op, &call, intended_ms, &mut rng, told);
+                answer.await.map_err(End::from)
+            }
+        });
+        let answers = join_all(asked.collect::<Vec<_>>()).await;
+        self.at_ms = self.stage.clock.now_ms();
+        answers.into_iter().collect()
+    }
+
+    /// Tries to make an order of a hold that is not its own. Only an answer that the product does not know is a failure.
+    pub(super) async fn order_anothers(&mut self, hold: String) -> Way<()> {
+        let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
+        let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
+            .bearer(&self.pass)
+            .key(&self.key("foreign"));
+        let told = |_: Option<&Answer>| fields(json!({ "hold": hold }));
+        let answer = self.call("foreign_order", &call, 0.05, told).await?;
+        match answer.status {
+            // Whether it may have it is the judge's to say.
+            200..500 => Ok(()),
+            _ => Err(Self::unforeseen("foreign_order", &answer)),
+        }
+    }
+
+    /// Tries a hold that another visitor was given, where there is one.
+    pub(super) async fn try_anothers(&mut self) -> Way<()> {
+        let others = self.stage.holds_of_others(self.plan.who);
+        if others.is_empty() {
+            return Ok(());
+        }
+        let at = self.plan.rng.random_range(0..others.len());
+        self.order_anothers(others[at].clone()).await
+    }
+}
+
+/// The hold of an exchange, as anybody could once work it out from the order and the key of the call.
+pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(b"fairgate/id/v1/hold");
+    for part in ["exchange", order, key] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    format!("hold_{show}_{}", hex::encode(&hasher.finalize()[..16]))
+}

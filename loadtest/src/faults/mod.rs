@@ -9,19 +9,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use fairgate_servers::Redis;
 use serde_json::{Value, json};
 
-use crate::rig::{Judged, Payments, RedisForm, Rig, Spec};
+use crate::rig::{Breakable, Judged, Payments, RedisForm, Rig, SmallDisk, Spec};
 use crate::swarm::{Ended, Ground, Report, Scenario, Trouble, play, scenario_of};
 
 pub use schedule::Strike;
+use schedule::What;
 pub use strike::inflict;
 
 /// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is final soon.
 const CROWD: &str = include_str!("../../scenarios/faults.toml");
 /// Everything is final so long after the last fault is healed, seconds.
 const FINAL_WITHIN_S: f64 = 10.0;
+/// Seats of a show that one card may buy, where the provider tells cards apart.
+const SEATS_PER_CARD: u64 = 4;
 /// Without `--rig` seeds take turns with these.
 const FORMS: [RedisForm; 4] = [
     RedisForm::Single,
@@ -39,8 +41,8 @@ pub struct Options {
     /// Only this seed, or these: 3,17,40
     #[arg(long, conflicts_with = "seeds", value_delimiter = ',')]
     seed: Vec<u64>,
-    /// The processes; without it gateways=2,bookings=2,ledger=postgres, every form of Redis in turns, and payments=stripe in
-    /// every other four seeds
+    /// The processes; without it gateways=2,bookings=2,ledger=postgres with every form of Redis in turns, with the sandbox and
+    /// then with payments=stripe, and after those eight seeds two with everything in one process on SQLite
     #[arg(long)]
     rig: Option<Spec>,
     /// Prints what each seed came to as one JSON document
@@ -125,6 +127,13 @@ impl Options {
 
 fn spec_of(seed: u64) -> Spec {
     let turn = usize::try_from(seed % schedule::RIGS).unwrap_or_default();
+    // Behind those with every form of Redis come two with everything in one process and a ledger file.
+    if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
+        return Spec {
+            payments: [Payments::Sandbox, Payments::Stripe][payments % 2],
+            ..Spec::default()
+        };
+    }
     Spec {
         gateways: 2,
         bookings: 2,
@@ -140,17 +149,19 @@ fn spec_of(seed: u64) -> Spec {
 
 /// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the command's.
 async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Trial> {
-    let strikes = schedule::draw(seed, spec);
-    let options = Redis::options();
-    let jumps = strikes
-        .iter()
-        .any(|strike| matches!(strike.what, schedule::What::Clock(_)));
-    let options = if jumps {
-        options.movable_clock()
-    } else {
-        options
-    };
-    let rig = Arc::new(Rig::start_with(spec, options).await?);
+    let mut strikes = schedule::draw(seed, spec);
+    let fills = |strike: &Strike| strike.what == What::FullDisk;
+    if strikes.iter().any(fills) && !SmallDisk::can_be_had() {
+        eprintln!("seed {seed}: no disk is filled, as this user may mount none");
+        strikes.retain(|strike| !fills(strike));
+    }
+    let mut scenario = scenario.clone();
+    // Only a provider that tells cards apart can hold them to a limit.
+    if spec.payments == Payments::Stripe {
+        scenario.onsale.limit_cards(SEATS_PER_CARD);
+    }
+    let scenario = &scenario;
+    let rig = Arc::new(Rig::start_with(spec, breakable(&strikes)).await?);
     let begun = Instant::now();
     let history = rig.folder().join("history.jsonl");
     let ground = Ground {
@@ -197,6 +208,17 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
         judged,
         faults,
     })
+}
+
+/// What the rig has to be started for, so that it can be struck as it is to be.
+fn breakable(strikes: &[Strike]) -> Breakable {
+    let any = |is: fn(&What) -> bool| strikes.iter().any(|strike| is(&strike.what));
+    Breakable {
+        redis_clocks: any(|what| matches!(what, What::Clock(_))),
+        clocks: any(|what| matches!(what, What::NodeClock(..))),
+        commits: any(|what| matches!(what, What::CutCommits)),
+        disk: any(|what| matches!(what, What::FullDisk)),
+    }
 }
 
 /// How often each kind of fault hit; kinds that did not stand there with 0.

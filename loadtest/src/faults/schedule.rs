@@ -22,7 +22,7 @@ const STANDS_AGAIN_S: f64 = 2.0;
 /// How often a strike is drawn anew where it would fall on what another one holds down.
 const TRIES: usize = 50;
 /// Seeds take turns with so many rigs: those of one rig are so far apart.
-pub const RIGS: u64 = 8;
+pub const RIGS: u64 = 10;
 
 /// One thing that is done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +50,12 @@ pub enum What {
     PromoteStale,
     /// Redis' clocks are so many seconds off, and right again at the end.
     Clock(i64),
+    /// The clock of one gateway is so many seconds off, and right again at the end.
+    NodeClock(Part, i64),
+    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before it was heard of, some after it was done.
+    CutCommits,
+    /// The disk of the ledger file is full, and has room again at the end.
+    FullDisk,
     /// The payment provider is not itself, and well again at the end.
     Provider(Mood),
 }
@@ -61,14 +67,18 @@ pub enum Mood {
     Misbehaves,
     /// It refuses everything, and tells nothing.
     Away,
+    /// It says of many payments that it does not take sums like theirs.
+    RefusesSums,
 }
 
 /// Clocks jump so far: a hold's whole life ahead, and an hour behind.
 const AHEAD_S: i64 = 20 * 60;
 const BEHIND_S: i64 = -60 * 60;
+/// A gateway's clock is an hour off, either way.
+const NODE_OFF_S: [i64; 2] = [60 * 60, -60 * 60];
 
 /// Every kind there is, as it is counted.
-pub const KINDS: [&str; 17] = [
+pub const KINDS: [&str; 22] = [
     "kill gateway",
     "kill booking",
     "kill redis",
@@ -84,6 +94,11 @@ pub const KINDS: [&str; 17] = [
     "promote a stale replica",
     "redis' clock +20 min",
     "redis' clock -60 min",
+    "gateway's clock +60 min",
+    "gateway's clock -60 min",
+    "commits cut",
+    "disk full",
+    "provider refuses sums",
     "provider misbehaves",
     "provider away",
 ];
@@ -101,6 +116,9 @@ impl What {
         match self {
             Self::Kill(part) => format!("kill {}", of(part)),
             Self::Pause(part) => format!("stop {}", of(part)),
+            Self::NodeClock(part, seconds) => {
+                format!("{}'s clock {:+} min", of(part), seconds / 60)
+            }
             other => other.to_string(),
         }
     }
@@ -115,7 +133,11 @@ impl What {
             },
             // A primary that stands still is replaced by a replica that may have missed its last words.
             Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
-            Self::RestartLedger | Self::Provider(_) => false,
+            Self::RestartLedger
+            | Self::Provider(_)
+            | Self::NodeClock(..)
+            | Self::CutCommits
+            | Self::FullDisk => false,
             Self::Flush | Self::PromoteStale | Self::Clock(_) => true,
         }
     }
@@ -125,8 +147,10 @@ impl What {
     fn subject(self) -> Option<Part> {
         match self {
             Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Some(Part::Redis(0)),
-            Self::Kill(part) | Self::Pause(part) => Some(part),
-            Self::RestartLedger => Some(Part::Ledger),
+            Self::Kill(part) | Self::Pause(part) | Self::NodeClock(part, _) => Some(part),
+            Self::RestartLedger | Self::CutCommits => Some(Part::Ledger),
+            // The disk belongs to the one gateway that there is then.
+            Self::FullDisk => Some(Part::Gateway(0)),
             Self::Flush | Self::PromoteStale | Self::Clock(_) => Some(Part::Redis(0)),
             Self::Provider(_) => None,
         }
@@ -142,6 +166,10 @@ impl fmt::Display for What {
             Self::Flush => out.write_str("flush redis"),
             Self::PromoteStale => out.write_str("promote a stale replica"),
             Self::Clock(seconds) => write!(out, "redis' clock {:+} min", seconds / 60),
+            Self::NodeClock(part, seconds) => write!(out, "{part}'s clock {:+} min", seconds / 60),
+            Self::CutCommits => out.write_str("commits cut"),
+            Self::FullDisk => out.write_str("disk full"),
+            Self::Provider(Mood::RefusesSums) => out.write_str("provider refuses sums"),
             Self::Provider(Mood::Misbehaves) => out.write_str("provider misbehaves"),
             Self::Provider(Mood::Away) => out.write_str("provider away"),
         }
@@ -209,7 +237,7 @@ fn is_rare(kind: &[What]) -> bool {
     // Sentinels stand behind the two nodes that keep data.
     let is_behind = |part: Part| matches!(part, Part::Redis(2..));
     kind.first().is_some_and(|what| match *what {
-        What::PromoteStale | What::Provider(_) => true,
+        What::PromoteStale | What::Provider(_) | What::FullDisk => true,
         What::Kill(part) | What::Pause(part) => is_behind(part),
         _ => false,
     })
@@ -238,7 +266,17 @@ fn possible(spec: Spec) -> Vec<Vec<What>> {
     if spec.spares(Target::Ledger).is_none() {
         ledger.push(Part::Ledger);
         kinds.push(vec![What::RestartLedger]);
+        kinds.push(vec![What::CutCommits]);
+    } else {
+        kinds.push(vec![What::FullDisk]);
     }
+    let clock = |seconds| -> Vec<What> {
+        let gateways = gateways.iter();
+        gateways
+            .map(|part| What::NodeClock(*part, seconds))
+            .collect()
+    };
+    kinds.extend(NODE_OFF_S.map(clock));
     for parts in [gateways, bookings, data, sentinels.collect(), ledger] {
         kinds.push(parts.iter().copied().map(What::Kill).collect());
         kinds.push(parts.iter().copied().map(What::Pause).collect());
@@ -248,7 +286,8 @@ fn possible(spec: Spec) -> Vec<Vec<What>> {
         kinds.extend([AHEAD_S, BEHIND_S].map(|seconds| vec![What::Clock(seconds)]));
     }
     if spec.payments == Payments::Stripe {
-        kinds.extend([Mood::Misbehaves, Mood::Away].map(|mood| vec![What::Provider(mood)]));
+        let moods = [Mood::Misbehaves, Mood::Away, Mood::RefusesSums];
+        kinds.extend(moods.map(|mood| vec![What::Provider(mood)]));
     }
     if matches!(spec.redis, RedisForm::Replica | RedisForm::Sentinel) {
         kinds.push(vec![What::PromoteStale]);
@@ -288,10 +327,12 @@ mod tests {
         let mut all = KINDS;
         all.sort_unstable();
         assert_eq!(kinds, all);
-        assert!(seen.values().all(|count| *count >= 8), "{seen:?}");
+        assert!(seen.values().all(|count| *count >= 6), "{seen:?}");
         for strike in (0..100).flat_map(|seed| draw(seed, Spec::default())) {
             let gateway = Part::Gateway(0);
-            assert!([What::Kill(gateway), What::Pause(gateway)].contains(&strike.what));
+            let whole = [What::Kill(gateway), What::Pause(gateway), What::FullDisk];
+            let clock = matches!(strike.what, What::NodeClock(part, _) if part == gateway);
+            assert!(clock || whole.contains(&strike.what));
         }
     }
 

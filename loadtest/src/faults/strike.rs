@@ -80,6 +80,22 @@ async fn carry_out(rig: &Rig, what: What, lasts: Duration) -> anyhow::Result<()>
             tokio::time::sleep(lasts).await;
             rig.redis()?.set_clock_ahead(0)
         }
+        What::NodeClock(part, seconds) => {
+            rig.clock(part)?.set_ahead(seconds)?;
+            tokio::time::sleep(lasts).await;
+            rig.clock(part)?.set_ahead(0)
+        }
+        What::CutCommits => {
+            rig.cut()?.cut_commits(true);
+            tokio::time::sleep(lasts).await;
+            rig.cut()?.cut_commits(false);
+            Ok(())
+        }
+        What::FullDisk => {
+            rig.disk()?.fill()?;
+            tokio::time::sleep(lasts).await;
+            rig.disk()?.free()
+        }
         What::Provider(mood) => {
             let stripe = rig.stripe().context("the rig has the sandbox's payments")?;
             stripe.misbehave(chaos(mood));
@@ -97,8 +113,13 @@ fn chaos(mood: Mood) -> Chaos {
             away: true,
             ..Chaos::default()
         },
+        Mood::RefusesSums => Chaos {
+            sums_pct: 50,
+            ..Chaos::default()
+        },
         Mood::Misbehaves => Chaos {
             away: false,
+            sums_pct: 0,
             too_many_pct: 10,
             locked_pct: 5,
             broken_pct: 25,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use fairgate_servers::{
-    Postgres, Redis, RedisOptions, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY,
-    STRIPE_WEBHOOK_SECRET, Stripe,
+    Postgres, Redis, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe,
 };
 use futures_util::future::try_join_all;
 use rand::RngExt;
 
+use super::disk::SmallDisk;
 use super::process::{Process, Setting, find_or_build};
 use super::spec::{Ledger, Payments, RedisForm};
 use super::{Rig, Spec, judge, memory};
@@ -24,20 +24,33 @@ const READ_BACK_S: &str = "1";
 /// Settles what the provider does by chance.
 const PROVIDERS_SEED: u64 = 1;
 
+/// What of a rig can be broken that it has to be started for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Breakable {
+    /// The clocks of Redis can be moved.
+    pub redis_clocks: bool,
+    /// The clock of each gateway can be moved.
+    pub clocks: bool,
+    /// Connections to PostgreSQL can be cut at their COMMIT.
+    pub commits: bool,
+    /// The ledger file is on a small disk that can be filled.
+    pub disk: bool,
+}
+
 impl Rig {
     /// Starts it, and waits until everything is ready.
     ///
     /// # Errors
     /// Where there is no program, or something does not become ready.
     pub async fn start(spec: Spec) -> anyhow::Result<Self> {
-        Self::start_with(spec, Redis::options()).await
+        Self::start_with(spec, Breakable::default()).await
     }
 
-    /// As [`Self::start`], with a Redis of these options.
+    /// As [`Self::start`], with parts that can be broken in ways that they have to be started for.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub async fn start_with(spec: Spec, options: RedisOptions) -> anyhow::Result<Self> {
+    pub async fn start_with(spec: Spec, breakable: Breakable) -> anyhow::Result<Self> {
         let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
         // Found before the run rather than after it: a run without its verdict is worth nothing.
         let booking = judge::booking_binary()?;
@@ -46,7 +59,7 @@ impl Rig {
             bail!("this rig starts servers, and there is no {missing}");
         }
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
-        let (redis, postgres) = tokio::try_join!(redis(spec, options), postgres(spec))?;
+        let (redis, postgres) = tokio::try_join!(redis(spec, &breakable), postgres(spec))?;
         let key = secret();
         let stripe = match spec.payments {
             Payments::Sandbox => None,
@@ -65,11 +78,15 @@ impl Rig {
                 .iter()
                 .map(|redis| ("FAIRGATE_REDIS_URL", redis.url())),
         );
-        settings.extend(
-            postgres
-                .iter()
-                .map(|postgres| ("FAIRGATE_DATABASE_URL", postgres.url())),
-        );
+        let mut cut = None;
+        if let Some(postgres) = &postgres {
+            let mut url = postgres.url();
+            if breakable.commits {
+                let (made, leads_there) = postgres.cuttable().await?;
+                (cut, url) = (Some(made), leads_there);
+            }
+            settings.push(("FAIRGATE_DATABASE_URL", url));
+        }
         if spec.bookings > 0 {
             settings.push(("FAIRGATE_INTERNAL_KEY", secret()));
         }
@@ -79,7 +96,14 @@ impl Rig {
             let urls: Vec<&str> = bookings.iter().map(Process::url).collect();
             settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
         }
-        let gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
+        let mut gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
+        if breakable.clocks {
+            gateways.iter_mut().try_for_each(Process::give_clock)?;
+        }
+        let disk = match breakable.disk {
+            true => Some(SmallDisk::at(&gateways[0].data())?),
+            false => None,
+        };
         start_all(&gateways).await?;
         if let Some(stripe) = &stripe {
             // Behind any of them is the same inbox.
@@ -96,6 +120,8 @@ impl Rig {
             redis,
             postgres,
             stripe,
+            cut,
+            disk,
             key,
             folder: folder.keep(),
             kept: false.into(),
@@ -124,7 +150,11 @@ fn payment_settings(stripe: Option<&Stripe>) -> Vec<Setting> {
         .into()
 }
 
-async fn redis(spec: Spec, options: RedisOptions) -> anyhow::Result<Option<Redis>> {
+async fn redis(spec: Spec, breakable: &Breakable) -> anyhow::Result<Option<Redis>> {
+    let options = match breakable.redis_clocks {
+        true => Redis::options().movable_clock(),
+        false => Redis::options(),
+    };
     Ok(match spec.redis {
         RedisForm::None => None,
         RedisForm::Single => Some(options.single().await?),

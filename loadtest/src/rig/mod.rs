@@ -2,6 +2,7 @@
 //! slowed and broken on demand, and gone in the end, also on an interrupt.
 
 mod build;
+mod disk;
 mod judge;
 mod memory;
 mod part;
@@ -14,9 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use fairgate_servers::{Postgres, Redis, Stripe};
+use fairgate_servers::{Cut, MovableClock, Postgres, Redis, Stripe};
 use futures_util::future::try_join_all;
 
+pub use build::Breakable;
+pub use disk::SmallDisk;
 pub use judge::Judged;
 pub use part::Part;
 pub use spec::{Kill, Ledger, Payments, RedisForm, Spec, Target};
@@ -38,6 +41,10 @@ pub struct Rig {
     redis: Option<Redis>,
     postgres: Option<Postgres>,
     stripe: Option<Stripe>,
+    /// Leads to PostgreSQL, and cuts connections at their COMMIT where it is told to.
+    cut: Option<Cut>,
+    /// The disk of the ledger file, where it can be filled.
+    disk: Option<SmallDisk>,
     key: String,
     folder: PathBuf,
     /// Whether the folder stays.
@@ -51,7 +58,12 @@ pub struct Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.sampler.abort();
-        if !self.kept.load(Ordering::SeqCst) {
+        let disk = self.disk.take();
+        if self.kept.load(Ordering::SeqCst) {
+            // What is on it would be gone with it.
+            std::mem::forget(disk);
+        } else {
+            drop(disk);
             // What cannot be removed is in a folder for temporary files.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
@@ -220,6 +232,34 @@ impl Rig {
     /// Where it has none.
     pub fn redis(&self) -> anyhow::Result<&Redis> {
         self.redis.as_ref().context("the rig has no Redis")
+    }
+
+    /// The clock of a gateway.
+    ///
+    /// # Errors
+    /// Where it was not started with one that can be moved.
+    pub fn clock(&self, part: Part) -> anyhow::Result<&MovableClock> {
+        self.process(part)?.clock()
+    }
+
+    /// What cuts connections at their COMMIT.
+    ///
+    /// # Errors
+    /// Where the rig was not started with it.
+    pub fn cut(&self) -> anyhow::Result<&Cut> {
+        self.cut
+            .as_ref()
+            .context("no COMMIT of this rig can be cut")
+    }
+
+    /// The disk that can be filled.
+    ///
+    /// # Errors
+    /// Where the rig was not started with it.
+    pub fn disk(&self) -> anyhow::Result<&SmallDisk> {
+        self.disk
+            .as_ref()
+            .context("this rig has no disk that can be filled")
     }
 
     /// The provider, where it is the server in the shape of Stripe.

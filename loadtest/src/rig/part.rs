@@ -134,7 +134,7 @@ impl Rig {
         }
     }
 
-    fn process(&self, part: Part) -> anyhow::Result<&Process> {
+    pub(super) fn process(&self, part: Part) -> anyhow::Result<&Process> {
         let found = match part {
             Part::Gateway(index) => self.gateways.get(index),
             Part::Booking(index) => self.bookings.get(index),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use fairgate_servers::free_port;
+use fairgate_servers::{MovableClock, free_port};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use tokio::process::{Child, Command};
@@ -38,6 +38,8 @@ pub struct Process {
     port: u16,
     url: String,
     settings: Vec<Setting>,
+    /// Its clock, where it can be moved.
+    clock: Option<MovableClock>,
     child: tokio::sync::Mutex<Option<Child>>,
     pid: Arc<Mutex<Option<u32>>>,
 }
@@ -92,6 +94,7 @@ impl Process {
             port,
             url: format!("http://127.0.0.1:{port}"),
             settings: Vec::new(),
+            clock: None,
             child: tokio::sync::Mutex::new(None),
             pid: Arc::default(),
         })
@@ -105,6 +108,26 @@ impl Process {
     /// What it is told by its environment.
     pub fn set(&mut self, settings: &[Setting]) {
         self.settings.extend_from_slice(settings);
+    }
+
+    /// Gives it a clock that can be moved.
+    ///
+    /// # Errors
+    /// Where its file cannot be written.
+    pub fn give_clock(&mut self) -> anyhow::Result<()> {
+        let clock = MovableClock::at(self.folder.join("clock"));
+        clock.set_ahead(0)?;
+        self.clock = Some(clock);
+        Ok(())
+    }
+
+    /// Its clock.
+    ///
+    /// # Errors
+    /// Where it was not given one that can be moved.
+    pub fn clock(&self) -> anyhow::Result<&MovableClock> {
+        let clock = self.clock.as_ref();
+        clock.with_context(|| format!("the clock of {} cannot be moved", self.name))
     }
 
     /// Its data.
@@ -138,6 +161,9 @@ impl Process {
             if name.to_string_lossy().starts_with("FAIRGATE_") && name != "FAIRGATE_LOG" {
                 command.env_remove(name);
             }
+        }
+        if let Some(clock) = &self.clock {
+            command.envs(clock.environment()?);
         }
         let child = command
             .arg("serve")

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::{ExchangeRule, RefundRule, ShowDocument};
+use crate::catalogue::show::{Cheaper, ExchangeRule, RefundRule, ShowDocument};
 use crate::catalogue::terms::SaleTerms;
 use crate::holds::{Held, cells_of};
 use crate::ids::{OrderId, ShowId};
@@ -205,6 +205,8 @@ pub struct TermsRecord {
     pub refunds: Vec<RefundRule>,
     /// By which rule seats may be exchanged; null where they may not.
     pub exchange: Option<ExchangeRule>,
+    /// The hash of all of the above, so that a judge notices where one of them is not what was dumped: see [`Self::digest`].
+    pub digest: String,
 }
 
 /// One seat of an order with its price.
@@ -390,7 +392,7 @@ impl TermsRecord {
     pub fn read(show: String, version: u32, at_ms: i64, text: &str) -> Result<Self, LedgerError> {
         let terms: SaleTerms = serde_json::from_str(text)
             .map_err(|error| corrupt(format!("terms {version} of show {show}: {error}")))?;
-        Ok(Self {
+        let mut record = Self {
             show,
             version,
             at_ms,
@@ -399,7 +401,40 @@ impl TermsRecord {
             prices: terms.prices,
             refunds: terms.refunds,
             exchange: terms.exchange,
-        })
+            digest: String::new(),
+        };
+        record.digest = record.digest();
+        Ok(record)
+    }
+
+    /// The hex SHA-256 of one line each: show, version, since when, currency, start, `name=amount;` by name, `until_h:fee_pct;` in
+    /// their order, and `until_h:fee:cheaper`, which is empty where there is none.
+    fn digest(&self) -> String {
+        let prices = self.prices.iter();
+        let prices: String = prices
+            .map(|(name, amount)| format!("{name}={amount};"))
+            .collect();
+        let rules = self.refunds.iter();
+        let rules: String = rules
+            .map(|rule| format!("{}:{};", rule.until_h, rule.fee_pct))
+            .collect();
+        let exchange = self.exchange.map_or_else(String::new, |rule| {
+            format!("{}:{}:{}", rule.until_h, rule.fee, word_of(rule.cheaper))
+        });
+        let (show, version, at_ms) = (&self.show, self.version, self.at_ms);
+        let (currency, starts_ms) = (&self.currency, self.starts_ms);
+        let text = format!(
+            "{show}\n{version}\n{at_ms}\n{currency}\n{starts_ms}\n{prices}\n{rules}\n{exchange}"
+        );
+        hex::encode(Sha256::digest(text))
+    }
+}
+
+fn word_of(cheaper: Cheaper) -> &'static str {
+    match cheaper {
+        Cheaper::RefundRule => "refund_rule",
+        Cheaper::Keep => "keep",
+        Cheaper::Refund => "refund",
     }
 }
 

@@ -78,6 +78,13 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
     assert_eq!(show["seat_categories"][1], 0);
     assert_eq!((&show["fares"], &show["fate"]), (&json!([]), &Value::Null));
 
+    let terms = of(lines, "terms");
+    assert_eq!(
+        (&terms[0]["version"], &terms[0]["prices"]["cat1"]),
+        (&json!(1), &json!(9_900))
+    );
+    assert_eq!(text(terms[0], "digest").len(), 64);
+
     let orders = of(lines, "order");
     assert_eq!(orders.len(), 2);
     let first = orders

@@ -46,6 +46,18 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
             kept(story, order, refund, findings);
         }
     }
+    for terms in story
+        .dump
+        .shows
+        .values()
+        .flat_map(|show| show.terms.values())
+    {
+        if !terms.is_as_dumped() {
+            wrong(findings, || {
+                format!("{} is not what was dumped", terms.name())
+            });
+        }
+    }
     let mut prices = 0;
     for order in &story.dump.orders {
         let Some(show) = story.dump.shows.get(&order.show) else {
@@ -101,9 +113,11 @@ fn announced(
     let price = |name: &str| {
         let mut categories = show.categories.iter();
         let is_named = |category: &&Category| category.key == name || category.label == name;
-        let category = categories.find(is_named)?;
-        let price = terms.prices.get(&category.key);
-        price.or(terms.prices.get(&category.label)).copied()
+        let other = categories.find(is_named).and_then(|category| {
+            let price = terms.prices.get(&category.key);
+            price.or(terms.prices.get(&category.label))
+        });
+        terms.prices.get(name).or(other).copied()
     };
     let strange = written
         .iter()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 /// A show and its rules.
 #[derive(Debug, Deserialize)]
@@ -28,7 +29,7 @@ pub struct Show {
     fares: Vec<Fare>,
     /// When a train leaves the stop at which each leg begins.
     #[serde(default)]
-    departs_ms: Vec<f64>,
+    departs_ms: Vec<Option<f64>>,
     /// What became of it; nothing where it simply takes place.
     #[serde(default)]
     pub fate: Option<Fate>,
@@ -86,6 +87,9 @@ pub struct Terms {
     /// None where it offered no exchange.
     #[serde(default)]
     pub exchange: Option<ExchangeRule>,
+    /// The hash of all of the above, as it was dumped.
+    #[serde(default)]
+    digest: Option<String>,
 }
 
 /// Until how many hours before the start which share is kept of a ticket that goes back.
@@ -116,6 +120,47 @@ pub enum Cheaper {
     Keep,
     /// All of it goes back.
     Refund,
+}
+
+impl Terms {
+    /// What people call them.
+    pub fn name(&self) -> String {
+        format!("version {} of the terms of {}", self.version, self.show)
+    }
+
+    /// Whether the hash in the record is that of what stands there.
+    pub fn is_as_dumped(&self) -> bool {
+        let Some(digest) = &self.digest else {
+            return true;
+        };
+        let prices = self.prices.iter();
+        let prices: String = prices
+            .map(|(name, amount)| format!("{name}={amount};"))
+            .collect();
+        let rules = self.refunds.iter();
+        let rules: String = rules
+            .map(|rule| format!("{}:{};", rule.until_h, rule.fee_pct))
+            .collect();
+        let exchange = self.exchange.as_ref().map_or_else(String::new, |rule| {
+            format!("{}:{}:{}", rule.until_h, rule.fee, rule.cheaper.word())
+        });
+        let (show, version, at_ms) = (&self.show, self.version, self.at_ms);
+        let (currency, starts_ms) = (&self.currency, self.starts_ms);
+        let text = format!(
+            "{show}\n{version}\n{at_ms}\n{currency}\n{starts_ms}\n{prices}\n{rules}\n{exchange}"
+        );
+        *digest == hex::encode(Sha256::digest(text))
+    }
+}
+
+impl Cheaper {
+    fn word(self) -> &'static str {
+        match self {
+            Self::RefundRule => "refund_rule",
+            Self::Keep => "keep",
+            Self::Refund => "refund",
+        }
+    }
 }
 
 impl Show {
@@ -169,6 +214,6 @@ impl Show {
 
     /// When a train leaves the stop at which a leg begins; nothing for what is no train.
     pub fn departs_ms(&self, leg: u16) -> Option<f64> {
-        self.departs_ms.get(usize::from(leg)).copied()
+        self.departs_ms.get(usize::from(leg)).copied().flatten()
     }
 }

@@ -121,6 +121,10 @@ plants! {
         rewritten(run, 1_000, 500);
         terms(run)["prices"]["plain"] = json!(500);
     };
+    Prices "the terms were changed in the dump, and everything with them" |run| {
+        // The hash of them as they were.
+        terms(run)["digest"] = json!("26ee7d24a3b0ad8c3d6a5a2ce8f6f2ea0d3a2b3f2b0a4a4d6c5f3a0f5ac1a0de");
+    };
     Prices "an order is over less than its seats cost" |run| {
         for (kind, member) in [("order", "amount"), ("payment", "amount"), ("payment", "captured")] {
             run.row(kind, "order", "order_0")[member] = json!(1_500);

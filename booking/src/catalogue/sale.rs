@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(train.first_leg_on_sale(now_ms), first, "minute {minute}");
             assert_eq!(train.is_over(now_ms), first.is_none());
         }
-        let mut put_off = train.clone();
+        let mut put_off = train;
         put_off.document.starts_at = at(70);
         assert_eq!(put_off.sells_until(&(1..2)), at(80));
     }

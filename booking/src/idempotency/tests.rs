@@ -46,7 +46,9 @@ impl Nodes {
                 every.tick().await;
                 let read = self.writer.read(|connection| {
                     let sql = "SELECT COALESCE(MAX(lent_until), 0) FROM kept_answers";
-                    Ok::<i64, LedgerError>(connection.query_row(sql, [], |row| row.get(0))?)
+                    Ok::<i64, crate::ledger::LedgerError>(
+                        connection.query_row(sql, [], |row| row.get(0))?,
+                    )
                 });
                 if read.await.expect("readable") > moment_ms {
                     return;

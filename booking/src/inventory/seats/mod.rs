@@ -7,8 +7,8 @@ mod figures;
 mod keep;
 mod lease;
 mod left;
-pub mod train;
 mod prolong;
+pub mod train;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};

@@ -1,9 +1,8 @@
 //! What is kept beside orders: plans, shows, coverage, secrets, scans and answers.
 
-use super::calling::{answer, begin, call};
 use super::*;
 use crate::ids::TicketId;
-use crate::ledger::{CallBegun, SCAN_KEY_MS, Scan};
+use crate::ledger::{SCAN_KEY_MS, Scan};
 use crate::rail::run::{Call, Fares, Rate, Run};
 
 pub(super) const CASES: &[Case] = cases![

@@ -4,10 +4,9 @@ use fairgate_writer::Tx;
 use fairgate_writer::tokio_postgres::Row;
 
 pub(super) use crate::ledger::stored::{
-    READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64,
-    bytes32, call_met, corrupt, coverage, fate, given_up, holder, items, items_text, json,
-    may_claim, met, next_terms, parsed, priced, refund, run_of, seat_kind, seat_word, stored_run,
-    to_json, unsearched,
+    READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64, bytes32, call_met,
+    corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met, next_terms,
+    parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 
 use crate::ids::OrderId;

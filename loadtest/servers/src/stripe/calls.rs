@@ -196,7 +196,8 @@ async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     let told = String::from_utf8_lossy(&body).into_owned();
     server.once(&headers, told, |inner| {
         if inner.falls(inner.chaos.sums_pct) {
-            return refused(400, "amount_too_small", "this account takes no such sum");
+            let message = "This account takes no such sum.";
+            return refused(invalid("amount_too_small", "amount", message));
         }
         inner.next += 1;
         let id = format!("pi_{}", inner.next);

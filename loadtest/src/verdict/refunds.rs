@@ -56,25 +56,21 @@ fn for_its_reason(story: &Story<'_>, order: &Order, refund: &Refund, findings: &
     let id = &refund.refund;
     let cancelled = cancelled(story, &order.show);
     match refund.reason.as_str() {
-        "show_cancelled" => {
-            if cancelled.is_none_or(|show| refund.at_ms + ROUNDING_MS < show.asked_ms) {
-                wrong(findings, || {
-                    format!(
-                        "{id}: {} was not cancelled by {:.0}",
-                        order.show, refund.at_ms
-                    )
-                });
-            }
+        "show_cancelled"
+            if cancelled.is_none_or(|show| refund.at_ms + ROUNDING_MS < show.asked_ms) =>
+        {
+            wrong(findings, || {
+                let (show, at_ms) = (&order.show, refund.at_ms);
+                format!("{id}: {show} was not cancelled by {at_ms:.0}")
+            });
         }
-        "refund_by_buyer" => {
-            if cancelled.is_some_and(|show| refund.at_ms > show.at_ms + ROUNDING_MS) {
-                wrong(findings, || {
-                    format!(
-                        "{id}: {} had been cancelled, and that is not why",
-                        order.show
-                    )
-                });
-            }
+        "refund_by_buyer"
+            if cancelled.is_some_and(|show| refund.at_ms > show.at_ms + ROUNDING_MS) =>
+        {
+            wrong(findings, || {
+                let show = &order.show;
+                format!("{id}: {show} had been cancelled, and that is not why")
+            });
         }
         // A later date has rules of its own.
         _ => {}

@@ -5,6 +5,11 @@
 //! `pruning ROWS SECONDS [DATABASE_URL]`: the old rows, how long each turn lasts, and a PostgreSQL database to fill, which
 //! should be empty; without one the ledger is a file in a temporary folder. Turns with and without take it in turns.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "its figures are what whoever runs it wants to read"
+)]
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -56,13 +61,14 @@ async fn main() -> Result<ExitCode, Failure> {
     let (rows, turn) = (rows.parse()?, Duration::from_secs(seconds.parse()?));
     let folder = tempfile::tempdir()?;
     let open = async || -> Result<Arc<dyn Ledger>, Failure> {
-        Ok(match url {
+        let ledger: Arc<dyn Ledger> = match url {
             Some(url) => Arc::new(PostgresLedger::open(Database::connect(url).await?).await?),
             None => {
                 let writer = Writer::open(&folder.path().join("ledger.db"))?;
                 Arc::new(SqliteLedger::open(writer).await?)
             }
-        })
+        };
+        Ok(ledger)
     };
     let shop = Arc::new(Shop::new()?);
     let ledger = open().await?;

@@ -9,7 +9,7 @@ use crate::payments::limits::SumRefused;
 use crate::payments::{Payment, PaymentState, ProviderError};
 
 /// The provider's name in a payment of nothing.
-pub const NO_PROVIDER: &str = "none";
+const NO_PROVIDER: &str = "none";
 
 impl OrderDesk {
     /// Whether somebody takes this sum here. For nothing at all nobody is needed.
@@ -30,7 +30,7 @@ impl OrderDesk {
             };
             let limit = sum.currency.of(limit);
             let detail = format!(
-                "The seats cost {sum}, and the payment provider {told} {limit}. No order was made, and your seats are still held. {}",
+                "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
                 advice(refused)
             );
             let (code, title, member) = words(refused);

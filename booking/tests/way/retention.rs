@@ -1,6 +1,6 @@
 //! A ledger full of old rows neither delays a start nor stands in the way of those who buy.
 
-use booking::ledger::KeptAnswer;
+use booking::ledger::{CallBegun, KeptAnswer, KeyedCall};
 use booking::retention::{BATCH_MAX, Retained};
 
 use crate::harness::*;
@@ -27,8 +27,14 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
     app.order_in(&order, "ticketed").await;
     for n in 0..rows {
         until("an old answer to go", async || {
-            let kept = ledger.kept([1; 32], format!("old-{n}")).await;
-            kept.expect("readable").is_none().then_some(())
+            let again = KeyedCall {
+                scope: [1; 32],
+                key: format!("old-{n}"),
+                asked: answer().asked,
+                node: 1,
+            };
+            let begun = ledger.begin_call(again, app.clock.now_ms()).await;
+            (begun.expect("written") == CallBegun::Act).then_some(())
         })
         .await;
     }

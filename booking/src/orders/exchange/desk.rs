@@ -15,13 +15,12 @@ use crate::holds::{Held, Hold, Purpose};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused};
-use crate::orders::checkout::{OrderDesk, lock_until_ms, not_configured};
-use crate::orders::sums::NO_PROVIDER;
+use crate::orders::checkout::{OrderDesk, lock_until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
+use crate::payments::Provider;
 use crate::payments::limits::Limits;
-use crate::payments::{Payment, PaymentState, Provider};
 use crate::store::Refused;
 
 impl OrderDesk {
@@ -82,11 +81,9 @@ impl OrderDesk {
             Ok(deal) => deal,
             Err(refused) => return Err(self.lost(&hold, explain(refused.into())).await),
         };
-        let provider = match &self.provider {
-            Some(provider) => provider.name(),
-            None if deal.due == 0 => NO_PROVIDER,
-            None => return Err(self.lost(&hold, not_configured()).await),
-        };
+        if let Err(refused) = self.check_sum(order.currency.of(deal.due)) {
+            return Err(self.lost(&hold, refused).await);
+        }
         let total = deal.due;
         let pay_until_ms = now_ms + i64::from(show.document.pay_s) * 1_000;
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
@@ -121,20 +118,7 @@ impl OrderDesk {
             id: successor_id,
             ..order.clone()
         };
-        let payment = Payment {
-            id: successor.payment.clone(),
-            order: successor.id.clone(),
-            provider: provider.to_owned(),
-            amount: order.currency.of(total),
-            state: if total == 0 {
-                PaymentState::Voided
-            } else {
-                PaymentState::Created
-            },
-            reference: None,
-            client: None,
-            refunded: 0,
-        };
+        let payment = self.payment_of(&successor)?;
         let basis = ClaimBasis {
             limit,
             ..ClaimBasis::of(show, &secured)

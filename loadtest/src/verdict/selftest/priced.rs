@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::back::one_back;
+use super::back::{one_back, refund};
 use super::clean::{Run, STARTS_MS, at, holder};
 use super::plants::plants;
-use super::swap::{exchanged, given_again, over};
+use super::swap::{exchanged, given_again, not_paid, over};
 
 /// Every sum of so much, and of two of them, becomes another one: in the ledger, and in what people were told. What the terms
 /// say stays.
@@ -62,6 +62,35 @@ fn let_go(run: &mut Run, provider: &str) {
     over(run, 1_030, 0);
     run.row("order", "order", "order_1x")["let_go"] = json!(30);
     run.row("payment", "order", "order_1x")["provider"] = json!(provider);
+}
+
+/// What dearer tickets cost more was paid, and went back before anything was swapped.
+fn back_before_the_swap(run: &mut Run) {
+    not_paid(run);
+    let approve = json!({ "order": "order_1x", "payment": "payment_1x", "outcome": "approve" });
+    run.call(1, "pay", 92.5, 200, approve);
+    let order = run.row("order", "order", "order_1x");
+    order["state"] = json!("refunded");
+    order["items"][0]["amount"] = json!(300);
+    let steps = [(92.02, "pending"), (92.6, "confirmed"), (93.0, "refunded")];
+    order["history"] = steps
+        .map(|(s, state)| json!({ "at_ms": at(s), "state": state, "reason": "" }))
+        .into();
+    let back = refund(run, "order_1x", "refund_1x", &[9], 93.0);
+    (back["paid"], back["amount"]) = (json!(300), json!(300));
+    back["reason"] = json!("show_postponed");
+    let payment = run.row("payment", "order", "order_1x");
+    for member in ["state", "provider_state"] {
+        payment[member] = json!("refunded");
+    }
+    (payment["captured"], payment["refunded"]) = (json!(300), json!(300));
+    let fate = json!({ "fate": "postponed", "refunds_until_ms": at(500.0) });
+    run.row("show", "show", "night")["fate"] = fate;
+    let end = run.dump.pop();
+    run.dump.push(json!({
+        "kind": "effect", "order": "order_1x", "what": "capture", "due_ms": at(92.6), "done_ms": at(92.7),
+    }));
+    run.dump.extend(end);
 }
 
 /// A ticket at the door.
@@ -181,6 +210,7 @@ plants! {
         run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
         run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "refunds_until_ms": at(500.0) });
     };
+    Nothing "odd, but right: what dearer tickets cost more went back before the swap" |run| back_before_the_swap(run);
     Money "a refund says that its seat had cost more than it did" |run| {
         one_back(run);
         let refund = run.row("refund", "order", "order_0");

@@ -11,8 +11,11 @@ use std::time::Instant;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::rig::{Breakable, Judged, Payments, RedisForm, Rig, SmallDisk, Spec};
-use crate::swarm::{Ended, Ground, Report, Scenario, Trouble, play, scenario_of};
+use crate::rig::{
+    Breakable, CLASS, DEPARTURES, Judged, Payments, RedisForm, Rig, STOPS, SmallDisk, Spec,
+    departure,
+};
+use crate::swarm::{Ended, Ground, Report, Scenario, Train, Trouble, play, scenario_of};
 
 pub use schedule::Strike;
 use schedule::What;
@@ -160,6 +163,12 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
     if spec.payments == Payments::Stripe {
         scenario.onsale.limit_cards(SEATS_PER_CARD);
     }
+    scenario.onsale.sell_train(Train {
+        show: departure()?,
+        departures: DEPARTURES,
+        stops: &STOPS,
+        class: CLASS,
+    });
     let scenario = &scenario;
     let rig = Arc::new(Rig::start_with(spec, breakable(&strikes)).await?);
     let begun = Instant::now();
@@ -218,6 +227,7 @@ fn breakable(strikes: &[Strike]) -> Breakable {
         clocks: any(|what| matches!(what, What::NodeClock(..))),
         commits: any(|what| matches!(what, What::CutCommits)),
         disk: any(|what| matches!(what, What::FullDisk)),
+        train: true,
     }
 }
 

@@ -12,9 +12,10 @@ use futures_util::future::try_join_all;
 use rand::RngExt;
 
 use super::disk::SmallDisk;
+use super::judge::Kept;
 use super::process::{Process, Setting, find_or_build};
 use super::spec::{Ledger, Payments, RedisForm};
-use super::{Rig, Spec, judge, memory};
+use super::{Rig, Spec, judge, memory, railway};
 
 /// How often memory is read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -24,7 +25,7 @@ const READ_BACK_S: &str = "1";
 /// Settles what the provider does by chance.
 const PROVIDERS_SEED: u64 = 1;
 
-/// What of a rig can be broken that it has to be started for.
+/// What a rig has to be started for: what of it can be broken, and what it sells besides.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Breakable {
     /// The clocks of Redis can be moved.
@@ -35,6 +36,8 @@ pub struct Breakable {
     pub commits: bool,
     /// The ledger file is on a small disk that can be filled.
     pub disk: bool,
+    /// It also sells a train.
+    pub train: bool,
 }
 
 impl Rig {
@@ -80,6 +83,10 @@ impl Rig {
         );
         let mut cut = None;
         if let Some(postgres) = &postgres {
+            if breakable.train {
+                let kept = Kept::Database(postgres.url());
+                railway::import(&booking, &kept, folder.path()).await?;
+            }
             let mut url = postgres.url();
             if breakable.commits {
                 let (made, leads_there) = postgres.cuttable().await?;
@@ -104,6 +111,11 @@ impl Rig {
             true => Some(SmallDisk::at(&gateways[0].data())?),
             false => None,
         };
+        if breakable.train && postgres.is_none() {
+            let data = gateways[0].data();
+            std::fs::create_dir_all(&data)?;
+            railway::import(&booking, &Kept::Folder(data), folder.path()).await?;
+        }
         start_all(&gateways).await?;
         if let Some(stripe) = &stripe {
             // Behind any of them is the same inbox.

@@ -7,6 +7,7 @@ mod judge;
 mod memory;
 mod part;
 mod process;
+mod railway;
 mod spec;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use build::Breakable;
 pub use disk::SmallDisk;
 pub use judge::Judged;
 pub use part::Part;
+pub use railway::{CLASS, DEPARTURES, STOPS, departure};
 pub use spec::{Kill, Ledger, Payments, RedisForm, Spec, Target};
 
 use crate::swarm::Sample;

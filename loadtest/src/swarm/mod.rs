@@ -28,7 +28,7 @@ use outcome::Outcome;
 pub use figures::{Disturbance, Report, Sample};
 pub use http::{Answer, Call, Http};
 pub use run::{Ground, Trouble, play};
-pub use scenario::{Scenario, read_text as scenario_of};
+pub use scenario::{Scenario, Train, read_text as scenario_of};
 pub use socket::Snapshot;
 pub use stage::{Stage, round};
 

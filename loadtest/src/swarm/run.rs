@@ -67,6 +67,13 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     for show in scenario.onsale.shows() {
         shows.push(read_show(&http, &show).await?);
     }
+    for train in scenario.onsale.trains() {
+        let show = read_show(&http, &train.show).await?;
+        shows.push(Show {
+            train: Some(train.clone()),
+            ..show
+        });
+    }
     let (history, writer) = History::create(ground.history)?;
     write_beginning(&history, scenario, ground, clock, &shows);
     let tally = Tally::new(scenario.crowd.visitors);
@@ -224,6 +231,7 @@ async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {
         id: show.to_owned(),
         labels: seats.iter().map(label).collect(),
         by_label: seats.iter().map(|seat| seat["kind"].is_null()).collect(),
+        train: None,
     })
 }
 

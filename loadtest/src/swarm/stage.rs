@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::figures::Tally;
 use super::history::History;
 use super::http::{Answer, Call, Http};
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Train};
 
 /// How long a visitor tries to get one answer out of a server that comes and goes.
 const PATIENCE_MS: f64 = 90_000.0;
@@ -42,6 +42,33 @@ pub struct Show {
     pub labels: Vec<String>,
     /// Whether a label can be asked for: standing places are asked for by area.
     pub by_label: Vec<bool>,
+    /// Where it is a train: its stops and its class.
+    pub train: Option<Train>,
+}
+
+impl Show {
+    /// What a party asks for that takes the best: on a train from one stop to another.
+    pub fn best(&self, quantity: usize, rng: &mut impl Rng) -> Value {
+        let Some(train) = &self.train else {
+            return json!({"best": {"quantity": quantity}});
+        };
+        let from = rng.random_range(0..train.stops.len() - 1);
+        let to = rng.random_range(from + 1..train.stops.len());
+        json!({
+            "best": {"quantity": quantity, "class": train.class},
+            "from": train.stops[from], "to": train.stops[to],
+        })
+    }
+
+    /// The legs of a stretch that a body asks for; none where it is no train's.
+    pub fn legs(&self, body: &Value) -> Option<Vec<usize>> {
+        let train = self.train.as_ref()?;
+        let stop = |name: &str| {
+            let code = body[name].as_str()?;
+            train.stops.iter().position(|stop| *stop == code)
+        };
+        Some((stop("from")?..stop("to")?).collect())
+    }
 }
 
 /// An order that somebody paid.

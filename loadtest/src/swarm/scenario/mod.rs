@@ -7,7 +7,7 @@ mod read;
 mod thresholds;
 
 pub use behaviour::{Behaviour, Range};
-pub use onsale::{Onsale, Step};
+pub use onsale::{Onsale, Step, Train};
 pub use read::{read, read_text};
 pub use thresholds::{Missed, Threshold};
 

@@ -24,6 +24,21 @@ pub struct Onsale {
     venues: Vec<(String, Option<String>, String)>,
     shows: Vec<(String, Map<String, Value>)>,
     room: (String, Map<String, Value>),
+    /// Trains that are sold beside the shows; their timetable is there already.
+    trains: Vec<Train>,
+}
+
+/// A train's departure that the crowd buys, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Train {
+    /// The slug.
+    pub show: String,
+    /// A glob of its departures.
+    pub departures: &'static str,
+    /// The codes of its stops.
+    pub stops: &'static [&'static str],
+    /// The key of its class.
+    pub class: &'static str,
 }
 
 impl Onsale {
@@ -73,6 +88,19 @@ impl Onsale {
     /// The room's id.
     pub fn room(&self) -> &str {
         &self.room.0
+    }
+
+    /// Sells a train, too.
+    pub fn sell_train(&mut self, train: Train) {
+        if let Some(Value::Array(shows)) = self.room.1.get_mut("shows") {
+            shows.push(json!(train.departures));
+        }
+        self.trains.push(train);
+    }
+
+    /// The trains.
+    pub fn trains(&self) -> &[Train] {
+        &self.trains
     }
 
     /// Limits the seats of each show that one card may buy.

@@ -85,6 +85,7 @@ impl Visitor {
     pub(super) async fn hold(&mut self, show: usize, body: Value, think_s: f64) -> Way<Asked> {
         let id = self.stage.shows[show].id.clone();
         let wanted = body.get("seats").cloned();
+        let legs = self.stage.shows[show].legs(&body);
         let asked = if wanted.is_some() {
             "seats"
         } else if body.get("areas").is_some() {
@@ -99,17 +100,21 @@ impl Visitor {
             .bearer(&self.pass)
             .key(&self.key("hold"));
         let told = |asked: &'static str, wanted: Option<Value>, quantity: Value| -> Told<'_> {
-            let id = &id;
+            let (id, legs) = (&id, &legs);
             Box::new(move |answer| {
                 let mut record = fields(held(answer));
                 record.extend(fields(json!({
                     "show": id, "asked": asked, "wanted": wanted, "quantity": quantity,
                 })));
+                if let Some(legs) = legs {
+                    record.insert("legs".to_owned(), json!(legs));
+                }
                 record
             })
         };
         let first = told(asked, wanted, quantity);
-        let answer = if self.rolls(self.stage.scenario.behaviour.two_bodies) {
+        let twofold = self.rolls(self.stage.scenario.behaviour.two_bodies) && legs.is_none();
+        let answer = if twofold {
             let other = Call {
                 body: Some(json!({"best": {"quantity": 1}})),
                 ..call.clone()

@@ -41,7 +41,8 @@ impl Visitor {
     /// Chooses until there is a basket.
     async fn fill_basket(&mut self, show: usize, party: usize) -> Way<Basket> {
         let behaviour = self.stage.scenario.behaviour.clone();
-        let by_seat = !behaviour.wanted.is_empty() || self.rolls(behaviour.by_seat);
+        let is_train = self.stage.shows[show].train.is_some();
+        let by_seat = !behaviour.wanted.is_empty() || self.rolls(behaviour.by_seat) && !is_train;
         for round in 0..=behaviour.tries {
             let mut think_s = if round == 0 && behaviour.together_s > 0.0 {
                 self.until_after_draw_s(behaviour.together_s)
@@ -53,7 +54,7 @@ impl Visitor {
             let mut body = if by_seat {
                 self.by_label(show, party, &mut think_s).await?
             } else {
-                best(party)
+                self.best(show, party)
             };
             for _ in 0..REFUSALS_MAX {
                 let Some(asked) = body.take() else {
@@ -67,7 +68,7 @@ impl Visitor {
                     }
                     Asked::PassOver => {
                         self.claim().await?;
-                        body = best(party);
+                        body = self.best(show, party);
                     }
                 }
                 think_s = 0.2;
@@ -92,23 +93,23 @@ impl Visitor {
         Ok((!seats.is_empty()).then(|| json!({ "seats": seats })))
     }
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "what may be asked next may also be nothing"
+    )]
+    fn best(&mut self, show: usize, party: usize) -> Option<Value> {
+        Some(self.stage.shows[show].best(party, &mut self.plan.rng))
+    }
+
     /// Some change what they have, or give it back and choose again; none where nothing is left in the basket.
     async fn think_again(&mut self, basket: Basket, party: usize) -> Way<Option<Basket>> {
         if !self.rolls(self.stage.scenario.behaviour.change) {
             return Ok(Some(basket));
         }
-        if self.rolls(0.5) {
+        if self.rolls(0.5) && self.stage.shows[basket.show].train.is_none() {
             return self.change(basket).await;
         }
         self.put_back(&basket).await?;
         self.fill_basket(basket.show, party).await.map(Some)
     }
-}
-
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "what may be asked next may also be nothing"
-)]
-fn best(party: usize) -> Option<Value> {
-    Some(json!({"best": {"quantity": party}}))
 }

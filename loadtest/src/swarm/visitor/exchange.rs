@@ -20,8 +20,12 @@ impl Visitor {
     pub(super) async fn have_others(&mut self, order: &Order, count: usize) -> Way<()> {
         let behaviour = self.stage.scenario.behaviour.clone();
         let think_s = behaviour.give_back_s.draw(&mut self.plan.rng);
-        let show = self.plan.rng.random_range(0..self.stage.shows.len());
-        let wanted = if self.rolls(behaviour.by_seat) {
+        let is_train = self.stage.shows[order.show].train.is_some();
+        let alike: Vec<usize> = (0..self.stage.shows.len())
+            .filter(|show| self.stage.shows[*show].train.is_some() == is_train)
+            .collect();
+        let show = alike[self.plan.rng.random_range(0..alike.len())];
+        let wanted = if self.rolls(behaviour.by_seat) && !is_train {
             let picture = self.seats(show, think_s).await?;
             Some(self.pick(show, &picture, count))
         } else {
@@ -57,8 +61,13 @@ impl Visitor {
         let id = self.stage.shows[show].id.clone();
         let body = match &wanted {
             Some(seats) => json!({"show": id, "seats": seats}),
-            None => json!({"show": id, "best": {"quantity": count}}),
+            None => {
+                let mut best = self.stage.shows[show].best(count, &mut self.plan.rng);
+                best["show"] = json!(id);
+                best
+            }
         };
+        let legs = self.stage.shows[show].legs(&body);
         let call = Call::post(format!("/v1/orders/{}/exchange", order.id), body)
             .bearer(&order.key)
             .key(&self.key("exchange"));
@@ -67,7 +76,7 @@ impl Visitor {
             let said = said.unwrap_or_default();
             fields(json!({
                 "order": order.id, "show": id, "wanted": wanted, "quantity": count, "successor": said["order"],
-                "amount": said["payment"]["amount"]["amount"], "state": said["state"],
+                "amount": said["payment"]["amount"]["amount"], "state": said["state"], "legs": legs,
             }))
         };
         let at_once = self.rolls(self.stage.scenario.behaviour.exchange_at_once);

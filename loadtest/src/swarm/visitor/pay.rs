@@ -89,7 +89,12 @@ impl Visitor {
     async fn order(&mut self, basket: &Basket, think_s: f64) -> Way<Option<Order>> {
         let hold = basket.hold.clone();
         let email = format!("visitor-{}@example.org", self.plan.who);
-        let buyer = json!({"buyer": {"name": "A visitor", "email": email}});
+        let mut buyer = json!({"buyer": {"name": "A visitor", "email": email}});
+        // A train's tickets are made out to names.
+        if self.stage.shows[basket.show].train.is_some() {
+            let name = |nth: usize| json!({ "name": format!("Traveller {nth}") });
+            buyer["travellers"] = (1..=basket.seats.len()).map(name).collect();
+        }
         let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
             .bearer(&self.pass)
             .key(&self.key("order"));

@@ -1,0 +1,75 @@
+//! A railway line of one train a day, for crowds that also buy trains: a timetable like any other, imported before anything
+//! that serves it is started.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use tokio::process::Command;
+
+use super::judge::Kept;
+
+/// Its files.
+const FILES: [(&str, &str); 4] = [
+    (
+        "stations.csv",
+        include_str!("../../scenarios/line/stations.csv"),
+    ),
+    (
+        "trains.csv",
+        include_str!("../../scenarios/line/trains.csv"),
+    ),
+    (
+        "stop_times.csv",
+        include_str!("../../scenarios/line/stop_times.csv"),
+    ),
+    ("rail.toml", include_str!("../../scenarios/line/rail.toml")),
+];
+/// Its clocks.
+const TIME_ZONE: &str = "Europe/Berlin";
+/// The train that is bought leaves in so many days.
+const LEAVES_IN_DAYS: i64 = 5;
+/// The stations' codes in the order of its stops.
+pub const STOPS: [&str; 4] = ["AAA", "BBB", "CCC", "DDD"];
+/// Its one class.
+pub const CLASS: &str = "second";
+/// What its departures are called: the room covers them by this.
+pub const DEPARTURES: &str = "t1-*";
+
+/// The departure that is bought.
+///
+/// # Errors
+/// Where nobody knows the time zone.
+pub fn departure() -> anyhow::Result<String> {
+    let zone = TimeZone::get(TIME_ZONE)?;
+    let date = Timestamp::now().to_zoned(zone).date();
+    Ok(format!("t1-{}", date.checked_add(LEAVES_IN_DAYS.days())?))
+}
+
+/// Imports it into a ledger that nobody serves yet; `folder` is where its files go.
+///
+/// # Errors
+/// Where it is not taken.
+pub async fn import(booking: &Path, kept: &Kept, folder: &Path) -> anyhow::Result<()> {
+    let line = folder.join("line");
+    std::fs::create_dir(&line)?;
+    for (name, text) in FILES {
+        std::fs::write(line.join(name), text)?;
+    }
+    let mut command = Command::new(booking);
+    command.args(["import", "timetable"]).arg(&line);
+    command.args(["--timezone", TIME_ZONE, "--rail"]);
+    command.arg(line.join("rail.toml"));
+    match kept {
+        Kept::Folder(data) => command.arg("--data").arg(data),
+        Kept::Database(url) => command.arg("--database").arg(url),
+    };
+    let ended = command.output().await;
+    let ended = ended.with_context(|| format!("{} could not be started", booking.display()))?;
+    ensure!(
+        ended.status.success(),
+        "the railway line was not imported: {}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    Ok(())
+}

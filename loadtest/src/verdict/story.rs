@@ -115,7 +115,7 @@ impl<'a> Story<'a> {
             if let Some(key) = &call.key {
                 answered.insert((call.visitor, key), ());
             }
-            self.holds.entry(&asked.hold).or_insert_with(|| HoldStory {
+            let hold = self.holds.entry(&asked.hold).or_insert_with(|| HoldStory {
                 call,
                 asked,
                 stretches: Vec::new(),
@@ -126,6 +126,12 @@ impl<'a> Story<'a> {
                 drops: Vec::new(),
                 orders: Vec::new(),
             });
+            // A journey on a train has one id until it is ordered: once its basket ran out or was lost, the next one has
+            // other seats under it, and that is what is ordered.
+            let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
+            if is_anew && asked.seats != hold.asked.seats {
+                (hold.call, hold.asked) = (call, asked);
+            }
         }
         for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
             let Op::Hold(asked) = &call.op else { continue };

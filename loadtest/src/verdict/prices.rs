@@ -234,12 +234,10 @@ fn difference(
         });
     }
     // A payment of nothing has no provider; the run has one for all others.
-    let mut providers = story.dump.payments.iter().map(|payment| &*payment.provider);
-    let least = match providers.find(|provider| *provider != "none") {
-        Some("stripe") => STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency),
-        _ => None,
-    };
-    let least = least.map_or(0, |(_, least)| *least);
+    let mut payments = story.dump.payments.iter();
+    let by_stripe = payments.any(|payment| payment.provider == "stripe");
+    let least = STRIPE_LEAST.iter().find(|(code, _)| *code == new.currency);
+    let least = least.filter(|_| by_stripe).map_or(0, |(_, least)| *least);
     let charged_least = new.amount == 0 || new.amount >= least;
     if let_go != 0 && (new.amount != 0 || let_go >= least) || !charged_least {
         wrong(findings, || {

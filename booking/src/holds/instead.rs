@@ -52,7 +52,8 @@ impl HoldDesk {
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
             let terms = self.catalogue.terms(show, show.terms).await?;
             let (gained, limit) = gain(&priced(show, &terms, &held)?)?;
-            let expires_at_ms = now_ms + KEPT_MS;
+            let basket_ms = i64::from(show.document.hold_s) * 1_000;
+            let expires_at_ms = now_ms + basket_ms.min(KEPT_MAX_MS);
             let hold = Hold {
                 id: id.clone(),
                 visitor: whose.visitor,
@@ -102,8 +103,9 @@ impl HoldDesk {
     }
 }
 
-/// How long the new cells stay locked while the exchange is being written: where the process dies, they are free soon.
-const KEPT_MS: i64 = 30_000;
+/// How long the new cells stay locked at most while the exchange is being written, and no longer than a basket of the show:
+/// where the process dies, they are free soon.
+const KEPT_MAX_MS: i64 = 30_000;
 
 /// Whose an exchange's new seats will be.
 #[derive(Debug, Clone)]

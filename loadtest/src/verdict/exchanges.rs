@@ -61,7 +61,9 @@ fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Fin
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        call.perhaps() && answered && (wanted.is_empty() || wanted == seats) && over(asked)
+        // Where the provider refused its sum the exchange was made and ended before the call was refused.
+        let tried = call.perhaps() || new.reason == "payment_refused";
+        tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
     });
     if !fits {
         wrong(findings, || {

@@ -94,7 +94,10 @@ impl OrderDesk {
             .await;
         let secured = match secured {
             Ok(secured) => secured,
-            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+            Err(refused) => {
+                let told = self.holds.explain(show, refused, &[]).await;
+                return Err(self.lost(&hold, told).await);
+            }
         };
         let successor = Order {
             payment: PaymentId::of_order(&successor_id),
@@ -118,7 +121,10 @@ impl OrderDesk {
             id: successor_id,
             ..order.clone()
         };
-        let payment = self.payment_of(&successor)?;
+        let payment = match self.payment_of(&successor) {
+            Ok(payment) => payment,
+            Err(refused) => return Err(self.lost(&secured.hold, refused).await),
+        };
         let basis = ClaimBasis {
             limit,
             ..ClaimBasis::of(show, &secured)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use booking::cinema::import::import;
 use booking::config::Stores;
+use booking::payments::kind::ProviderKind;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};
@@ -59,7 +60,13 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let file = folder.path().join("programme.json");
     std::fs::write(&file, programme.to_string())?;
     let begun = Instant::now();
-    let changed = import(&file, &Stores::default(), &folder.path().join("data")).await?;
+    let changed = import(
+        &file,
+        &Stores::default(),
+        &folder.path().join("data"),
+        ProviderKind::None,
+    )
+    .await?;
     let took = begun.elapsed();
     let figures = json!({"trial": "import", "halls": changed.halls, "showings": changed.new_showings, "took_s": took.as_secs_f64()});
     println!("{figures}");

@@ -9,6 +9,7 @@ use booking::cinema::import::{NotImported, import as import_programme};
 use booking::clock::Clock;
 use booking::config::{Config, Key, Sources, Stores};
 use booking::dump::file::DumpError;
+use booking::payments::kind::ProviderKind;
 use booking::rail::import::{Source, Wanted};
 use booking::service::{NotStarted, Service};
 use booking::{dump, process, rail, reconciler};
@@ -74,6 +75,8 @@ enum Import {
         file: PathBuf,
         #[command(flatten)]
         books: Books,
+        #[command(flatten)]
+        till: Till,
         /// Prints what was imported as JSON.
         #[arg(long)]
         json: bool,
@@ -116,6 +119,19 @@ impl Books {
     }
 }
 
+/// Who will take the money for what is imported.
+#[derive(Args)]
+struct Till {
+    /// Prices that this payment provider never takes are refused: none, sandbox, stripe.
+    #[arg(
+        long,
+        value_name = "PROVIDER",
+        env = "FAIRGATE_PAYMENTS",
+        default_value = "none"
+    )]
+    payments: ProviderKind,
+}
+
 /// What all feeds of railways have.
 #[derive(Args)]
 struct RailFeed {
@@ -127,6 +143,8 @@ struct RailFeed {
     rail: Option<PathBuf>,
     #[command(flatten)]
     books: Books,
+    #[command(flatten)]
+    till: Till,
     /// Prints what was imported as JSON.
     #[arg(long)]
     json: bool,
@@ -217,7 +235,14 @@ fn import(what: Import) -> Result<(), String> {
     let (source, feed) = match what {
         Import::Gtfs { feed } => (Source::Gtfs, feed),
         Import::Timetable { feed, timezone } => (Source::Timetable { timezone }, feed),
-        Import::Cinema { file, books, json } => return import_cinema(&file, &books, json),
+        Import::Cinema {
+            file,
+            books,
+            till,
+            json,
+        } => {
+            return import_cinema(&file, &books, till.payments, json);
+        }
     };
     let wanted = Wanted {
         source,
@@ -225,6 +250,7 @@ fn import(what: Import) -> Result<(), String> {
         rail: feed.rail,
         database: feed.books.url(),
         data: feed.books.data,
+        payments: feed.till.payments,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
@@ -258,13 +284,18 @@ fn write_dump(books: &Books, out: &Path) -> Result<u64, DumpError> {
     clippy::print_stdout,
     reason = "what was imported is what the command is for"
 )]
-fn import_cinema(file: &Path, books: &Books, json: bool) -> Result<(), String> {
+fn import_cinema(
+    file: &Path,
+    books: &Books,
+    payments: ProviderKind,
+    json: bool,
+) -> Result<(), String> {
     let stores = Stores {
         database_url: books.url().map(Key),
         redis_url: None,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let imported = runtime.block_on(import_programme(file, &stores, &books.data));
+    let imported = runtime.block_on(import_programme(file, &stores, &books.data, payments));
     let changed = imported.map_err(|refused| told(file, &refused))?;
     if json {
         println!("{:#}", serde_json::json!(changed));

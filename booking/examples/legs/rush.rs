@@ -16,6 +16,7 @@ use booking::inventory::CellState;
 use booking::inventory::seats::Seats;
 use booking::ledger::Ledger;
 use booking::ledger::sqlite::SqliteLedger;
+use booking::payments::kind::ProviderKind;
 use booking::store::InventoryStore;
 use booking::store::redis::{Options, RedisStore};
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
@@ -129,7 +130,7 @@ async fn opened(
     let leaves = jiff::Timestamp::from_millisecond(leaves_ms).expect("a moment");
     let mut desks = Vec::new();
     for store in stores {
-        let catalogue = Catalogue::open(Arc::clone(&ledger), None).await;
+        let catalogue = Catalogue::open(Arc::clone(&ledger), ProviderKind::None).await;
         let catalogue = catalogue.expect("it can be read");
         let map = carriages(rush.seats);
         // What another node put already stays as it is.

@@ -122,7 +122,7 @@ impl Booking {
         let order_keys = OrderKeys::new(ledger.secret("order_keys", fresh_keys).await?);
         let sandbox_secret = ledger.secret("sandbox_webhook", fresh_webhook).await?;
         let (sandbox, provider) = provider(&setup, &ledger, sandbox_secret)?;
-        let catalogue = Catalogue::open(Arc::clone(&ledger), provider.clone()).await?;
+        let catalogue = Catalogue::open(Arc::clone(&ledger), setup.payments.kind()).await?;
         let timetables = Timetables::open(Arc::clone(&ledger), setup.clock.clone()).await?;
         let departures = Arc::new(timetables.clone());
         catalogue.sell_departures(departures).await?;

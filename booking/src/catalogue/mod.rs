@@ -25,7 +25,7 @@ use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
 use crate::money::Currency;
 use crate::orders::terms::OrderTerms;
-use crate::payments::Provider;
+use crate::payments::kind::ProviderKind;
 use coverage::Coverage;
 use seatmap::SeatMap;
 use show::{FieldFault, Geometry, Plan, ProviderRules, Show, ShowDocument, check, prices_of_run};
@@ -40,7 +40,7 @@ pub struct Catalogue {
     ledger: Arc<dyn Ledger>,
     shared: Arc<Shared>,
     /// Who takes the money for what is sold; none where payments are not configured.
-    provider: Option<Arc<dyn Provider>>,
+    provider: ProviderKind,
 }
 
 #[derive(Default)]
@@ -78,13 +78,13 @@ pub enum PutRefused {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger. Shows may ask for no more than the provider can do.
+    /// Reads the catalogue from the ledger. Shows may ask for no more than the payment provider can do.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
     pub async fn open(
         ledger: Arc<dyn Ledger>,
-        provider: Option<Arc<dyn Provider>>,
+        provider: ProviderKind,
     ) -> Result<Self, LedgerError> {
         let catalogue = Self {
             shared: Arc::default(),
@@ -170,6 +170,14 @@ impl Catalogue {
     pub fn show(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
         show.or_else(|| self.departure(id))
+    }
+
+    /// Whether any show limits what one card may buy.
+    #[must_use]
+    pub fn limits_cards(&self) -> bool {
+        let shows = read(&self.shared.shows);
+        let mut shows = shows.values();
+        shows.any(|show| show.document.seats_per_card.is_some())
     }
 
     /// As [`Self::show`], but of departures only those that somebody has held something of: the others are whole, and telling
@@ -346,7 +354,7 @@ impl Catalogue {
     /// What the payment provider can do for whatever is sold in this currency.
     #[must_use]
     pub fn rules(&self, currency: Currency) -> ProviderRules {
-        ProviderRules::of(self.provider.as_deref(), currency)
+        ProviderRules::of(self.provider, currency)
     }
 
     /// A venue's newest plan; none where there is no such venue.

@@ -15,8 +15,8 @@ use crate::ids::{ShowId, VenueId};
 use crate::inventory::{CellState, Grid};
 use crate::ledger::Claimed;
 use crate::money::{AMOUNT_MAX, Currency};
-use crate::payments::Provider;
-use crate::payments::limits::{Limits, SumRefused};
+use crate::payments::kind::ProviderKind;
+use crate::payments::limits::Limits;
 use crate::rail::run::Run;
 
 /// The document of `PUT /v1/promoter/shows/{show}` and of `[[show]]` in an on-sale file.
@@ -179,10 +179,10 @@ impl ProviderRules {
 
     /// Those of a provider, in the currency of a document.
     #[must_use]
-    pub fn of(provider: Option<&dyn Provider>, currency: Currency) -> Self {
+    pub fn of(provider: ProviderKind, currency: Currency) -> Self {
         Self {
-            names_cards: provider.is_some_and(Provider::names_cards),
-            limits: provider.map_or(Limits::NONE, |provider| provider.limits(currency)),
+            names_cards: provider.names_cards(),
+            limits: provider.limits(currency),
         }
     }
 }
@@ -278,7 +278,9 @@ pub fn check(
                 wrong(
                     &field,
                     "invalid_field",
-                    unpayable(document, *amount, provider.limits, refused),
+                    provider
+                        .limits
+                        .why_not(document.currency.of(*amount), refused),
                 );
             }
             Some(index) => match prices.get_mut(usize::from(index)) {
@@ -345,23 +347,6 @@ pub fn rule_faults(
         }
     }
     faults
-}
-
-/// Why nobody could ever pay a price.
-fn unpayable(document: &ShowDocument, amount: i64, limits: Limits, refused: SumRefused) -> String {
-    let of = |amount| document.currency.of(amount);
-    match refused {
-        SumRefused::TooFine => format!(
-            "{} is no multiple of {}, and the payment provider takes nothing else",
-            of(amount),
-            of(limits.step)
-        ),
-        SumRefused::TooLarge | SumRefused::TooSmall => format!(
-            "{} is more than the {} that the payment provider takes at once",
-            of(amount),
-            of(limits.largest)
-        ),
-    }
 }
 
 fn named(map: &SeatMap) -> String {

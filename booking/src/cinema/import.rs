@@ -10,6 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::config::Stores;
 use crate::ledger::Ledger;
 use crate::open::{self, NotOpened};
+use crate::payments::kind::ProviderKind;
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
@@ -35,11 +36,16 @@ impl From<LedgerError> for NotImported {
 }
 
 /// Imports the programme in a file into the ledger that the settings name. Nodes over a database may be serving: they sell
-/// by the new programme within a second. A ledger file is one process's alone.
+/// by the new programme within a second. A ledger file is one process's alone. Prices are those that `payments` takes.
 ///
 /// # Errors
 /// [`NotImported`]; nothing was changed.
-pub async fn import(file: &Path, stores: &Stores, data: &Path) -> Result<Changed, NotImported> {
+pub async fn import(
+    file: &Path,
+    stores: &Stores,
+    data: &Path,
+    payments: ProviderKind,
+) -> Result<Changed, NotImported> {
     let unreadable = |error| NotImported::File(file.to_owned(), error);
     let bytes = std::fs::metadata(file).map_err(unreadable)?.len();
     if usize::try_from(bytes).is_ok_and(|bytes| bytes > super::read::DOCUMENT_BYTES_MAX) {
@@ -49,7 +55,7 @@ pub async fn import(file: &Path, stores: &Stores, data: &Path) -> Result<Changed
     let (installation, _lock) = open::installation(stores, data).await?;
     let ledger: Arc<dyn Ledger> = open::ledger(&installation).await?;
     let now_ms = open::clock(&installation).await?.now_ms();
-    let catalogue = Catalogue::open(Arc::clone(&ledger), None).await?;
+    let catalogue = Catalogue::open(Arc::clone(&ledger), payments).await?;
     let cinemas = Cinemas::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let charts = Charts::In(folder);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Reader;
 use crate::payments::READ_BACK_AFTER;
+use crate::payments::kind::ProviderKind;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
 
 /// The longest that a lost event may go unnoticed by setting, seconds.
@@ -20,15 +21,17 @@ pub enum Payments {
     Stripe(StripeSettings),
 }
 
-/// What `FAIRGATE_PAYMENTS` says, before its keys are looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Named {
-    None,
-    Sandbox,
-    Stripe,
-}
-
 impl Payments {
+    /// Which provider it is.
+    #[must_use]
+    pub const fn kind(&self) -> ProviderKind {
+        match self {
+            Self::None => ProviderKind::None,
+            Self::Sandbox => ProviderKind::Sandbox,
+            Self::Stripe(_) => ProviderKind::Stripe,
+        }
+    }
+
     /// The knobs of this concern.
     pub const KNOBS: [&'static str; 6] = [
         "payments",
@@ -44,13 +47,10 @@ impl Payments {
     /// interface by default, `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) 15.
     pub fn read(reader: &mut Reader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
-        let named = reader.take("payments", Named::None, what, |text| match text {
-            "none" => Some(Named::None),
-            "sandbox" => Some(Named::Sandbox),
-            "stripe" => Some(Named::Stripe),
-            _ => None,
+        let named = reader.take("payments", ProviderKind::None, what, |text| {
+            text.parse().ok()
         });
-        if named == Named::Stripe {
+        if named == ProviderKind::Stripe {
             return Self::Stripe(stripe(reader));
         }
         let idle = Self::KNOBS[1..]
@@ -62,7 +62,7 @@ impl Payments {
             ));
         }
         match named {
-            Named::Sandbox => Self::Sandbox,
+            ProviderKind::Sandbox => Self::Sandbox,
             _ => Self::None,
         }
     }

@@ -21,7 +21,7 @@ impl OrderDesk {
             return Ok(());
         }
         let provider = self.provider.as_ref().ok_or_else(not_configured)?;
-        let limits = provider.limits(sum.currency);
+        let limits = provider.kind().limits(sum.currency);
         limits.check(sum).map_err(|refused| {
             let (told, limit) = match refused {
                 SumRefused::TooSmall => ("takes no less than", limits.smallest),

@@ -59,6 +59,22 @@ impl Limits {
             Ok(())
         }
     }
+
+    /// Why nobody could ever pay this price.
+    #[must_use]
+    pub fn why_not(self, price: Money, refused: SumRefused) -> String {
+        let of = |amount| price.currency.of(amount);
+        match refused {
+            SumRefused::TooFine => format!(
+                "{price} is no multiple of {}, and the payment provider takes nothing else",
+                of(self.step)
+            ),
+            SumRefused::TooLarge | SumRefused::TooSmall => format!(
+                "{price} is more than the {} that the payment provider takes at once",
+                of(self.largest)
+            ),
+        }
+    }
 }
 
 #[cfg(test)]

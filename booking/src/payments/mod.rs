@@ -3,6 +3,7 @@
 mod crew;
 pub mod effects;
 pub mod http;
+pub mod kind;
 pub mod limits;
 pub mod refunding;
 pub mod sandbox;
@@ -16,9 +17,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};
-use crate::money::{Currency, Money};
+use crate::money::Money;
 use crate::orders::refund::OwedRefund;
-use limits::{Limits, SumRefused};
+use kind::ProviderKind;
+use limits::SumRefused;
 
 /// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
@@ -153,6 +155,14 @@ pub enum ProviderEventKind {
     Refunded,
 }
 
+impl ProviderEventKind {
+    /// Whether a buyer's money is there with it.
+    #[must_use]
+    pub const fn brings_money(self) -> bool {
+        matches!(self, Self::Authorised | Self::Captured)
+    }
+}
+
 /// What a stored body turns out to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
@@ -256,11 +266,8 @@ pub trait Provider: Send + Sync + 'static {
     /// Whether its money is play money.
     fn is_test(&self) -> bool;
 
-    /// Whether it tells one card from another.
-    fn names_cards(&self) -> bool;
-
-    /// The sums that it takes in one payment.
-    fn limits(&self, currency: Currency) -> Limits;
+    /// Which one it is: cards and sums follow from that.
+    fn kind(&self) -> ProviderKind;
 
     /// The header that carries the signature of its events.
     fn signature_header(&self) -> &'static str;

@@ -9,14 +9,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::limits::Limits;
+use super::kind::ProviderKind;
 use super::{
     Made, Payment, PaymentState, Provider, ProviderError, ProviderEvent, ProviderEventKind,
     READ_BACK_AFTER, ReadBack, Said,
 };
 use crate::ids::PaymentId;
 use crate::ledger::{Ledger, LedgerError};
-use crate::money::Currency;
 use crate::orders::refund::OwedRefund;
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
@@ -138,12 +137,8 @@ impl Provider for Sandbox {
         true
     }
 
-    fn names_cards(&self) -> bool {
-        false
-    }
-
-    fn limits(&self, _currency: Currency) -> Limits {
-        Limits::NONE
+    fn kind(&self) -> ProviderKind {
+        ProviderKind::Sandbox
     }
 
     fn signature_header(&self) -> &'static str {

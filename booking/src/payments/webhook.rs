@@ -195,20 +195,17 @@ impl Inbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// A show that limits what one card may buy needs the card, which events do not always carry.
+    /// Limits of what one card may buy need the card, which events do not always carry. Seats of a show without such a
+    /// limit may be exchanged for those of one that has it, so one such show is reason to ask always.
     async fn with_card(&self, said: Said) -> Result<Said, ProviderError> {
         let Said::Event(event) = &said else {
             return Ok(said);
         };
-        let money_came = matches!(
-            event.kind,
-            ProviderEventKind::Authorised | ProviderEventKind::Captured
-        );
-        let limited = self
-            .catalogue
-            .show(&event.payment.show())
-            .is_some_and(|show| show.document.seats_per_card.is_some());
-        if !money_came || !limited || event.card.is_some() || !self.provider.names_cards() {
+        let wanted = event.kind.brings_money()
+            && event.card.is_none()
+            && self.provider.kind().names_cards()
+            && self.catalogue.limits_cards();
+        if !wanted {
             return Ok(said);
         }
         let Some(read) = self.read_back(event).await? else {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use booking::ledger::Ledger;
 use booking::ledger::sqlite::SqliteLedger;
+use booking::payments::kind::ProviderKind;
 use booking::process::data;
 use booking::rail::import::{NotImported, Source, Wanted, import};
 use fairgate_writer::Writer;
@@ -19,6 +20,7 @@ fn wanted(feed: &Path, data: &Path) -> Wanted {
         rail: None,
         data: data.to_owned(),
         database: None,
+        payments: ProviderKind::None,
     }
 }
 
@@ -119,4 +121,47 @@ async fn the_rail_file_says_what_the_feed_does_not() {
         told.contains("window") && told.contains("nothing was imported"),
         "{told}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by_distance() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    let table = r#"
+        fare = [{ class = "two", from = "AAA", to = "CCC", amount = 100_000_000 }, { class = "two", from = "AAA", to = "BBB", amount = 900 }]
+        [terms]
+        currency = "EUR"
+        [[class]]
+        key = "two"
+        [[stock]]
+        id = "short"
+        carriages = [{ class = "two", rows = 2, seats = "AB CD" }]
+    "#;
+    let distance = r#"
+        [terms]
+        currency = "EUR"
+        [[class]]
+        key = "two"
+        base = 100_000_000
+        per_km = 10
+        [[stock]]
+        id = "short"
+        carriages = [{ class = "two", rows = 2, seats = "AB CD" }]
+    "#;
+    for (rail, said) in [(table, "1 fares"), (distance, "from")] {
+        write(feed.path(), "rail.toml", rail);
+        let mut with = wanted(feed.path(), data.path());
+        with.rail = Some(feed.path().join("rail.toml"));
+        with.payments = ProviderKind::Stripe;
+        let told = import(with.clone(), 1).await.expect_err("nobody could pay");
+        let told = told.to_string();
+        assert!(
+            told.contains(r#"class "two""#)
+                && told.contains(said)
+                && told.contains("payment provider takes at once")
+                && told.contains("nothing was imported"),
+            "{told}"
+        );
+        with.payments = ProviderKind::Sandbox;
+        import(with, 1).await.expect("the sandbox takes everything");
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use booking::payments::kind::ProviderKind;
 use booking::rail::import::{Source, Wanted, import};
 use serde_json::json;
 
@@ -71,6 +72,7 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
         rail: Some(rail),
         data: data.to_owned(),
         database: None,
+        payments: ProviderKind::None,
     };
     import(wanted, 1).await.expect("imported");
 }

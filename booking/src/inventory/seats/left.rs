@@ -126,6 +126,7 @@ mod tests {
     use crate::catalogue::plan::parse_grid;
     use crate::clock::Clock;
     use crate::ledger::sqlite::SqliteLedger;
+    use crate::payments::kind::ProviderKind;
     use crate::store::InventoryStore;
     use crate::store::memory::MemoryStore;
 
@@ -134,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
         let ledger = Arc::new(SqliteLedger::open(writer).await.expect("a ledger"));
-        let catalogue = Catalogue::open(ledger.clone(), None).await;
+        let catalogue = Catalogue::open(ledger.clone(), ProviderKind::None).await;
         let catalogue = catalogue.expect("readable");
         let hall = "hall".parse().expect("a slug");
         let map = parse_grid("4x10").expect("a grid");

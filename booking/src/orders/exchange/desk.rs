@@ -19,8 +19,7 @@ use crate::orders::checkout::{OrderDesk, lock_until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
-use crate::payments::Provider;
-use crate::payments::limits::Limits;
+use crate::payments::kind::ProviderKind;
 use crate::store::Refused;
 
 impl OrderDesk {
@@ -73,10 +72,11 @@ impl OrderDesk {
             Ok(_) => return Err(self.lost(&hold, explain(ExchangeRefused::Changed)).await),
             Err(refused) => return Err(self.lost(&hold, refused).await),
         };
-        // Without a provider nothing can be charged, however small.
-        let limits = |provider: &Arc<dyn Provider>| provider.limits(order.currency);
-        let limits = self.provider.as_ref().map_or(Limits::NONE, limits);
-        let least = limits.smallest;
+        let kind = self.provider.as_ref().map(|provider| provider.kind());
+        let least = kind
+            .unwrap_or(ProviderKind::None)
+            .limits(order.currency)
+            .smallest;
         let deal = match deal(order, &terms, price(&items), least, now_ms) {
             Ok(deal) => deal,
             Err(refused) => return Err(self.lost(&hold, explain(refused.into())).await),

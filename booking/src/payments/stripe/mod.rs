@@ -12,11 +12,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::money::Currency;
 use crate::orders::refund::OwedRefund;
 
-use super::limits::{Limits, SumRefused};
+use super::kind::ProviderKind;
+use super::limits::SumRefused;
 use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
+pub use amount::limits;
 use api::{Api, Fault};
 
 /// Where the public interface lives.
@@ -211,12 +212,8 @@ impl Provider for Stripe {
         self.settings.is_test()
     }
 
-    fn names_cards(&self) -> bool {
-        true
-    }
-
-    fn limits(&self, currency: Currency) -> Limits {
-        amount::limits(currency)
+    fn kind(&self) -> ProviderKind {
+        ProviderKind::Stripe
     }
 
     fn signature_header(&self) -> &'static str {

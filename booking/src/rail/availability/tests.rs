@@ -11,6 +11,7 @@ use crate::catalogue::show::{Geometry, Plan};
 use crate::ids::VenueId;
 use crate::inventory::choose::rail::Train;
 use crate::ledger::sqlite::SqliteLedger;
+use crate::payments::kind::ProviderKind;
 use crate::rail::run::{Call, Fares, Run};
 use crate::rail::timetable::OnSale;
 
@@ -84,7 +85,7 @@ async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let writer = fairgate_writer::Writer::open(&folder.path().join("ledger.db"));
     let ledger = SqliteLedger::open(writer.expect("a file")).await;
-    let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), None).await;
+    let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
     let told = Arc::new(Told::default());
     let source = Arc::clone(&told) as Arc<dyn Source>;
     let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));

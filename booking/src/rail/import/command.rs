@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::payable::payable;
 use super::{Fault, Feed, read_gtfs, read_timetable};
 use crate::config::{Key, Stores};
 use crate::ids::VenueId;
 use crate::ledger::{LedgerError, NewPlan, NewTimetable};
 use crate::open::{self, NotOpened};
+use crate::payments::kind::ProviderKind;
 use crate::process::data::NotOurs;
 use crate::rail::settings::RailFile;
 use crate::rail::timetable::Parts;
@@ -40,6 +42,8 @@ pub struct Wanted {
     pub data: PathBuf,
     /// The address of the database.
     pub database: Option<String>,
+    /// Who is to take the fares.
+    pub payments: ProviderKind,
 }
 
 /// What was imported.
@@ -109,6 +113,9 @@ pub async fn import(wanted: Wanted, now_ms: i64) -> Result<Imported, NotImported
         Source::Timetable { timezone } => read_timetable(&wanted.folder, timezone, &rail),
     };
     let feed = read.map_err(|faults| NotImported::Feed(wanted.folder.clone(), faults))?;
+    let limits = wanted.payments.limits(feed.parts.currency);
+    payable(&feed.parts, limits)
+        .map_err(|faults| NotImported::Feed(wanted.folder.clone(), faults))?;
     let timetable = written(&feed.parts)?;
     let stores = Stores {
         database_url: wanted.database.map(Key),

@@ -8,6 +8,7 @@ mod draft;
 mod fares;
 mod frequencies;
 mod gtfs;
+mod payable;
 mod table;
 mod timetable;
 mod value;

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use booking::payments::kind::ProviderKind;
+
 use super::*;
 
-fn import(folder: &Path, file: &Path) -> Output {
+fn import(folder: &Path, file: &Path, settings: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_booking"))
         .args(["import", "cinema"])
         .arg(file)
@@ -13,6 +15,7 @@ fn import(folder: &Path, file: &Path) -> Output {
         .arg(folder)
         .arg("--json")
         .env_remove("FAIRGATE_DATABASE_URL")
+        .envs(settings.iter().copied())
         .output()
         .expect("it runs")
 }
@@ -30,7 +33,7 @@ async fn the_command_imports_a_file_with_its_charts_or_names_every_fault_by_line
     write(&bad);
     let data = folder.path().join("data");
     std::fs::create_dir(&data).expect("a folder");
-    let refused = import(&data, &file);
+    let refused = import(&data, &file, &[]);
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(
         !refused.status.success() && told.contains("2 faults"),
@@ -52,7 +55,7 @@ async fn the_command_imports_a_file_with_its_charts_or_names_every_fault_by_line
     }
     write(&programme());
     for new in [5, 0] {
-        let done = import(&data, &file);
+        let done = import(&data, &file, &[]);
         assert!(
             done.status.success(),
             "{}",
@@ -76,7 +79,8 @@ async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
         database_url: Some(booking::config::Key(app.url())),
         redis_url: None,
     };
-    let imported = booking::cinema::import::import(&file, &stores, folder.path()).await;
+    let imported =
+        booking::cinema::import::import(&file, &stores, folder.path(), ProviderKind::None).await;
     assert_eq!(imported.expect("imported").new_showings, 5);
     let found = until("the programme", async || {
         let found = search(&app, "?city=york").await;
@@ -88,4 +92,28 @@ async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
     hold(&app, &ana, &show, json!({"quantity": 2}))
         .await
         .is(201);
+}
+
+#[test]
+fn the_command_refuses_prices_that_the_payment_provider_never_takes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programme.json");
+    let mut dear = programme();
+    dear["showings"][0]["prices"]["cat1"] = json!(100_000_000);
+    std::fs::write(&file, format!("{dear:#}")).expect("written");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let refused = import(&data, &file, &[("FAIRGATE_PAYMENTS", "stripe")]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success()
+            && told.contains("showings[0].prices.cat1")
+            && told.contains("payment provider takes at once"),
+        "{told}"
+    );
+    for settings in [&[("FAIRGATE_PAYMENTS", "sandbox")][..], &[]] {
+        let done = import(&data, &file, settings);
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{told}");
+    }
 }

@@ -1,0 +1,49 @@
+//! Which payment provider an installation has, and what follows from that alone.
+
+use std::str::FromStr;
+
+use super::limits::Limits;
+use super::stripe;
+use crate::money::Currency;
+
+/// Whose money it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// Nobody takes any: only what costs nothing is sold.
+    None,
+    /// The built-in test provider.
+    Sandbox,
+    /// Stripe.
+    Stripe,
+}
+
+impl ProviderKind {
+    /// Whether it tells one card from another.
+    #[must_use]
+    pub const fn names_cards(self) -> bool {
+        matches!(self, Self::Stripe)
+    }
+
+    /// The sums that it takes in one payment. Where nobody takes money yet, every sum may still be asked for.
+    #[must_use]
+    pub fn limits(self, currency: Currency) -> Limits {
+        match self {
+            Self::None | Self::Sandbox => Limits::NONE,
+            Self::Stripe => stripe::limits(currency),
+        }
+    }
+}
+
+impl FromStr for ProviderKind {
+    type Err = &'static str;
+
+    /// As `FAIRGATE_PAYMENTS` names it; set to nothing, as in all settings, it is not set.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "" | "none" => Ok(Self::None),
+            "sandbox" => Ok(Self::Sandbox),
+            "stripe" => Ok(Self::Stripe),
+            _ => Err("it is one of none, sandbox, stripe"),
+        }
+    }
+}

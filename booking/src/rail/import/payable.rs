@@ -1,0 +1,87 @@
+//! Whether travellers can pay what a timetable asks.
+
+use std::collections::HashSet;
+
+use super::Fault;
+use crate::payments::limits::Limits;
+use crate::rail::timetable::{Parts, Tariff};
+
+/// A seat from one station to another.
+struct Fare {
+    from: u32,
+    to: u32,
+    amount: i64,
+}
+
+/// Checks every fare of a timetable against what a payment provider takes at once.
+///
+/// # Errors
+/// A fault for each class of each tariff that has such fares, with the dearest of them.
+pub fn payable(parts: &Parts, limits: Limits) -> Result<(), Vec<Fault>> {
+    if limits == Limits::NONE {
+        return Ok(());
+    }
+    let mut faults = Vec::new();
+    for (tariff, _) in parts.tariffs.iter().enumerate() {
+        for (class, asked) in parts.classes.iter().enumerate() {
+            let mut refused: Vec<Fare> = fares(parts, tariff, class)
+                .filter(|fare| limits.check_price(fare.amount).is_err())
+                .collect();
+            refused.sort_unstable_by_key(|fare| fare.amount);
+            let Some(dearest) = refused.last() else {
+                continue;
+            };
+            let price = parts.currency.of(dearest.amount);
+            let Err(why) = limits.check_price(dearest.amount) else {
+                continue;
+            };
+            let name = |station: u32| &parts.stations[station as usize].name;
+            faults.push(Fault {
+                file: String::new(),
+                line: 0,
+                code: "unpayable",
+                message: format!(
+                    "class {:?} has {} fares that nobody could pay, such as from {} to {}: {}",
+                    asked.key,
+                    refused.len(),
+                    name(dearest.from),
+                    name(dearest.to),
+                    limits.why_not(price, why)
+                ),
+            });
+        }
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults)
+    }
+}
+
+/// All fares of a class under a tariff.
+fn fares(parts: &Parts, tariff: usize, class: usize) -> Box<dyn Iterator<Item = Fare> + '_> {
+    match &parts.tariffs[tariff] {
+        Tariff::Table(rows) => {
+            let of_class = rows.iter().filter(move |row| usize::from(row.0) == class);
+            Box::new(of_class.map(|&(_, from, to, amount)| Fare { from, to, amount }))
+        }
+        Tariff::Distance => {
+            let priced = parts
+                .trips
+                .iter()
+                .filter(move |trip| trip.tariff as usize == tariff);
+            let patterns: HashSet<u32> = priced.map(|trip| trip.pattern).collect();
+            let rate = &parts.classes[class].rate;
+            let stretches = patterns.into_iter().flat_map(|pattern| {
+                let stops = &parts.patterns[pattern as usize];
+                let starts = stops.iter().enumerate();
+                starts.flat_map(|(at, from)| stops[at + 1..].iter().map(move |to| (from, to)))
+            });
+            Box::new(stretches.map(|(from, to)| Fare {
+                from: from.station,
+                to: to.station,
+                amount: rate.of(u64::from(to.at_m.saturating_sub(from.at_m))),
+            }))
+        }
+    }
+}

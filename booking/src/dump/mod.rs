@@ -314,8 +314,8 @@ pub struct PaymentRecord {
     pub provider_state: Option<String>,
     /// The refunds in the sandbox's own records; null with another provider.
     pub provider_refunds: Option<Vec<ProviderRefund>>,
-    /// A hash of what the provider tells cards apart by; null where it told nothing.
-    pub card: Option<String>,
+    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what was exchanged for it.
+    pub cards: Vec<String>,
 }
 
 /// A refund in the sandbox's own records.
@@ -334,8 +334,8 @@ pub struct ProvidersSide {
     pub state: Option<String>,
     /// The refunds there, as a JSON list.
     pub refunds: Option<String>,
-    /// What the provider tells cards apart by.
-    pub card: Option<String>,
+    /// What the provider tells the order's cards apart by, as a JSON list.
+    pub cards: String,
 }
 
 fn corrupt(what: String) -> LedgerError {
@@ -566,7 +566,9 @@ impl PaymentRecord {
     ) -> Result<Self, LedgerError> {
         let unreadable = |error: serde_json::Error| corrupt(format!("sandbox refunds: {error}"));
         let refunds = provider.refunds.as_deref().map(serde_json::from_str);
-        let hash = |card: String| hex::encode(&Sha256::digest(card)[..8]);
+        let cards: Vec<String> = serde_json::from_str(&provider.cards)
+            .map_err(|error| corrupt(format!("an order's cards: {error}")))?;
+        let hash = |card: &String| hex::encode(&Sha256::digest(card)[..8]);
         Ok(Self {
             payment: payment.id.to_string(),
             order: payment.order.to_string(),
@@ -583,7 +585,7 @@ impl PaymentRecord {
             updated_ms,
             provider_state: provider.state,
             provider_refunds: refunds.transpose().map_err(unreadable)?,
-            card: provider.card.map(hash),
+            cards: cards.iter().map(hash).collect(),
         })
     }
 }

@@ -2,41 +2,59 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, text};
+use crate::shop::{Answer, Shop, text};
 
 const PROMOTER: &str = "promoter-key";
 
-/// Nights at 99.00, 99.20, 99.40 and 99.60, and a paid seat of the first.
-async fn opened(seed: u64) -> (Shop, Value) {
-    let rules =
-        json!({"refunds": [{"until_h": 1, "fee_pct": 0}], "exchange": {"cheaper": "refund"}});
-    let shop = Shop::open(seed, "4x10", rules.clone()).await;
-    for (night, price) in [("night-2", 9_920), ("night-3", 9_940), ("night-4", 9_960)] {
-        let mut document = json!({
-            "venue": "hall", "title": night, "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
-            "prices": {"cat1": price, "cat2": price}, "orphans": "allow",
-        });
-        if let (Some(document), Value::Object(rules)) = (document.as_object_mut(), rules.clone()) {
-            document.extend(rules);
+fn rules() -> Value {
+    json!({"refunds": [{"until_h": 1, "fee_pct": 0}], "exchange": {"cheaper": "refund"}})
+}
+
+/// A night like the first, at another price, and what else is to be changed.
+async fn put_night(shop: &Shop, night: &str, price: i64, changes: Value) {
+    let mut document = json!({
+        "venue": "hall", "title": night, "starts_at": "2099-06-01T20:00:00+02:00", "currency": "EUR",
+        "prices": {"cat1": price, "cat2": price}, "orphans": "allow",
+    });
+    for more in [rules(), changes] {
+        if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
+            document.extend(more);
         }
-        let path = format!("/v1/promoter/shows/{night}");
-        shop.ask("PUT", &path, PROMOTER, &document).await.is(200);
     }
-    let order = shop.order(1, 1).await;
-    shop.pay(&order, "visa", true);
+    let path = format!("/v1/promoter/shows/{night}");
+    shop.ask("PUT", &path, PROMOTER, &document).await.is(200);
+}
+
+/// A seat of the first night, paid.
+async fn paid(shop: &Shop, who: u16, card: &str) -> Value {
+    let order = shop.order(who, 1).await;
+    shop.pay(&order, card, true);
     shop.order_once(&order, |order| order["state"] == "ticketed")
         .await;
+    order
+}
+
+/// Nights at 99.00, 99.20, 99.40 and 99.60, and a paid seat of the first.
+async fn opened(seed: u64) -> (Shop, Value) {
+    let shop = Shop::open(seed, "4x10", rules()).await;
+    for (night, price) in [("night-2", 9_920), ("night-3", 9_940), ("night-4", 9_960)] {
+        put_night(&shop, night, price, json!({})).await;
+    }
+    let order = paid(&shop, 1, "visa").await;
     (shop, order)
+}
+
+/// Asks for the best seat of another night for an order's one.
+async fn exchange(shop: &Shop, order: &Value, night: &str) -> Answer {
+    let path = format!("/v1/orders/{}/exchange", text(order, "order"));
+    let ask = json!({"show": night, "best": {"quantity": 1}});
+    shop.ask("POST", &path, &text(order, "order_key"), &ask)
+        .await
 }
 
 /// Gives an order's seat for the best one of another night.
 async fn exchanged(shop: &Shop, order: &Value, night: &str) -> Value {
-    let path = format!("/v1/orders/{}/exchange", text(order, "order"));
-    let ask = json!({"show": night, "best": {"quantity": 1}});
-    let made = shop
-        .ask("POST", &path, &text(order, "order_key"), &ask)
-        .await;
-    let made = made.is(200);
+    let made = exchange(shop, order, night).await.is(200);
     let told = &shop.read(order).await["exchange"];
     json!({"order": made["order"], "order_key": told["order_key"], "payment": made["payment"], "state": made["state"]})
 }
@@ -82,4 +100,18 @@ async fn what_was_let_go_does_not_go_back() {
     assert_eq!(back["refunds"][0]["amount"]["amount"], 9_900);
     let found = shop.booking.reconciler().pass(0).await.expect("readable");
     assert!(found.is_empty(), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_of_a_show_without_a_card_limit_do_not_get_a_card_around_another_shows_limit() {
+    let shop = Shop::open(24, "4x10", rules()).await;
+    put_night(&shop, "night-2", 9_900, json!({"seats_per_card": 1})).await;
+    let (first, second) = (paid(&shop, 1, "visa").await, paid(&shop, 2, "visa").await);
+    exchanged(&shop, &first, "night-2").await;
+    let refused = exchange(&shop, &second, "night-2").await.is(422);
+    assert_eq!(
+        (&refused["code"], &refused["limit"]),
+        (&json!("limit_exceeded"), &json!(1))
+    );
+    assert_eq!(shop.read(&second).await["state"], "ticketed");
 }

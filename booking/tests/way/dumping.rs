@@ -130,8 +130,8 @@ fn check_whole(lines: &[Value], paid: &Value, undelivered: &Value) {
     let mut paid_by = paid_by.filter(|payment| payment["order"] == paid["order"]);
     let paid_by = paid_by.next().expect("the payment");
     assert_eq!(
-        (&paid_by["provider_refunds"], &paid_by["card"]),
-        (&json!([]), &Value::Null)
+        (&paid_by["provider_refunds"], &paid_by["cards"]),
+        (&json!([]), &json!([]))
     );
     let effect = of(lines, "effect")[0];
     assert_eq!(effect["what"], "capture");

@@ -15,11 +15,11 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) -> u64 {
             .dump
             .order(&payment.order)
             .filter(|order| order.sold());
-        let (Some(order), Some(card)) = (order, &payment.card) else {
-            continue;
-        };
-        let seats = by_ledger.entry((&order.show, card)).or_default();
-        seats.extend(order.kept_labels());
+        let Some(order) = order else { continue };
+        for card in &payment.cards {
+            let seats = by_ledger.entry((&order.show, card)).or_default();
+            seats.extend(order.kept_labels());
+        }
     }
     for (id, told) in &story.orders {
         let order = story.dump.order(id).filter(|order| order.sold());

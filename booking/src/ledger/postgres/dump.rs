@@ -154,7 +154,8 @@ async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
         "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, \
          CASE WHEN s.state IS NOT NULL THEN COALESCE((SELECT json_agg(json_build_object('refund', r.refund, 'amount', r.amount)) \
-         FROM sandbox_refunds r WHERE r.payment = p.payment), '[]'::json)::text END, p.card FROM payments p \
+         FROM sandbox_refunds r WHERE r.payment = p.payment), '[]'::json)::text END, \
+         (SELECT COALESCE(json_agg(c.card ORDER BY c.card), '[]'::json)::text FROM order_cards c WHERE c.order_id = p.order_id) FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.payment COLLATE \"C\""
     );
     each(tx, &sql, |row| {
@@ -162,7 +163,7 @@ async fn payments(tx: &Tx, sink: &mut Sink<'_>) -> Result<()> {
         let provider = ProvidersSide {
             state: row.try_get(10)?,
             refunds: row.try_get(11)?,
-            card: row.try_get(12)?,
+            cards: row.try_get(12)?,
         };
         let record = PaymentRecord::of(payment, row.try_get(9)?, provider)?;
         sink(&Record::Payment(record))

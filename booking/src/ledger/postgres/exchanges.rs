@@ -173,12 +173,12 @@ async fn begin(
         &deal.back,
     ];
     tx.execute(sql, &with).await?;
-    // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
-    let sql = "UPDATE payments SET card = (SELECT card FROM payments WHERE order_id = $2) WHERE order_id = $1";
+    // The cards that bought the seats have bought what they are exchanged for, even where nothing more is paid.
+    let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
     tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
         .await?;
     if payment.amount.amount == 0 {
-        if over_card_limit(tx, successor, items.len(), None).await? {
+        if over_card_limit(tx, successor, None).await? {
             return Err(ClaimRefused::CardLimit.into());
         }
         let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
@@ -192,6 +192,12 @@ async fn locked_tickets(tx: &Tx, order: &Order) -> Result<Vec<crate::orders::Tic
     let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";
     tx.query(sql, &[&order.id.as_str()]).await?;
     tickets_of(tx, order).await
+}
+
+/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
+pub(super) async fn seats_when_paid(tx: &Tx, order: &Order) -> Result<usize> {
+    let exchanged = open(tx, &order.id).await?;
+    Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
 }
 
 /// What happens to a successor: late money buys no exchange, and nothing is taken for one that is over.

@@ -100,9 +100,7 @@ async fn settle(
     }
     let happening = match outcome {
         LateOutcome::Back(_) => outcome.happening(),
-        _ if over_card_limit(tx, &order, order.items.len(), None).await? => {
-            Happening::LateBack(LateReason::CardLimit)
-        }
+        _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
         LateOutcome::SameSeats(hold) => {
             let until_ms = order.claim_until_ms;
             give(tx, &order, (hold, &order.items, until_ms), basis).await?;

@@ -48,6 +48,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("terms.sql"),
     include_str!("keyed_calls.sql"),
     include_str!("retention.sql"),
+    include_str!("cards.sql"),
 ];
 
 /// The kinds of named locks; each ends with its transaction. The number beside the kind says which one.

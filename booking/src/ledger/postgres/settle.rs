@@ -1,7 +1,6 @@
 //! Transaction 2: what an event, or a call that went through, does to a payment and its order.
 
 use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::orders::apply;
 use super::payments::find_payment;
@@ -30,7 +29,8 @@ pub(super) async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    let over = over_card_limit(tx, &order, order.items.len(), says.card.as_deref()).await?;
+    let card = says.card.as_deref().filter(|_| says.kind.brings_money());
+    let over = over_card_limit(tx, &order, card).await?;
     let Settling {
         payment: state,
         happening,
@@ -41,11 +41,15 @@ pub(super) async fn outcome_of(
     let happening = exchanges::instead(tx, &order, happening).await?;
     let id = order.id.as_str();
     if let Some(state) = state {
-        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4), \
-             card = COALESCE(card, $5) WHERE order_id = $1";
-        let with: [&(dyn ToSql + Sync); 5] =
-            [&id, &state.word(), &now_ms, &says.reference, &says.card];
-        tx.execute(sql, &with).await?;
+        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
+             WHERE order_id = $1";
+        tx.execute(sql, &[&id, &state.word(), &now_ms, &says.reference])
+            .await?;
+        if let Some(card) = card {
+            let sql =
+                "INSERT INTO order_cards (order_id, card) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            tx.execute(sql, &[&id, &card]).await?;
+        }
         close_refunds(tx, &order.id, state, now_ms).await?;
     }
     if let Some(refunded) = refunded {
@@ -143,17 +147,12 @@ async fn has_finished(tx: &Tx, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// Whether so many seats of an order and those bought with the same card are more than the show allows; from here on nobody
-/// else counts this card for this show. Of an exchange the card that is told now counts, and the one that bought the seats
+/// Whether an order's seats and those bought with the same card are more than the show allows; from here on nobody
+/// else counts this card for this show. Of an exchange the card that is told now counts, and those that bought the seats
 /// that are given, too.
-pub(super) async fn over_card_limit(
-    tx: &Tx,
-    order: &Order,
-    seats: usize,
-    card: Option<&str>,
-) -> Result<bool> {
-    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, p.card FROM shows s, payments p \
-         WHERE s.show = $1 AND p.order_id = $2";
+pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) -> Result<bool> {
+    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, \
+         ARRAY(SELECT card FROM order_cards WHERE order_id = $2) FROM shows s WHERE s.show = $1";
     let with = (order.show.as_str(), order.id.as_str());
     let Some(row) = tx.first(sql, &[&with.0, &with.1]).await? else {
         return Ok(false);
@@ -161,16 +160,16 @@ pub(super) async fn over_card_limit(
     let Some(limit) = row.try_get::<_, Option<i64>>(0)? else {
         return Ok(false);
     };
-    let known: Option<&str> = row.try_get(1)?;
-    let mut cards: Vec<&str> = card.into_iter().chain(known).collect();
+    let mut cards: Vec<&str> = row.try_get(1)?;
+    cards.extend(card);
     // Everybody locks cards in one order.
     cards.sort_unstable();
     cards.dedup();
-    let own = i64::try_from(seats).unwrap_or(i64::MAX);
+    let own = i64::try_from(exchanges::seats_when_paid(tx, order).await?).unwrap_or(i64::MAX);
     for card in cards {
         let sql = "SELECT pg_advisory_xact_lock($1, hashtext($2 || ' ' || $3))";
         tx.one(sql, &[&lock::CARD, &with.0, &card]).await?;
-        let sql = "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+        let sql = "SELECT COUNT(DISTINCT c.seat) FROM order_cards p JOIN claims c ON c.order_id = p.order_id \
              WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
              AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
         let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;

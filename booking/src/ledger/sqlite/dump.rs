@@ -161,7 +161,8 @@ fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
     let sql = format!(
         "SELECT {PAYMENT_COLUMNS}, p.updated_at, s.state, \
          CASE WHEN s.state IS NOT NULL THEN (SELECT json_group_array(json_object('refund', r.refund, 'amount', r.amount)) \
-         FROM sandbox_refunds r WHERE r.payment = p.payment) END, p.card FROM payments p \
+         FROM sandbox_refunds r WHERE r.payment = p.payment) END, \
+         (SELECT json_group_array(c.card) FROM order_cards c WHERE c.order_id = p.order_id) FROM payments p \
          LEFT JOIN sandbox_payments s ON s.payment = p.payment ORDER BY p.rowid"
     );
     each(connection, &sql, |row| {
@@ -169,7 +170,7 @@ fn payments(connection: &Connection, sink: &mut Sink<'_>) -> Result<()> {
         let provider = ProvidersSide {
             state: row.get(10)?,
             refunds: row.get(11)?,
-            card: row.get(12)?,
+            cards: row.get(12)?,
         };
         let record = PaymentRecord::of(payment, row.get(9)?, provider)?;
         sink(&Record::Payment(record))

@@ -149,27 +149,32 @@ fn begin(
     let id = successor.id.clone();
     terms::are_prices_of(tx, &successor.show, successor.terms, &items)?;
     let successor = claims::write(tx, successor, &payment, basis)?;
-    let seats = items.len();
     let (items, given) = (items_text(&items)?, items_text(&given)?);
     tx.execute(
         "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         (id.as_str(), of.as_str(), items, given, now_ms, deal.fee, deal.back),
     )
     .map_err(fairgate_writer::LedgerError::from)?;
-    // The card that bought the seats has bought what they are exchanged for, even where nothing more is paid.
+    // The cards that bought the seats have bought what they are exchanged for, even where nothing more is paid.
     tx.execute(
-        "UPDATE payments SET card = (SELECT card FROM payments WHERE order_id = ?2) WHERE order_id = ?1",
+        "INSERT INTO order_cards (order_id, card) SELECT ?1, card FROM order_cards WHERE order_id = ?2",
         (id.as_str(), of.as_str()),
     )
     .map_err(fairgate_writer::LedgerError::from)?;
     if payment.amount.amount == 0 {
-        if over_card_limit(tx, &successor, seats, None)? {
+        if over_card_limit(tx, &successor, None)? {
             return Err(ClaimRefused::CardLimit.into());
         }
         apply(tx, &id, Happening::NothingToPay, now_ms)?;
         finish(tx, &id, Happening::NothingToPay, now_ms)?;
     }
     Ok(find_order(tx, &id)?)
+}
+
+/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
+pub(super) fn seats_when_paid(tx: &Connection, order: &Order) -> Result<usize> {
+    let exchanged = open(tx, &order.id)?;
+    Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
 }
 
 /// What happens to a successor: late money buys no exchange, and nothing is taken for one that is over.

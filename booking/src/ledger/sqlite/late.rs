@@ -103,9 +103,7 @@ fn settle(
     }
     let happening = match outcome {
         LateOutcome::Back(_) => outcome.happening(),
-        _ if over_card_limit(tx, &order, order.items.len(), None)? => {
-            Happening::LateBack(LateReason::CardLimit)
-        }
+        _ if over_card_limit(tx, &order, None)? => Happening::LateBack(LateReason::CardLimit),
         LateOutcome::SameSeats(hold) => {
             let items = order.items.clone();
             give(tx, &order, hold, &items, order.claim_until_ms, basis)?;

@@ -43,6 +43,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("terms.sql"),
     include_str!("keyed_calls.sql"),
     include_str!("retention.sql"),
+    include_str!("cards.sql"),
 ];
 
 /// Booking's tables in a ledger file.

@@ -5,7 +5,7 @@ use fairgate_writer::rusqlite::Connection;
 use super::exchanges;
 use super::orders::apply;
 use super::payments::find_payment;
-use super::rows::{Result, corrupt, find_order, first};
+use super::rows::{Result, collect, corrupt, find_order, first};
 use super::tickets::issue;
 use crate::ids::OrderId;
 use crate::ledger::Applied;
@@ -26,7 +26,8 @@ pub(super) fn outcome_of(
     };
     let order =
         find_order(tx, &payment.order)?.ok_or_else(|| corrupt("a payment without an order"))?;
-    let over = over_card_limit(tx, &order, order.items.len(), says.card.as_deref())?;
+    let card = says.card.as_deref().filter(|_| says.kind.brings_money());
+    let over = over_card_limit(tx, &order, card)?;
     let Settling {
         payment: state,
         happening,
@@ -38,9 +39,15 @@ pub(super) fn outcome_of(
     if let Some(state) = state {
         move_payment(tx, &order.id, state, now_ms)?;
         tx.prepare_cached(
-            "UPDATE payments SET reference = COALESCE(reference, ?2), card = COALESCE(card, ?3) WHERE order_id = ?1",
+            "UPDATE payments SET reference = COALESCE(reference, ?2) WHERE order_id = ?1",
         )?
-        .execute((order.id.as_str(), &says.reference, &says.card))?;
+        .execute((order.id.as_str(), &says.reference))?;
+        if let Some(card) = card {
+            tx.prepare_cached(
+                "INSERT OR IGNORE INTO order_cards (order_id, card) VALUES (?1, ?2)",
+            )?
+            .execute((order.id.as_str(), card))?;
+        }
     }
     if let Some(refunded) = refunded {
         tx.prepare_cached("UPDATE payments SET refunded = MAX(refunded, ?2) WHERE order_id = ?1")?
@@ -149,14 +156,9 @@ fn has_finished(tx: &Connection, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// Whether so many seats of an order and those bought with the same card are more than the show allows. Of an exchange the
-/// card that is told now counts, and the one that bought the seats that are given, too.
-pub(super) fn over_card_limit(
-    tx: &Connection,
-    order: &Order,
-    seats: usize,
-    card: Option<&str>,
-) -> Result<bool> {
+/// Whether an order's seats and those bought with the same card are more than the show allows. Of an exchange the
+/// card that is told now counts, and those that bought the seats that are given, too.
+pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>) -> Result<bool> {
     let limit: Option<Option<i64>> = first(
         tx,
         "SELECT json_extract(document, '$.seats_per_card') FROM shows WHERE show = ?1",
@@ -165,19 +167,14 @@ pub(super) fn over_card_limit(
     let Some(limit) = limit.flatten() else {
         return Ok(false);
     };
-    let known: Option<Option<String>> = first(
-        tx,
-        "SELECT card FROM payments WHERE order_id = ?1",
-        [order.id.as_str()],
-    )?;
-    let own = i64::try_from(seats).unwrap_or(i64::MAX);
-    let mut cards: Vec<String> = card.map(str::to_owned).into_iter().collect();
-    cards.extend(known.flatten());
-    cards.dedup();
+    let sql = "SELECT card FROM order_cards WHERE order_id = ?1";
+    let mut cards: Vec<String> = collect(tx, sql, [order.id.as_str()], |row| Ok(row.get(0)?))?;
+    cards.extend(card.map(str::to_owned));
+    let own = i64::try_from(exchanges::seats_when_paid(tx, order)?).unwrap_or(i64::MAX);
     for card in cards {
         let others: Option<i64> = first(
             tx,
-            "SELECT COUNT(DISTINCT c.seat) FROM payments p JOIN claims c ON c.order_id = p.order_id \
+            "SELECT COUNT(DISTINCT c.seat) FROM order_cards p JOIN claims c ON c.order_id = p.order_id \
              WHERE p.card = ?1 AND c.show = ?2 AND p.order_id <> ?3 \
              AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = ?3 AND e.order_id = p.order_id)",
             (&card, order.show.as_str(), order.id.as_str()),

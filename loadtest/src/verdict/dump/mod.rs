@@ -68,9 +68,9 @@ pub struct Payment {
     /// What the sandbox's own records say went back; nothing where another provider keeps them.
     #[serde(default)]
     pub provider_refunds: Option<Vec<ProviderRefund>>,
-    /// A hash of what the provider tells cards apart by.
+    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what was exchanged for it.
     #[serde(default)]
-    pub card: Option<String>,
+    pub cards: Vec<String>,
 }
 
 /// A refund in the sandbox's own records.

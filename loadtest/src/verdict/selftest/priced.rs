@@ -280,11 +280,11 @@ plants! {
 
     Cards "a card has more seats than it may" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(1);
-        run.row("payment", "order", "order_0")["card"] = json!("c0ffee");
+        run.row("payment", "order", "order_0")["cards"] = json!(["c0ffee"]);
     };
     Nothing "odd, but right: a card has as many seats as it may" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(2);
-        run.row("payment", "order", "order_0")["card"] = json!("c0ffee");
+        run.row("payment", "order", "order_0")["cards"] = json!(["c0ffee"]);
     };
     Cards "two visitors bought more with one card than it may" |run| {
         run.row("show", "show", "night")["seats_per_card"] = json!(2);

@@ -12,6 +12,8 @@ pub(in super::super) const CASES: &[Case] = cases![
     the_same_successor_again_is_the_same_success,
     the_limit_counts_what_the_visitor_has_afterwards,
     a_card_has_bought_what_its_seats_were_exchanged_for,
+    a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_seats,
+    a_card_that_was_declined_has_bought_nothing,
     an_exchange_of_an_exchange_is_one_more,
 ];
 
@@ -184,31 +186,87 @@ async fn the_limit_counts_what_the_visitor_has_afterwards(ledger: Books) {
 
 async fn a_card_has_bought_what_its_seats_were_exchanged_for(ledger: Books) {
     kind(&ledger).await;
-    let mut limited = ledger.shows().await.expect("readable").remove(0);
-    limited.document.seats_per_card = Some(2);
-    ledger
-        .put_show(limited, None, NOW_MS)
-        .await
-        .expect("stored");
-    let pay = async |key: &str, visitor, seats: &[u32]| {
-        let order = claimed(&ledger, key, visitor, seats).await;
-        let mut event = says(&order, ProviderEventKind::Authorised);
-        event.card = Some("visa".to_owned());
-        assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
-        record(&ledger, &order).await.order
-    };
-    let old = pay("a", ANA, &[0, 1]).await;
-    assert_eq!(old.state, Confirmed);
+    limit_cards(&ledger, 2).await;
+    let old = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    assert_eq!(pays_with(&ledger, &old, "visa").await.state, Confirmed);
     let capture = capture_of(&ledger, &old).await;
     ledger.captured(capture, NOW_MS + 2).await.expect("written");
     let old = record(&ledger, &old).await.order;
     let new = exchanged(&ledger, &old, "x", &[(2, 0..2, 1_000), (3, 0..2, 1_000)]).await;
     assert_eq!(new.state, Ticketed, "nothing is to be paid");
-    let more = pay("b", BEN, &[0]).await;
+    let more = claimed(&ledger, "b", BEN, &[0]).await;
+    let more = pays_with(&ledger, &more, "visa").await;
     assert_eq!(
         (more.state, more.reason.as_str()),
         (Cancelled, "card_limit")
     );
+}
+
+/// Pays with a card, and says how the order stands then.
+async fn pays_with(ledger: &Books, order: &Order, card: &str) -> Order {
+    let mut event = says(order, ProviderEventKind::Authorised);
+    event.card = Some(card.to_owned());
+    assert_eq!(settled(ledger, event, NOW_MS).await, "applied");
+    record(ledger, order).await.order
+}
+
+async fn limit_cards(ledger: &Books, seats: u32) {
+    let mut limited = ledger.shows().await.expect("readable").remove(0);
+    limited.document.seats_per_card = Some(seats);
+    ledger
+        .put_show(limited, None, NOW_MS)
+        .await
+        .expect("stored");
+}
+
+async fn a_difference_asks_the_card_that_pays_it_and_the_card_that_bought_the_seats(ledger: Books) {
+    kind(&ledger).await;
+    limit_cards(&ledger, 2).await;
+    let old = claimed(&ledger, "a", ANA, &[0, 1]).await;
+    pays_with(&ledger, &old, "visa").await;
+    let capture = capture_of(&ledger, &old).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let old = record(&ledger, &old).await.order;
+    let other = claimed(&ledger, "b", BEN, &[2]).await;
+    assert_eq!(pays_with(&ledger, &other, "master").await.state, Confirmed);
+    // One seat is kept, one is gained: both count for the card that pays.
+    let wish: Wish<'_> = &[(1, 0..2, 1_000), (3, 0..2, 1_500)];
+    let refused = exchanged(&ledger, &old, "x", wish).await;
+    let refused = pays_with(&ledger, &refused, "master").await;
+    assert_eq!(
+        (refused.state, refused.reason.as_str()),
+        (Cancelled, "card_limit")
+    );
+    is_whole(&ledger, &old).await;
+    let paid = exchanged(&ledger, &old, "y", wish).await;
+    assert_eq!(pays_with(&ledger, &paid, "amex").await.state, Confirmed);
+    let capture = capture_of(&ledger, &paid).await;
+    ledger.captured(capture, NOW_MS + 4).await.expect("written");
+    // Both of its cards have their two seats now.
+    for (key, seat, card) in [("c", 0, "visa"), ("d", 4, "amex")] {
+        let more = claimed(&ledger, key, BEN, &[seat]).await;
+        let more = pays_with(&ledger, &more, card).await;
+        assert_eq!(
+            (more.state, more.reason.as_str()),
+            (Cancelled, "card_limit"),
+            "{card}"
+        );
+    }
+}
+
+async fn a_card_that_was_declined_has_bought_nothing(ledger: Books) {
+    kind(&ledger).await;
+    limit_cards(&ledger, 1).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let mut event = says(&order, ProviderEventKind::Declined);
+    event.card = Some("visa".to_owned());
+    assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+    assert_eq!(pays_with(&ledger, &order, "master").await.state, Confirmed);
+    // The card that paid has its share, whichever was tried before it.
+    for (key, seat, card, state) in [("b", 1, "visa", Confirmed), ("c", 2, "master", Cancelled)] {
+        let more = claimed(&ledger, key, BEN, &[seat]).await;
+        assert_eq!(pays_with(&ledger, &more, card).await.state, state, "{card}");
+    }
 }
 
 async fn an_exchange_of_an_exchange_is_one_more(ledger: Books) {

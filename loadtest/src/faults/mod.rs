@@ -200,7 +200,7 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
     }
     let judged = match &report {
         None => None,
-        Some(_) => Some(rig.judge(&history).await.context("the verdict")?),
+        Some(_) => Some(rig.judge(&history, None).await.context("the verdict")?),
     };
     if judged.as_ref().is_some_and(|judged| !judged.held) {
         faults.push("the verdict does not hold".to_owned());

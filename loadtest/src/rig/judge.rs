@@ -29,25 +29,25 @@ pub enum Kept {
     Database(String),
 }
 
-/// Dumps the ledger, writes the provider's books beside it where they are ours to write, and judges.
+/// Dumps the ledger, writes the provider's books into the folder where they are ours to write, and judges.
 ///
 /// # Errors
 /// Where the ledger cannot be dumped or the history cannot be read.
 pub async fn judge(
     kept: &Kept,
     history: &Path,
+    dump: &Path,
     books: Option<&[Value]>,
     folder: &Path,
 ) -> anyhow::Result<Judged> {
-    let dump = folder.join("ledger.jsonl");
-    dump_ledger(kept, &dump).await?;
+    dump_ledger(kept, dump).await?;
     let provider = folder.join("provider.jsonl");
     if let Some(books) = books {
         let lines: String = books.iter().map(|record| format!("{record}\n")).collect();
         std::fs::write(&provider, lines).context("the provider's books could not be written")?;
     }
     let provider = books.map(|_| provider);
-    let history = history.to_owned();
+    let (history, dump) = (history.to_owned(), dump.to_owned());
     let judging = tokio::task::spawn_blocking(move || -> anyhow::Result<Judged> {
         let report = verdict::files(&history, &dump, provider.as_deref(), None)?;
         Ok(Judged {

@@ -199,17 +199,20 @@ impl Rig {
         Ok(())
     }
 
-    /// Judges a history against the ledger that the stopped system left.
+    /// Judges a history against the ledger that the stopped system left. Its dump goes to `dump`, or else into the rig's
+    /// own folder.
     ///
     /// # Errors
     /// Where the ledger cannot be dumped or the judge cannot be asked.
-    pub async fn judge(&self, history: &Path) -> anyhow::Result<Judged> {
+    pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<Judged> {
         let kept = match &self.postgres {
             Some(postgres) => Kept::Database(postgres.url()),
             None => Kept::Folder(self.gateways[0].data()),
         };
         let books = self.stripe.as_ref().map(Stripe::books);
-        judge::judge(&kept, history, books.as_deref(), &self.folder).await
+        let own = self.folder.join("ledger.jsonl");
+        let dump = dump.unwrap_or(&own);
+        judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
     }
 
     /// Shows the ends of the logs, where something went wrong.

@@ -50,6 +50,9 @@ pub struct Options {
     /// Where the history goes; without it, it is gone after the verdict
     #[arg(long)]
     history: Option<PathBuf>,
+    /// Where the ledger's dump goes; without it, it is gone after the verdict
+    #[arg(long, requires = "rig", conflicts_with = "no_verdict")]
+    dump: Option<PathBuf>,
     /// Leaves the verdict to a later `loadtest verdict`
     #[arg(long)]
     no_verdict: bool,
@@ -158,7 +161,9 @@ async fn perform(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended
     let kills = &options.kill;
     let (report, rig) = once(options, scenario, history, kills).await?;
     let judged = match rig {
-        Some(rig) if !options.no_verdict => Some(rig.judge(history).await?),
+        Some(rig) if !options.no_verdict => {
+            Some(rig.judge(history, options.dump.as_deref()).await?)
+        }
         _ => None,
     };
     let outcome = Outcome::of(scenario, report, baseline, judged, !kills.is_empty());

@@ -152,7 +152,7 @@ impl Waitlist {
         let until_ms = if line.is_empty() { 0 } else { now_ms + KEEP_MS };
         let kept = self.seats.store.keep_freed(&show.id, until_ms).await;
         match kept {
-            Ok(kept) if !line.is_empty() => self.offer_all(show, &kept, &line, now_ms).await,
+            Ok(kept) if !line.is_empty() => self.offer_all(show, &kept, &line).await,
             Ok(_) => Ok(()),
             Err(refused) => Err(LedgerError::Unavailable(refused.to_string())),
         }
@@ -226,12 +226,13 @@ impl Waitlist {
         show: &Show,
         kept: &[u32],
         line: &[Waiter],
-        now_ms: i64,
     ) -> Result<(), LedgerError> {
         // Read behind what is kept: a cell that is in neither is somebody's.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
+        // Read behind the picture: what came free after the sale is offered to nobody.
+        let now_ms = self.clock.now_ms();
         let house = House::of(show);
         let shares = share(house, &view.states, kept, line, now_ms, &mut rand::rng());
         for (at, seated) in shares.offers {
@@ -260,6 +261,9 @@ impl Waitlist {
         let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
             return Ok(true);
         };
+        if waiter.party.sale_end(show).at_ms() <= now_ms {
+            return Ok(true);
+        }
         let expires_at_ms = match waiter.party.sale_end(show) {
             // Nobody takes seats of a train that has left.
             SaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),

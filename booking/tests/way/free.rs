@@ -158,3 +158,19 @@ async fn a_cancelled_show_takes_its_free_tickets_back() {
     let after = app.order_in(&order, "refunded").await;
     assert_eq!(after["refunds"][0]["state"], "done");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_that_nobody_can_be_paid_for_frees_its_seats_at_once() {
+    let app = App::without_payments().await;
+    app.put_venue("hall", "grid:4x10").await;
+    app.put_show("night-1", json!({"prices": {"cat1": 0, "cat2": 0}}))
+        .await;
+    app.put_show("night-2", json!({})).await;
+    let order = app.order(&app.visitor(1), &["A-1"]).await;
+    app.order_in(&order, "ticketed").await;
+    let path = format!("/v1/orders/{}/exchange", text(&order, "order"));
+    let call = post(&path, &json!({"show": "night-2", "seats": ["A-1"]}));
+    let told = app.ask(call.by(&text(&order, "order_key"))).await;
+    told.problem(503, "payments_not_configured");
+    assert_eq!(app.seats("night-2").await["unavailable"], json!({}));
+}

@@ -45,6 +45,7 @@ pub struct App {
     pub clock: Clock,
     pub keyring: Keyring,
     pub folder: Arc<TempDir>,
+    pub store: Arc<dyn InventoryStore>,
     ledger: LedgerAt,
     payments: Payments,
     _workers: JoinSet<()>,
@@ -250,14 +251,14 @@ impl App {
             clock: clock.clone(),
             payments: payments.clone(),
         };
-        let opened = match ledger.clone() {
-            LedgerAt::File(writer) => Booking::open(writer, setup).await,
+        let books: Arc<dyn Ledger> = match ledger.clone() {
+            LedgerAt::File(writer) => Arc::new(SqliteLedger::open(writer).await.expect("open")),
             LedgerAt::Server(_, database) => {
-                let ledger = PostgresLedger::open(database).await.expect("it answers");
-                Booking::with(store, Arc::new(ledger), setup).await
+                Arc::new(PostgresLedger::open(database).await.expect("it answers"))
             }
         };
-        let booking = opened.expect("open");
+        let booking = Booking::with(Arc::clone(&store), books, setup).await;
+        let booking = booking.expect("open");
         let (router, _) = booking.router().split_for_parts();
         Self {
             router: router.layer(axum::middleware::from_fn(request_id)),
@@ -266,6 +267,7 @@ impl App {
             clock,
             keyring,
             folder,
+            store,
             ledger,
             payments,
         }
@@ -347,7 +349,11 @@ impl App {
     /// A hold made an order.
     pub async fn order(&self, who: &Visitor, seats: &[&str]) -> Value {
         let hold = self.hold(who, seats).await;
-        let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+        self.checkout(who, &hold).await
+    }
+
+    pub async fn checkout(&self, who: &Visitor, hold: &Value) -> Value {
+        let path = format!("/v1/holds/{}/order", text(hold, "hold"));
         self.ask(post(&path, &buyer()).by(who)).await.is(201)
     }
 

@@ -8,6 +8,9 @@ use crate::harness::*;
 const STUCK: &str = "CREATE TRIGGER stuck BEFORE UPDATE OF settled_at ON provider_events \
      BEGIN SELECT RAISE(ABORT, 'stuck'); END";
 const LOOSE: &str = "DROP TRIGGER stuck";
+/// The reconciler would open a show anew whose locks fell, and hide for how long they had fallen.
+const NO_RECONCILER: &str = "INSERT INTO leases (name, owner, until) VALUES ('reconciler', 'nobody', 1 << 60) \
+     ON CONFLICT (name) DO UPDATE SET owner = 'nobody', until = 1 << 60";
 /// Longer than a basket lives, and than a lock stands beyond its claim.
 const STEP_MS: i64 = 310_000;
 
@@ -15,6 +18,7 @@ const STEP_MS: i64 = 310_000;
 async fn paid_and_stuck() -> (App, Value) {
     let (app, ana, _) = opened().await;
     app.tamper(STUCK).await;
+    app.tamper(NO_RECONCILER).await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     app.pay(&order, "approve").await;
     (app, order)

@@ -1,15 +1,20 @@
 //! A ledger full of old rows neither delays a start nor stands in the way of those who buy.
 
+use std::time::{Duration, Instant};
+
 use booking::ledger::{CallBegun, KeptAnswer, KeyedCall};
-use booking::retention::{BATCH_MAX, Retained};
+use booking::retention::{BATCH_MAX, Retained, rest_after};
 
 use crate::harness::*;
+
+/// So many that their rests are longer than a start.
+const BATCHES: u32 = 30;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
     let (app, _, _) = opened().await;
     let ledger = app.ledger().await;
-    let rows = 10 * BATCH_MAX;
+    let rows = BATCHES * BATCH_MAX;
     let answer = || KeptAnswer {
         asked: [5; 32],
         status: 201,
@@ -21,21 +26,33 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
         kept.expect("written");
     }
     app.clock.advance_ms(Retained::Answers.for_ms() + 1);
+    let began = Instant::now();
     let app = app.restarted().await;
-    let order = app.order(&app.visitor(3), &["A-1"]).await;
-    app.pay(&order, "approve").await.is(200);
-    app.order_in(&order, "ticketed").await;
-    for n in 0..rows {
-        until("an old answer to go", async || {
-            let again = KeyedCall {
-                scope: [1; 32],
-                key: format!("old-{n}"),
-                asked: answer().asked,
-                node: 1,
-            };
-            let begun = ledger.begin_call(again, app.clock.now_ms()).await;
-            (begun.expect("written") == CallBegun::Act).then_some(())
-        })
-        .await;
-    }
+    let is_gone = async |n: u32| {
+        let again = KeyedCall {
+            scope: [1; 32],
+            key: format!("old-{n}"),
+            asked: answer().asked,
+            node: 1,
+        };
+        let begun = ledger.begin_call(again, app.clock.now_ms()).await;
+        begun.expect("written") == CallBegun::Act
+    };
+    let buying = async {
+        let order = app.order(&app.visitor(3), &["A-1"]).await;
+        app.pay(&order, "approve").await.is(200);
+        app.order_in(&order, "ticketed").await;
+    };
+    let going = async {
+        for n in (0..rows).step_by(BATCH_MAX as usize).chain([rows - 1]) {
+            until("an old answer to go", async || {
+                is_gone(n).await.then_some(())
+            })
+            .await;
+        }
+        // Behind every batch but the last one lies a rest: nothing goes at the start, and nothing goes whole.
+        let rests = rest_after(Duration::ZERO) * (BATCHES - 1);
+        assert!(began.elapsed() >= rests, "{:?}", began.elapsed());
+    };
+    tokio::join!(buying, going);
 }

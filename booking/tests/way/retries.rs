@@ -3,11 +3,19 @@
 use std::pin::pin;
 use std::task::Poll;
 
+use booking::catalogue::terms::UNNUMBERED;
+use booking::holds::{Hold, Purpose};
+use booking::ids::HoldId;
 use booking::retention::{BATCH_MAX, Retained};
+use fairgate_pass::Holder;
 use serde_json::{Value, json};
 
 use crate::harness::*;
+use crate::train::CLASS;
+use crate::trains;
 
+/// The first visitor.
+const ANA: Holder = Holder([1; 32]);
 const HOLDS: &str = "/v1/shows/night-1/holds";
 
 async fn forget_answers(app: &App) {
@@ -173,4 +181,43 @@ async fn join_all<T>(asked: impl Iterator<Item = impl Future<Output = T>>) -> Ve
         }
     })
     .await
+}
+
+/// Gives a basket the id and the form that an earlier version would have given it.
+pub async fn as_before(app: &App, hold: &Value, id: HoldId) {
+    let made: HoldId = text(hold, "hold").parse().expect("an id");
+    let kept = app.store.hold(&made, ANA).await.expect("it is there");
+    let released = app.store.release(&made, ANA, &[Purpose::Basket]).await;
+    released.expect("a basket");
+    let old = Hold {
+        id,
+        terms: UNNUMBERED,
+        ..kept
+    };
+    app.store.take(old, 10).await.expect("free");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_of_an_earlier_version_is_found_by_its_call_and_ordered_at_the_shows_price() {
+    let (app, ana, _) = opened().await;
+    let ask = || post(HOLDS, &json!({"seats": ["A-1"]})).keyed("k").by(&ana);
+    let hold = app.ask(ask()).await.is(201);
+    forget_answers(&app).await;
+    let old = HoldId::of_key(&"night-1".parse().expect("a slug"), ANA, "k");
+    as_before(&app, &hold, old.clone()).await;
+    let found = app.ask(ask()).await.is(201);
+    assert_eq!(found["hold"], old.as_str());
+    assert_eq!(app.seats("night-1").await["held"], 1);
+    let order = app.checkout(&ana, &found).await;
+    assert_eq!(order["payment"]["amount"]["amount"], 9_900);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journey_that_an_earlier_version_held_is_the_same_basket() {
+    let (app, ana, _) = trains::opened().await;
+    let ask = json!({"best": {"quantity": 1, "class": CLASS}, "from": "S00", "to": "S02"});
+    let hold = trains::hold(&app, &ana, &ask).await;
+    let old = HoldId::of_journey(&trains::SHOW.parse().expect("a slug"), ANA, &(0..2), 0);
+    as_before(&app, &hold, old.clone()).await;
+    assert_eq!(trains::hold(&app, &ana, &ask).await["hold"], old.as_str());
 }

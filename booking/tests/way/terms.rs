@@ -91,8 +91,15 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
                 hold_of(app, &current, "night-1", &key).await,
             );
             tries.push(async move {
-                let made = app.ask(exchange(&current, &wish).keyed(&key)).await;
                 // Whoever works out the id of the hold tries to order it beside the exchange and after it.
+                let beside = async {
+                    for _ in 0..50 {
+                        let tried = app.ask(checkout(hold.as_str()).by(ana)).await;
+                        assert_ne!(tried.status, 201, "ordered for nothing");
+                    }
+                };
+                let (made, ()) =
+                    tokio::join!(app.ask(exchange(&current, &wish).keyed(&key)), beside);
                 let tried = app.ask(checkout(hold.as_str()).by(ana)).await;
                 assert_ne!(tried.status, 201, "ordered for nothing");
                 made.status

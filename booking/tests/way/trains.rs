@@ -225,6 +225,24 @@ async fn a_journey_that_is_ordered_is_not_held_again_unless_more_seats_are_wante
     assert_eq!(told.problem(422, "invalid_field")["field"], "again");
 }
 
+/// Orders cannot be written.
+const NO_ORDERS: &str =
+    "CREATE TRIGGER no_orders BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no orders'); END";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journey_that_is_being_ordered_is_not_held_again() {
+    let (app, ana, _) = opened().await;
+    let ask = best(1, "S00", "S02");
+    let first = hold(&app, &ana, &ask).await;
+    app.tamper(NO_ORDERS).await;
+    let path = format!("/v1/holds/{}/order", text(&first, "hold"));
+    let order = post(&path, &names(&["Ana Perez"])).by(&ana);
+    assert_eq!(app.ask(order).await.status, 503);
+    // Whether it was written nobody knows yet; only the store knows that it was to be.
+    let again = app.ask(post(HOLDS, &ask).by(&ana)).await;
+    again.problem(409, "journey_ordered");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journey_whose_order_ran_out_or_was_cancelled_is_held_again() {
     let (app, ana, _) = opened().await;

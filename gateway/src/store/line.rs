@@ -437,12 +437,36 @@ impl Line {
 mod tests {
     use super::super::Entrant;
     use super::*;
+    use crate::ledger::RoomLife;
 
     fn number(assigned: &Assigned) -> Option<u64> {
         match assigned {
             Assigned::New(place) | Assigned::Known(place) => Some(place.number),
             Assigned::CodeInvalid | Assigned::CodeUsed => None,
         }
+    }
+
+    #[test]
+    fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped() {
+        let life = RoomLife {
+            incarnation: 2,
+            first: 100,
+            ceiling: 100,
+            begun_at: 0,
+        };
+        let mut line = Line::restore(&StoredLine {
+            life: Some(life),
+            ..StoredLine::default()
+        });
+        let entrant = Entrant {
+            holder: Holder([1; 32]),
+            code: None,
+            needs_code: false,
+            now: 0,
+        };
+        assert_eq!(number(&line.assign(&entrant)), Some(100));
+        let counts = line.counts(0);
+        assert_eq!((counts.next, counts.joined, counts.left), (101, 1, 0));
     }
 
     #[test]

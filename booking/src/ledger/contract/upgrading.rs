@@ -117,6 +117,11 @@ pub(super) async fn goes_on(ledger: Books) {
     } = filled();
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!((shown.terms, &shown.document.exchange), (2, &None));
+    // From now on the show takes nothing back: what was sold goes by the rules that the upgrade noted.
+    let mut bare = shown.clone();
+    bare.document.refunds.clear();
+    let bare = ledger.put_show(bare, None, NOW_MS).await;
+    assert_eq!(bare.expect("stored"), 3);
     // What was paid is exchanged as it could be then, and goes back by its rule.
     let old = record(&ledger, &paid).await.order;
     assert_eq!((old.terms, old.let_go), (1, 0));

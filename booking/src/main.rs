@@ -123,13 +123,22 @@ impl Books {
 #[derive(Args)]
 struct Till {
     /// Prices that this payment provider never takes are refused: none, sandbox, stripe.
-    #[arg(
-        long,
-        value_name = "PROVIDER",
-        env = "FAIRGATE_PAYMENTS",
-        default_value = "none"
-    )]
-    payments: ProviderKind,
+    #[arg(long, value_name = "PROVIDER", env = "FAIRGATE_PAYMENTS")]
+    payments: Option<String>,
+}
+
+impl Till {
+    /// The provider; an empty variable names none.
+    fn provider(&self) -> Result<ProviderKind, String> {
+        let Some(name) = self.payments.as_deref().filter(|name| !name.is_empty()) else {
+            eprintln!(
+                "note: no payment provider was named (--payments), so nobody asked whether it takes these prices"
+            );
+            return Ok(ProviderKind::None);
+        };
+        name.parse()
+            .map_err(|told| format!("--payments {name}: {told}. Nothing was imported."))
+    }
 }
 
 /// What all feeds of railways have.
@@ -241,7 +250,7 @@ fn import(what: Import) -> Result<(), String> {
             till,
             json,
         } => {
-            return import_cinema(&file, &books, till.payments, json);
+            return import_cinema(&file, &books, till.provider()?, json);
         }
     };
     let wanted = Wanted {
@@ -250,7 +259,7 @@ fn import(what: Import) -> Result<(), String> {
         rail: feed.rail,
         database: feed.books.url(),
         data: feed.books.data,
-        payments: feed.till.payments,
+        payments: feed.till.provider()?,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;

@@ -37,10 +37,10 @@ impl ProviderKind {
 impl FromStr for ProviderKind {
     type Err = &'static str;
 
-    /// As `FAIRGATE_PAYMENTS` names it; set to nothing, as in all settings, it is not set.
+    /// As `FAIRGATE_PAYMENTS` names it.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
-            "" | "none" => Ok(Self::None),
+            "none" => Ok(Self::None),
             "sandbox" => Ok(Self::Sandbox),
             "stripe" => Ok(Self::Stripe),
             _ => Err("it is one of none, sandbox, stripe"),

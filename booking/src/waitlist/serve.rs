@@ -261,10 +261,12 @@ impl Waitlist {
         let Ok(items) = for_sale(show, &seated.seats, &seated.legs) else {
             return Ok(true);
         };
-        if waiter.party.sale_end(show).at_ms() <= now_ms {
+        let end = waiter.party.sale_end(show);
+        // The sale ended since the round began; the next one ends the waiting.
+        if end.at_ms() <= now_ms {
             return Ok(true);
         }
-        let expires_at_ms = match waiter.party.sale_end(show) {
+        let expires_at_ms = match end {
             // Nobody takes seats of a train that has left.
             SaleEnd::Leaves(at_ms) => at_ms.min(now_ms + OFFER_MS),
             // What was offered in time may be taken, like any basket.

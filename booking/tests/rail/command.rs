@@ -147,7 +147,7 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
         id = "short"
         carriages = [{ class = "two", rows = 2, seats = "AB CD" }]
     "#;
-    for (rail, said) in [(table, "1 fares"), (distance, "from")] {
+    for (rail, said) in [(table, "1 of its fares"), (distance, "from")] {
         write(feed.path(), "rail.toml", rail);
         let mut with = wanted(feed.path(), data.path());
         with.rail = Some(feed.path().join("rail.toml"));
@@ -155,7 +155,7 @@ async fn fares_that_the_payment_provider_never_takes_are_refused_by_table_and_by
         let told = import(with.clone(), 1).await.expect_err("nobody could pay");
         let told = told.to_string();
         assert!(
-            told.contains(r#"class "two""#)
+            told.contains(r#"class "two":"#)
                 && told.contains(said)
                 && told.contains("payment provider takes at once")
                 && told.contains("nothing was imported"),

@@ -24,8 +24,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
          {visitor}, 'demo', 'Ana', 'ana@example.org', 'EUR', {total}, '{items}', 1, '{payment}', '{state}', 'ordered', \
          {NOW_MS}, {CLAIM_UNTIL_MS}, {CLAIM_UNTIL_MS}); \
          INSERT INTO order_history (order_id, step, at, state, reason) VALUES ('{id}', 1, {NOW_MS}, '{state}', 'ordered'); \
-         INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at, owes) \
-         VALUES ('{payment}', '{id}', 'sandbox', {total}, 'EUR', '{paid}', {NOW_MS}, {owes});",
+         INSERT INTO payments (payment, order_id, provider, amount, currency, state, updated_at, owes, card) \
+         VALUES ('{payment}', '{id}', 'sandbox', {total}, 'EUR', '{paid}', {NOW_MS}, {owes}, 'visa');",
         show = of.show,
         total = of.total,
         owes = if paid == "captured" {
@@ -171,4 +171,18 @@ pub(super) async fn goes_on(ledger: Books) {
         matches!(refused, Err(ExchangeRefused::Rule(_))),
         "{refused:?}"
     );
+    // A card has bought what it paid for before the upgrade.
+    let mut limited = ledger.shows().await.expect("readable").remove(0);
+    limited.document.seats_per_card = Some(1);
+    ledger
+        .put_show(limited, None, NOW_MS)
+        .await
+        .expect("stored");
+    let mut more = order("e", BEN, &[0]);
+    more.terms = 2;
+    claim(&ledger, &more).await.expect("free");
+    let mut event = says(&more, ProviderEventKind::Authorised);
+    event.card = Some("visa".to_owned());
+    assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
+    assert_eq!(record(&ledger, &more).await.order.reason, "card_limit");
 }

@@ -29,8 +29,9 @@ pub(super) async fn outcome_of(
     let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
-    let card = says.card.as_deref().filter(|_| says.kind.brings_money());
-    let over = over_card_limit(tx, &order, card).await?;
+    let comes = says.kind.brings_money();
+    let card = says.card.as_deref().filter(|_| comes);
+    let over = comes && over_card_limit(tx, &order, card).await?;
     let Settling {
         payment: state,
         happening,
@@ -148,8 +149,8 @@ async fn has_finished(tx: &Tx, order: &Order) -> Result<()> {
 }
 
 /// Whether an order's seats and those bought with the same card are more than the show allows; from here on nobody
-/// else counts this card for this show. Of an exchange the card that is told now counts, and those that bought the seats
-/// that are given, too.
+/// else counts this card for this show. For an exchange both the card that pays and the cards that bought the old seats
+/// count.
 pub(super) async fn over_card_limit(tx: &Tx, order: &Order, card: Option<&str>) -> Result<bool> {
     let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, \
          ARRAY(SELECT card FROM order_cards WHERE order_id = $2) FROM shows s WHERE s.show = $1";

@@ -26,8 +26,9 @@ pub(super) fn outcome_of(
     };
     let order =
         find_order(tx, &payment.order)?.ok_or_else(|| corrupt("a payment without an order"))?;
-    let card = says.card.as_deref().filter(|_| says.kind.brings_money());
-    let over = over_card_limit(tx, &order, card)?;
+    let comes = says.kind.brings_money();
+    let card = says.card.as_deref().filter(|_| comes);
+    let over = comes && over_card_limit(tx, &order, card)?;
     let Settling {
         payment: state,
         happening,
@@ -156,8 +157,8 @@ fn has_finished(tx: &Connection, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// Whether an order's seats and those bought with the same card are more than the show allows. Of an exchange the
-/// card that is told now counts, and those that bought the seats that are given, too.
+/// Whether an order's seats and those bought with the same card are more than the show allows. For an exchange both the card
+/// that pays and the cards that bought the old seats count.
 pub(super) fn over_card_limit(tx: &Connection, order: &Order, card: Option<&str>) -> Result<bool> {
     let limit: Option<Option<i64>> = first(
         tx,

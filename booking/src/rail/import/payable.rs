@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Fault;
-use crate::payments::limits::Limits;
+use crate::payments::limits::{Limits, SumRefused};
 use crate::rail::timetable::{Parts, Tariff};
 
 /// A seat from one station to another.
@@ -24,26 +24,32 @@ pub fn payable(parts: &Parts, limits: Limits) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
     for (tariff, _) in parts.tariffs.iter().enumerate() {
         for (class, asked) in parts.classes.iter().enumerate() {
-            let mut refused: Vec<Fare> = fares(parts, tariff, class)
-                .filter(|fare| limits.check_price(fare.amount).is_err())
-                .collect();
-            refused.sort_unstable_by_key(|fare| fare.amount);
-            let Some(dearest) = refused.last() else {
+            let mut count = 0_u64;
+            let mut dearest: Option<(Fare, SumRefused)> = None;
+            for fare in fares(parts, tariff, class) {
+                let Err(why) = limits.check_price(fare.amount) else {
+                    continue;
+                };
+                count += 1;
+                let dearer = dearest
+                    .as_ref()
+                    .is_none_or(|(known, _)| fare.amount > known.amount);
+                if dearer {
+                    dearest = Some((fare, why));
+                }
+            }
+            let Some((dearest, why)) = dearest else {
                 continue;
             };
             let price = parts.currency.of(dearest.amount);
-            let Err(why) = limits.check_price(dearest.amount) else {
-                continue;
-            };
             let name = |station: u32| &parts.stations[station as usize].name;
             faults.push(Fault {
                 file: String::new(),
                 line: 0,
                 code: "unpayable",
                 message: format!(
-                    "class {:?} has {} fares that nobody could pay, such as from {} to {}: {}",
+                    "tariff {tariff}, class {:?}: nobody could pay {count} of its fares, such as that from {} to {}: {}",
                     asked.key,
-                    refused.len(),
                     name(dearest.from),
                     name(dearest.to),
                     limits.why_not(price, why)

@@ -15,6 +15,7 @@ fn import(folder: &Path, file: &Path, settings: &[(&str, &str)]) -> Output {
         .arg(folder)
         .arg("--json")
         .env_remove("FAIRGATE_DATABASE_URL")
+        .env_remove("FAIRGATE_PAYMENTS")
         .envs(settings.iter().copied())
         .output()
         .expect("it runs")
@@ -115,5 +116,7 @@ fn the_command_refuses_prices_that_the_payment_provider_never_takes() {
         let done = import(&data, &file, settings);
         let told = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{told}");
+        let unasked = told.contains("no payment provider was named");
+        assert_eq!(unasked, settings.is_empty(), "{told}");
     }
 }

@@ -69,7 +69,6 @@ pub struct Payment {
     #[serde(default)]
     pub provider_refunds: Option<Vec<ProviderRefund>>,
     /// Hashes of what the provider tells the cards apart by that paid for the order, or for what was exchanged for it.
-    #[serde(default)]
     pub cards: Vec<String>,
 }
 

@@ -324,7 +324,7 @@ impl Run {
         self.dump.push(json!({
             "kind": "payment", "payment": id.replace("order", "payment"), "order": id, "provider": "sandbox", "state": paid,
             "amount": amount, "currency": "EUR", "captured": if paid == "captured" { amount } else { 0 }, "refunded": 0,
-            "updated_ms": at(s + 1.2), "provider_state": (paid != "created").then_some(paid),
+            "updated_ms": at(s + 1.2), "cards": [], "provider_state": (paid != "created").then_some(paid),
         }));
     }
 }

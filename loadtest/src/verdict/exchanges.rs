@@ -49,11 +49,18 @@ fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Fin
     let seats: BTreeSet<&str> = new.labels.iter().map(String::as_str).collect();
     let cells: BTreeSet<u32> = new.cells.iter().copied().collect();
     let show = story.dump.shows.get(&new.show);
+    let show_of_old = story.dump.order(&exchange.order).map(|old| &old.show);
     let over = |asked: &ExchangeCall| {
         let legs = asked.legs.as_deref();
         let labels = new.labels.iter();
         let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
-        wanted.is_none_or(|wanted: BTreeSet<u32>| wanted == cells)
+        wanted.is_none_or(|mut wanted: BTreeSet<u32>| {
+            // Until they are swapped the old order has what is kept.
+            if exchange.done_ms.is_none() && show_of_old == Some(&new.show) {
+                wanted.retain(|cell| !exchange.given.cells.contains(cell));
+            }
+            wanted == cells
+        })
     };
     let told = story.orders.get(&*exchange.order);
     let mut calls = told.into_iter().flat_map(|told| &told.exchanges);

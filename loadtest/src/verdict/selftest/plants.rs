@@ -576,6 +576,7 @@ plants! {
     AllOrNone "an order of a train is for another leg than its basket" |run| train::orders_another_leg(run);
     Nothing "odd, but right: a ticket of a train given for the same seat on another leg" |run| train::rides_further(run, &[15], &[1]);
     Nothing "odd, but right: a ticket of a train given for the same seat and one leg more" |run| train::rides_further(run, &[3, 15], &[0, 1]);
+    Nothing "odd, but right: one leg more on the same seat of a train waited for a payment that never came" |run| train::would_ride_further(run);
     Exchanges "a ticket of a train was given for another leg than was asked for" |run| train::rides_further(run, &[15], &[0]);
     Exchanges "a ticket of a train was given for fewer legs than were asked for" |run| train::rides_further(run, &[15], &[0, 1]);
 

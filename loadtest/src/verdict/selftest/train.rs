@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::clean::{Run, SEATS, at, items, label};
-use super::swap::exchanged;
+use super::swap::{exchanged, not_paid};
 
 /// The cell of a seat on the second leg.
 const fn further(cell: u32) -> u32 {
@@ -82,6 +82,21 @@ pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
         run.dump.insert(3, claim);
         run.ends_as(*cell, 2);
     }
+}
+
+/// Visitor 1 wants A-4 over both legs for A-4 over the first, and never pays what it costs more.
+pub fn would_ride_further(run: &mut Run) {
+    let gained = SEATS + 3;
+    not_paid(run);
+    run.becomes_a_train();
+    run.call_of(1, "exchange")["wanted"] = json!([label(3)]);
+    run.call_of(1, "exchange")["legs"] = json!([0, 1]);
+    let seats = json!({ "cells": [gained], "labels": [label(3)] });
+    run.row("exchange", "order", "order_1")["gained"] = seats;
+    let order = run.row("order", "order", "order_1x");
+    (order["cells"], order["labels"]) = (json!([gained]), json!([label(3)]));
+    let item = &mut order["items"][0];
+    (item["seat"], item["from"], item["to"]) = (json!(3), json!(1), json!(2));
 }
 
 /// Visitor 0's tickets are all over these legs.

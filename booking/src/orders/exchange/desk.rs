@@ -7,7 +7,7 @@ use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::UNNUMBERED;
-use crate::clock::rfc3339;
+use crate::clock::{Clock, rfc3339};
 use crate::holds::ask::Asked;
 use crate::holds::instead::{Instead, NewOwner};
 use crate::holds::take::cancelled;
@@ -35,8 +35,9 @@ impl OrderDesk {
         show: &Arc<Show>,
         (asked, travellers): (&Asked, Option<Vec<Traveller>>),
         (id, whose): (&HoldId, &NewOwner),
-        now_ms: i64,
+        clock: &Clock,
     ) -> Result<Order, Problem> {
+        let now_ms = clock.now_ms();
         let order = &record.order;
         let successor_id = OrderId::of_hold(id);
         if let Some(made) = self.successor(&order.id, &successor_id, now_ms).await? {
@@ -62,6 +63,8 @@ impl OrderDesk {
             .holds
             .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
+        // The seats may have come free while the store was waited for: the order begins behind whoever had them before.
+        let now_ms = clock.now_ms();
         for (item, name) in items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }

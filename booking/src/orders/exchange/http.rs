@@ -137,7 +137,7 @@ pub async fn exchange(
                 &show,
                 (&asked, ask.travellers),
                 (&hold, &whose),
-                now_ms,
+                &routes.clock,
             )
             .await?;
         routes.bells.ring();

@@ -168,8 +168,7 @@ impl LateMoney {
             Tried::Back(why) => Some(why),
         };
         if let Some(why) = why {
-            self.decide(order, LateOutcome::Back(why), None, now_ms)
-                .await?;
+            self.decide(order, LateOutcome::Back(why), None).await?;
         }
         self.give_back_unused(id, order, now_ms).await
     }
@@ -190,8 +189,7 @@ impl LateMoney {
             Err(refused) => return Ok(tried(&refused)),
         };
         let outcome = LateOutcome::SameSeats(id);
-        self.decide(order, outcome, Some((show, &kept)), now_ms)
-            .await
+        self.decide(order, outcome, Some((show, &kept))).await
     }
 
     async fn other_seats(
@@ -228,10 +226,7 @@ impl LateMoney {
                 until_ms,
             };
             let outcome = LateOutcome::OtherSeats(offer);
-            match self
-                .decide(order, outcome, Some((show, &kept)), now_ms)
-                .await?
-            {
+            match self.decide(order, outcome, Some((show, &kept))).await? {
                 Tried::Taken => {}
                 tried => return Ok(tried),
             }
@@ -275,8 +270,9 @@ impl LateMoney {
         order: &Order,
         outcome: LateOutcome,
         kept: Option<(&Show, &Claimable)>,
-        now_ms: i64,
     ) -> Result<Tried, LedgerError> {
+        // Read behind what was kept: the seats may have come free while the store was waited for.
+        let now_ms = self.clock.now_ms();
         let basis = kept.map(|(show, kept)| ClaimBasis::of(show, kept));
         let written = self
             .ledger

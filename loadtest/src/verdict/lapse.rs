@@ -260,6 +260,8 @@ fn told_early(story: &Story<'_>, findings: &mut Findings) {
         };
         if let Some(known) = story.holds.get(&**hold)
             && &**state == "lapsed"
+            // Before it was asked for, an earlier basket of the same journey had its id.
+            && frame.at_ms >= known.call.sent_ms
             && frame.at_ms < known.asked.expires_ms
             && !story.history.forgot_within(known.call.sent_ms, frame.at_ms)
         {

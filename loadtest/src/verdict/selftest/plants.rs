@@ -522,6 +522,10 @@ plants! {
         run.record("frame", |frame| frame["type"] == "hold")["at_ms"] = json!(at(40.0));
     };
 
+    Nothing "odd, but right: an earlier basket of the same journey, which had the same id, is told to have lapsed" |run| {
+        run.record("frame", |frame| frame["type"] == "hold")["at_ms"] = json!(at(1.0));
+    };
+
     Settled "an effect is not done" |run| run.row("pending", "seat_rows", Value::Null)["effects"] = json!(1);
     Settled "seat rows are not delivered" |run| run.row("pending", "effects", 0)["seat_rows"] = json!(2);
     Settled "an order is pending long after its deadline" |run| {

@@ -19,4 +19,5 @@ pub mod room;
 pub mod router;
 pub mod store;
 pub mod upstream;
+pub mod verify_draw;
 pub mod web;

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use gateway::app::App;
 use gateway::config::{BadConfig, Config, Key, Payments, Sources};
 use gateway::onsale::{self, Target};
-use gateway::{demo, draw, upstream};
+use gateway::{demo, upstream, verify_draw};
 use rand::RngExt;
 
 #[global_allocator]
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         json,
     }) = &cli.command
     {
-        return draw::verify::run(record, leaves.as_deref(), jwks.as_deref(), *json);
+        return verify_draw::run(record, leaves.as_deref(), jwks.as_deref(), *json);
     }
     process::log();
     match start(cli) {

@@ -1,6 +1,17 @@
 //! The release counter as one node knows it: what the ledger had when it was last asked. Pure.
 
-use crate::ledger::ReleaseRow;
+/// The release counter and what the pace carries from one second to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReleaseRow {
+    /// Ranks below this may claim.
+    pub released: u64,
+    /// Millionths of a visitor left over.
+    pub remainder_u: u64,
+    /// When the counter last ticked.
+    pub ticked_at: i64,
+    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on from here.
+    pub memory: String,
+}
 
 /// The row that the next move starts from.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,6 @@
 //! The offline check of a published draw: everything that does not follow is listed, in words a reader without the
 //! design at hand understands. `gateway verify-draw` prints what this finds.
 
-use std::{fs, path::Path, process::ExitCode};
-
 use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
 use serde::Serialize;
 
@@ -247,70 +245,6 @@ fn check_ranks(record: &DrawRecord, n: u32, seed: &Digest, report: &mut Report) 
             record.places.len()
         ));
     }
-}
-
-/// The command `gateway verify-draw`: reads the files, prints the report, gives the exit code: 0 where the draw
-/// holds, 1 where it does not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
-#[expect(
-    clippy::print_stdout,
-    reason = "the report is what the command is asked for"
-)]
-pub fn run(record: &Path, leaves: Option<&Path>, jwks: Option<&Path>, json: bool) -> ExitCode {
-    let report = match check_files(record, leaves, jwks) {
-        Ok(report) => report,
-        Err(unreadable) => {
-            eprintln!("{unreadable}\nNothing was checked.");
-            return ExitCode::FAILURE;
-        }
-    };
-    if json {
-        let text = serde_json::json!({ "holds": report.holds(), "report": report });
-        println!("{text:#}");
-    } else {
-        let lines =
-            |mark: &str, lines: &[String]| lines.iter().for_each(|line| println!("{mark} {line}"));
-        lines("  ok        ", &report.checked);
-        lines("  not given ", &report.unchecked);
-        lines("  WRONG     ", &report.faults);
-        println!(
-            "{}",
-            if report.holds() {
-                "draw holds"
-            } else {
-                "draw DOES NOT hold"
-            }
-        );
-    }
-    if report.holds() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
-}
-
-fn check_files(
-    record: &Path,
-    leaves: Option<&Path>,
-    jwks: Option<&Path>,
-) -> Result<Report, String> {
-    let read = |path: &Path| {
-        fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
-    };
-    let not = |path: &Path, what: &str, error: &dyn std::fmt::Display| {
-        format!("{} is not {what}: {error}", path.display())
-    };
-    let document: DrawRecord = serde_json::from_slice(&read(record)?)
-        .map_err(|error| not(record, "a draw record", &error))?;
-    let leaves = leaves.map(read).transpose()?;
-    let keys = jwks.map(|path| {
-        serde_json::from_slice::<Jwks>(&read(path)?)
-            .map_err(|error| not(path, "a key set (JWKS)", &error))
-    });
-    Ok(check(
-        &document,
-        leaves.as_deref(),
-        keys.transpose()?.as_ref(),
-    ))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::RoomLife;
+pub use crate::admission::counter::ReleaseRow;
 use crate::room::{Document, Facts};
 
 /// The draw's secret until the draw publishes it. `Debug` shows nothing of it.
@@ -188,19 +189,6 @@ impl DrawRow {
         } = self;
         Stage::of(freeze.is_some(), sealed.is_some(), drawn.is_some())
     }
-}
-
-/// The release counter and what the pace carries from one second to the next.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReleaseRow {
-    /// Ranks below this may claim.
-    pub released: u64,
-    /// Millionths of a visitor left over.
-    pub remainder_u: u64,
-    /// When the counter last ticked.
-    pub ticked_at: i64,
-    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on from here.
-    pub memory: String,
 }
 
 /// One stored pass: enough to sign the same bytes again.

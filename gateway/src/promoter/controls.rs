@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Promoter;
+use super::refused::refused;
+use super::shown::shown;
 use crate::admission::claim::room_closed;
 use crate::ledger::{Changed, Entry, Failure, RoomRow};
 use crate::room::{
@@ -59,7 +61,7 @@ impl Promoter {
         id: &str,
         input: DocumentInput,
     ) -> Result<(RoomRow, bool), Problem> {
-        let document = Document::check(id, input)?;
+        let document = Document::check(id, input).map_err(refused)?;
         if id == EVERYDAY {
             return Err(built_in());
         }
@@ -82,7 +84,10 @@ impl Promoter {
 
     async fn create(&self, id: &str, document: Document) -> Result<RoomRow, Problem> {
         let row = self.rooms.fresh_row(id, document);
-        let entry = self.entry("room_created", json!({"document": row.document.shown(id)}));
+        let entry = self.entry(
+            "room_created",
+            json!({"document": shown(&row.document, id)}),
+        );
         let made = self
             .rooms
             .ledger()
@@ -115,7 +120,10 @@ impl Promoter {
         if room.draw().row.freeze.is_some() && row.document.draw_at != document.draw_at {
             fixed.push("draw_at");
         }
-        let detail = differences(&row.document.shown(room.id()), &document.shown(room.id()));
+        let detail = differences(
+            &shown(&row.document, room.id()),
+            &shown(document, room.id()),
+        );
         if detail.as_object().is_some_and(Map::is_empty) {
             return Ok(Some((*row).clone()));
         }
@@ -170,8 +178,8 @@ impl Promoter {
             document.message = text("message", patch.message.clone(), false, 1000, &mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
-        faults.settle()?;
-        let mut detail = differences(&row.document.shown(id), &document.shown(id));
+        faults.settle().map_err(refused)?;
+        let mut detail = differences(&shown(&row.document, id), &shown(&document, id));
         if facts.paused != row.facts.paused {
             detail["paused"] = json!([row.facts.paused, facts.paused]);
         }

@@ -211,7 +211,7 @@ async fn get_audit(
 }
 
 fn shown(row: &RoomRow) -> Value {
-    row.document.shown(&row.room)
+    super::shown::shown(&row.document, &row.room)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]

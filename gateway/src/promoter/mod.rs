@@ -3,7 +3,9 @@
 mod audit;
 mod controls;
 pub mod http;
+mod refused;
 mod report;
+mod shown;
 
 use booking::door::RoleKeys;
 

@@ -1,10 +1,8 @@
 //! The room document of an on-sale file: read with defaults, checked whole, every fault at once.
 
-use booking::http::Problem;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::faults::{Faults, check_per_s, required_time, text, time, whole};
+use super::faults::{Faults, Refused, check_per_s, required_time, text, time, whole};
 use super::naming::{is_slug, shows};
 
 /// Who decides how many may be inside.
@@ -163,7 +161,7 @@ impl Document {
     ///
     /// # Errors
     /// Every fault at once: see [`Faults::settle`].
-    pub fn check(room: &str, input: DocumentInput) -> Result<Self, Problem> {
+    pub fn check(room: &str, input: DocumentInput) -> Result<Self, Refused> {
         let mut faults = Faults::default();
         if !is_slug(room) {
             faults.bad("id", "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit");
@@ -252,21 +250,6 @@ impl Document {
     }
 }
 
-impl Document {
-    /// The document with the fields of an on-sale file, as it can be sent again.
-    #[must_use]
-    pub fn shown(&self, room: &str) -> Value {
-        let time = booking::clock::rfc3339;
-        json!({
-            "id": room, "title": self.title, "shows": self.shows, "opens_at": time(self.opens_at),
-            "draw_at": time(self.draw_at), "closes_at": self.closes_at.map(time), "method": self.method,
-            "mode": self.mode, "per_s": self.per_s, "max_inside": self.max_inside, "p99_ms": self.p99_ms,
-            "pass_s": self.pass_s, "claim_s": self.claim_s, "binding": "cookie", "challenge": "none",
-            "codes": self.codes, "beacon": "none", "message": self.message,
-        })
-    }
-}
-
 fn refuse_unbuilt(input: &DocumentInput, faults: &mut Faults) {
     let mut setting =
         |field: &str, value: &Option<String>, built: &str, unbuilt: &[&str], instead: &str| {
@@ -342,13 +325,8 @@ mod tests {
         let bad = input(
             r#"{"shows":["a*","a-1"],"opens_at":"soon","per_s":0,"max_inside":-1,"method":"lottery","mode":"slow"}"#,
         );
-        let problem = Document::check("Demo!", bad).expect_err("bad");
-        let fields: Vec<_> = problem.extra["problems"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(|p| p["field"].as_str().unwrap_or_default().to_owned())
-            .collect();
+        let refused = Document::check("Demo!", bad).expect_err("bad");
+        let fields: Vec<_> = refused.bad.into_iter().map(|(field, _)| field).collect();
         for field in [
             "id",
             "title",
@@ -379,11 +357,10 @@ mod tests {
             ("lane", r#"[{"id":"m"}]"#),
         ] {
             let text = GOOD.replacen('{', &format!(r#"{{"{field}":{setting},"#), 1);
-            let problem = Document::check("demo", input(&text)).expect_err("not built");
-            assert_eq!(
-                (problem.code, problem.extra["field"].as_str()),
-                ("not_available", Some(field))
-            );
+            let refused = Document::check("demo", input(&text)).expect_err("not built");
+            let fields = refused.unbuilt.iter();
+            let fields: Vec<_> = fields.map(|(field, _)| field.as_str()).collect();
+            assert_eq!((refused.bad.len(), fields), (0, vec![field]));
         }
     }
 }

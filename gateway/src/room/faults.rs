@@ -1,8 +1,6 @@
 //! Checking values that a promoter sends: every fault is noted, and all are told at once.
 
-use booking::http::Problem;
 use jiff::Timestamp;
-use serde_json::json;
 
 /// Collects faults so that all of them are told at once.
 #[derive(Default)]
@@ -25,34 +23,23 @@ impl Faults {
     /// The refusal, where there is anything to refuse.
     ///
     /// # Errors
-    /// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not built.
-    pub fn settle(self) -> Result<(), Problem> {
-        let listed = |faults: &[(String, String)]| {
-            faults
-                .iter()
-                .map(|(field, detail)| json!({"field": field, "detail": detail}))
-                .collect::<Vec<_>>()
-        };
-        let told = |faults: &[(String, String)]| {
-            faults
-                .iter()
-                .map(|(field, detail)| format!("{field}: {detail}"))
-                .collect::<Vec<_>>()
-                .join("; ")
-        };
-        if let Some((field, _)) = self.bad.first() {
-            let detail = format!("{}. Nothing was changed.", told(&self.bad));
-            let all: Vec<_> = self.bad.iter().chain(&self.unbuilt).cloned().collect();
-            return Err(Problem::field(field, detail).with("problems", listed(&all)));
+    /// [`Refused`], with everything that was noted.
+    pub fn settle(self) -> Result<(), Refused> {
+        let Self { bad, unbuilt } = self;
+        if bad.is_empty() && unbuilt.is_empty() {
+            return Ok(());
         }
-        if let Some((field, _)) = self.unbuilt.first() {
-            let detail = format!("{}. Nothing was changed.", told(&self.unbuilt));
-            return Err(
-                Problem::not_available(field, detail).with("problems", listed(&self.unbuilt))
-            );
-        }
-        Ok(())
+        Err(Refused { bad, unbuilt })
     }
+}
+
+/// What is wrong with what a promoter sent: fields, and why. One of the lists at least has something in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Values that are wrong.
+    pub bad: Vec<(String, String)>,
+    /// Values whose machinery is not built.
+    pub unbuilt: Vec<(String, String)>,
 }
 
 const YEAR_S: i64 = 366 * 86_400;

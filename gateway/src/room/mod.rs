@@ -18,7 +18,7 @@ mod view;
 
 pub use changing::Changing;
 pub use document::{Codes, Document, DocumentInput, Method, Mode};
-pub use faults::{Faults, check_per_s, micros_per_s, text, whole};
+pub use faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
 pub use live::{Ranked, Room, Tick};
 pub use naming::{is_slug, overlap};
 pub use phase::{Facts, Known, Phase, draw_due, next};

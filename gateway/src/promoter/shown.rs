@@ -1,0 +1,18 @@
+//! A room's document as it can be sent again.
+
+use booking::clock::rfc3339;
+use serde_json::{Value, json};
+
+use crate::room::Document;
+
+/// The document with the fields of an on-sale file.
+#[must_use]
+pub fn shown(document: &Document, room: &str) -> Value {
+    json!({
+        "id": room, "title": document.title, "shows": document.shows, "opens_at": rfc3339(document.opens_at),
+        "draw_at": rfc3339(document.draw_at), "closes_at": document.closes_at.map(rfc3339), "method": document.method,
+        "mode": document.mode, "per_s": document.per_s, "max_inside": document.max_inside, "p99_ms": document.p99_ms,
+        "pass_s": document.pass_s, "claim_s": document.claim_s, "binding": "cookie", "challenge": "none",
+        "codes": document.codes, "beacon": "none", "message": document.message,
+    })
+}

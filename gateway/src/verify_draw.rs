@@ -1,0 +1,73 @@
+//! `gateway verify-draw`: a published draw in files, checked without a server.
+
+use std::path::Path;
+use std::{fs, process::ExitCode};
+
+use fairgate_pass::Jwks;
+
+use crate::draw::record::DrawRecord;
+use crate::draw::verify::{Report, check};
+
+/// Reads the files, prints the report, gives the exit code: 0 where the draw
+/// holds, 1 where it does not or a file cannot be read. `jwks` is a saved `/.well-known/jwks.json`.
+#[expect(
+    clippy::print_stdout,
+    reason = "the report is what the command is asked for"
+)]
+pub fn run(record: &Path, leaves: Option<&Path>, jwks: Option<&Path>, json: bool) -> ExitCode {
+    let report = match check_files(record, leaves, jwks) {
+        Ok(report) => report,
+        Err(unreadable) => {
+            eprintln!("{unreadable}\nNothing was checked.");
+            return ExitCode::FAILURE;
+        }
+    };
+    if json {
+        let text = serde_json::json!({ "holds": report.holds(), "report": report });
+        println!("{text:#}");
+    } else {
+        let lines =
+            |mark: &str, lines: &[String]| lines.iter().for_each(|line| println!("{mark} {line}"));
+        lines("  ok        ", &report.checked);
+        lines("  not given ", &report.unchecked);
+        lines("  WRONG     ", &report.faults);
+        println!(
+            "{}",
+            if report.holds() {
+                "draw holds"
+            } else {
+                "draw DOES NOT hold"
+            }
+        );
+    }
+    if report.holds() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn check_files(
+    record: &Path,
+    leaves: Option<&Path>,
+    jwks: Option<&Path>,
+) -> Result<Report, String> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
+    };
+    let not = |path: &Path, what: &str, error: &dyn std::fmt::Display| {
+        format!("{} is not {what}: {error}", path.display())
+    };
+    let document: DrawRecord = serde_json::from_slice(&read(record)?)
+        .map_err(|error| not(record, "a draw record", &error))?;
+    let leaves = leaves.map(read).transpose()?;
+    let keys = jwks.map(|path| {
+        serde_json::from_slice::<Jwks>(&read(path)?)
+            .map_err(|error| not(path, "a key set (JWKS)", &error))
+    });
+    Ok(check(
+        &document,
+        leaves.as_deref(),
+        keys.transpose()?.as_ref(),
+    ))
+}

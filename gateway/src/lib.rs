@@ -5,7 +5,6 @@ pub mod admission;
 pub mod app;
 pub mod config;
 pub mod demo;
-pub mod draw;
 pub mod guard;
 pub mod ledger;
 pub mod load;
@@ -21,3 +20,5 @@ pub mod store;
 pub mod upstream;
 pub mod verify_draw;
 pub mod web;
+
+pub use fairgate_rules::draw;

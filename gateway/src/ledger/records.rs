@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::RoomLife;
-pub use crate::admission::counter::ReleaseRow;
 use crate::room::{Document, Facts};
+pub use fairgate_rules::counter::ReleaseRow;
 
 /// The draw's secret until the draw publishes it. `Debug` shows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq)]

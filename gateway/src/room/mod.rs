@@ -2,26 +2,22 @@
 
 mod changing;
 pub mod clockwork;
-mod document;
 pub mod drawing;
 mod elsewhere;
-mod faults;
 mod follow;
 pub mod http;
 mod live;
-mod naming;
-mod phase;
 mod registry;
 mod returning;
 mod troubles;
 mod view;
 
 pub use changing::Changing;
-pub use document::{Codes, Document, DocumentInput, Method, Mode};
-pub use faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
+pub use fairgate_rules::document::{Codes, Document, DocumentInput, Method, Mode};
+pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
+pub use fairgate_rules::naming::{is_slug, overlap};
+pub use fairgate_rules::phase::{Facts, Known, Phase, draw_due, next};
 pub use live::{Ranked, Room, Tick};
-pub use naming::{is_slug, overlap};
-pub use phase::{Facts, Known, Phase, draw_due, next};
 pub use registry::{Parts, Rooms};
 pub use troubles::Troubles;
 pub use view::{RoomView, SeatCounts, Trust};

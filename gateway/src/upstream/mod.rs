@@ -4,7 +4,6 @@ pub mod door;
 pub mod health;
 pub mod local;
 pub mod remote;
-pub mod vitals;
 
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use booking::internal::wire;
 use booking::inventory::picture;
 use bytes::Bytes;
 use fairgate_pass::Holder;
+pub use fairgate_rules::vitals;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 

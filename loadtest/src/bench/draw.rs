@@ -4,7 +4,7 @@
 use std::{hint::black_box, process};
 
 use anyhow::{Context, bail};
-use gateway::draw::{self, shuffle};
+use fairgate_rules::draw::{self, shuffle};
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use super::demand::{Demand, People, Seats};
 use super::flow::{Flow, Went};
 use super::pace::{Bound, VISITOR_U};
 use super::valve::{Reading, State, Valve};
-use crate::room::Mode;
+use crate::document::Mode;
 
 /// The trickle, as a part of the rate, and at the least, millionths of a visitor a second.
 const TRICKLE_PART: u64 = 100;

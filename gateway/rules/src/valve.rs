@@ -202,7 +202,7 @@ impl Valve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Mode;
+    use crate::document::Mode;
     use proptest::prelude::*;
 
     const ASKED: Asked = Asked {

@@ -7,11 +7,11 @@ use super::pace::{BANKED_MS_MAX, VISITOR_U};
 /// A tick may come so much late, milliseconds, without losing the time: the next one comes as much earlier.
 const LATE_TICK_MS: i64 = 500;
 /// People whom the first guess of the show-up, that everybody comes, weighs as much as.
-pub(crate) const SHOW_UP_WEIGHT: f64 = 20.0;
+pub const SHOW_UP_WEIGHT: f64 = 20.0;
 /// Fewer than this are never expected, so that a call is at most four times the room.
-pub(crate) const SHOW_UP_MIN: f64 = 0.25;
+pub const SHOW_UP_MIN: f64 = 0.25;
 /// What is left of the weight of past releases with each further one.
-pub(crate) const PAST_KEPT: f64 = 0.95;
+pub const PAST_KEPT: f64 = 0.95;
 /// A way in that nobody ended, because its node died while the claim was written, is free again after so long,
 /// milliseconds: longer than any ledger's answer is waited for.
 pub const WAY_IN_LAPSES_MS: i64 = 30_000;
@@ -292,7 +292,7 @@ impl Cohorts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::pace::{Input, Who, step};
+    use crate::pace::{Input, Who, step};
 
     #[test]
     fn a_call_counts_until_it_is_answered_or_its_window_ends() {

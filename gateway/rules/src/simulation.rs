@@ -11,7 +11,7 @@ use super::demand::{AGES_S, Seats};
 use super::limits::{Asked, Limits, Measured, Memory};
 use super::pace::{Input, VISITOR_U, Who, step};
 use super::valve::Reading;
-use crate::room::Mode;
+use crate::document::Mode;
 
 /// The crowd and the house.
 struct Sale {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::valve::Reading;
+use crate::valve::Reading;
 
 /// Seconds that are kept.
 pub const SECONDS: usize = 10;

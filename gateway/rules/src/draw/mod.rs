@@ -87,7 +87,9 @@ pub(crate) mod tests {
         }
         let folder = std::env::var_os("FAIRGATE_DRAW")
             .map(PathBuf::from)
-            .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/draw"));
+            .unwrap_or_else(|| {
+                PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/draw")
+            });
         let path = folder.join("vectors.json");
         match std::fs::read(&path) {
             Ok(text) => serde_json::from_slice::<File>(&text).unwrap().cases,

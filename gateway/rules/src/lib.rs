@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod cohort;
+pub mod counter;
+pub mod crowd;
+pub mod demand;
+pub mod document;
+pub mod draw;
+pub mod estimate;
+pub mod faults;
+pub mod flow;
+pub mod limits;
+pub mod naming;
+pub mod pace;
+pub mod phase;
+#[cfg(test)]
+mod simulation;
+pub mod valve;
+pub mod vitals;

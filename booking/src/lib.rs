@@ -3,12 +3,10 @@
 pub mod app;
 pub mod catalogue;
 pub mod cinema;
-pub mod clock;
 pub mod config;
 pub mod door;
 pub mod dump;
 pub mod holds;
-pub mod http;
 pub mod idempotency;
 pub mod ids;
 pub mod internal;
@@ -18,7 +16,6 @@ pub mod money;
 pub mod open;
 pub mod orders;
 pub mod payments;
-pub mod process;
 pub mod rail;
 pub mod reconciler;
 pub mod retention;
@@ -28,3 +25,5 @@ pub mod store;
 pub mod tickets;
 pub mod waitlist;
 pub mod wake;
+
+pub use fairgate_base::{clock, http, process};

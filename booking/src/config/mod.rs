@@ -5,15 +5,15 @@ mod internal;
 mod keys;
 mod payments;
 mod service;
-mod sources;
 mod stores;
+
+pub use fairgate_base::config::{BadConfig, Key, Reader, Sources};
 
 pub use drain::Drain;
 pub use internal::Internal;
 pub use keys::Keys;
 pub use payments::Payments;
 pub use service::Config;
-pub use sources::{BadConfig, Key, Reader, Sources};
 pub use stores::Stores;
 
 #[cfg(test)]

@@ -15,9 +15,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Logs to the terminal; `FAIRGATE_LOG` names levels by target, as in `warn,gateway=debug`.
 pub fn log() {
     let standard = || {
-        Targets::new()
-            .with_default(Level::WARN)
-            .with_targets([("gateway", Level::INFO), ("booking", Level::INFO)])
+        Targets::new().with_default(Level::WARN).with_targets([
+            ("gateway", Level::INFO),
+            ("booking", Level::INFO),
+            ("fairgate", Level::INFO),
+        ])
     };
     let wanted = std::env::var("FAIRGATE_LOG").ok();
     let targets = wanted.as_deref().map(str::parse::<Targets>);

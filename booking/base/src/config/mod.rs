@@ -1,0 +1,5 @@
+//! Where settings come from.
+
+mod sources;
+
+pub use sources::{BadConfig, Key, Reader, Sources};

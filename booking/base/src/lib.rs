@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod clock;
+pub mod config;
+pub mod http;
+pub mod process;

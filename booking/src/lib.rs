@@ -8,11 +8,9 @@ pub mod door;
 pub mod dump;
 pub mod holds;
 pub mod idempotency;
-pub mod ids;
 pub mod internal;
 pub mod inventory;
 pub mod ledger;
-pub mod money;
 pub mod open;
 pub mod orders;
 pub mod payments;
@@ -27,3 +25,4 @@ pub mod waitlist;
 pub mod wake;
 
 pub use fairgate_base::{clock, http, process};
+pub use fairgate_model::{ids, money};

@@ -1,15 +1,11 @@
 //! The catalogue: venues with their versioned plans, shows that pin one, and which room covers which show.
 //! What is asked for on every request is kept in memory; the ledger has the truth.
 
-pub mod coverage;
 pub mod departures;
-pub mod fate;
 pub mod http;
 pub mod places;
-pub mod plan;
 pub mod promoter;
 pub mod sale;
-pub mod seatmap;
 pub mod show;
 pub mod terms;
 pub mod trains;
@@ -17,6 +13,7 @@ pub mod trains;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+pub use fairgate_model::catalogue::{coverage, fate, plan, seatmap};
 use fairgate_writer::LedgerError;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;

@@ -1,8 +1,5 @@
-//! What can be held: the grid of cells, the picture of their states, and choosing among them. All of it pure.
+//! What can be held, and the handle that opens it and carries decisions to the store.
 
-pub mod choose;
-pub mod grid;
-pub mod picture;
 pub mod seats;
 
-pub use grid::{CellState, Grid};
+pub use fairgate_model::inventory::{CellState, Grid, choose, grid, picture};

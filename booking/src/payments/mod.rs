@@ -4,7 +4,6 @@ mod crew;
 pub mod effects;
 pub mod http;
 pub mod kind;
-pub mod limits;
 pub mod refunding;
 pub mod sandbox;
 pub mod settling;
@@ -14,6 +13,7 @@ pub mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
+pub use fairgate_model::payments::limits;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrderId, PaymentId};

@@ -7,8 +7,9 @@ pub mod geo;
 pub mod http;
 pub mod import;
 pub mod journey;
-pub mod run;
 pub mod settings;
 pub mod stock;
 pub mod timetable;
 pub mod timetables;
+
+pub use fairgate_model::rail::run;

@@ -1,0 +1,6 @@
+//! What is on sale: plans of venues, and which room covers which show.
+
+pub mod coverage;
+pub mod fate;
+pub mod plan;
+pub mod seatmap;

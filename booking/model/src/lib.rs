@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod ids;
+pub mod inventory;
+pub mod money;
+pub mod payments;
+pub mod rail;

@@ -1,0 +1,3 @@
+//! What can be paid.
+
+pub mod limits;

@@ -1,0 +1,3 @@
+//! Trains.
+
+pub mod run;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
-use booking::clock::Clock;
 use booking::door::{RoleKeys, signing};
 use booking::open;
-use booking::process::company::{Company, Keeps};
-use booking::process::data::DataLock;
-use booking::process::{recorder, serve, until_ended};
+use fairgate_base::clock::Clock;
+use fairgate_base::process::company::{Company, Keeps};
+use fairgate_base::process::data::DataLock;
+use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_pass::Keyring;
 use fairgate_redis::Redis;
 use fairgate_writer::Installation;
@@ -345,7 +345,7 @@ mod tests {
             let _ = stopped.await;
         }));
         stop.send(()).expect("it runs");
-        booking::process::stopped(&mut stopping).await;
+        fairgate_base::process::stopped(&mut stopping).await;
         let answer = reqwest::get(format!("http://{address}/readyz"))
             .await
             .expect("it still accepts");

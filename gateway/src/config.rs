@@ -7,9 +7,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-pub use booking::config::{
-    BadConfig, Drain, Internal, Key, Keys, Payments, Reader, Sources, Stores,
-};
+pub use booking::config::{Drain, Internal, Keys, Payments, Stores};
+pub use fairgate_base::config::{BadConfig, Key, Reader, Sources};
 pub use upstream::Upstream;
 
 use crate::guard::ApiKey;

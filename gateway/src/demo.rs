@@ -1,6 +1,6 @@
 //! The on-sale of a bare start: an arena, a show tonight, a draw within half a minute.
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 
 /// The demo's room.
 pub const ROOM: &str = "demo";

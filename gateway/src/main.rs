@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
-use booking::clock::Clock;
-use booking::process;
 use clap::{Args, Parser, Subcommand};
+use fairgate_base::clock::Clock;
+use fairgate_base::process;
 use gateway::app::App;
 use gateway::config::{BadConfig, Config, Key, Payments, Sources};
 use gateway::onsale::{self, Target};

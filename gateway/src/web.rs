@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 
 /// The settings that judging a browser's request needs; a cheap handle.
 #[derive(Clone)]

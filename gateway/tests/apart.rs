@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use booking::app::Setup;
-use booking::config::{Config as BookingConfig, Sources as BookingSources};
+use booking::config::Config as BookingConfig;
 use booking::service::Service;
+use fairgate_base::config::Sources as BookingSources;
 use gateway::app::{App, Shared};
 use gateway::config::{Config, Key, Sources};
 use gateway::upstream::remote::Remote;

@@ -5,8 +5,8 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use booking::clock::Clock;
 use booking::door::{RoleKeys, signing};
+use fairgate_base::clock::Clock;
 use fairgate_servers::{Postgres as Server, or_skip};
 use fairgate_writer::{Database, Installation};
 use gateway::ledger::Ledger;

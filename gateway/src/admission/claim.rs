@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::PassClaims;
 use rand::RngExt;
 

@@ -1,6 +1,6 @@
 //! What one visitor's place says now: the same for the poll, the socket and the page.
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
 use super::estimate::{Wait, refresh_s};

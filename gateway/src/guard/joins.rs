@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use governor::Quota;
 use governor::clock::{Clock, DefaultClock, Reference};
 

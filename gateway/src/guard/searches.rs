@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
-use booking::config::Key;
-use booking::http::Problem;
+use fairgate_base::config::Key;
+use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};

@@ -11,7 +11,7 @@ mod records;
 pub mod sqlite;
 
 use async_trait::async_trait;
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::{Digest, Holder};
 use fairgate_writer::LedgerError;
 use futures_util::future::BoxFuture;

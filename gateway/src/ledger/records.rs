@@ -251,7 +251,7 @@ impl AuditRow {
     pub fn chain(seq: u64, prev: &str, entry: &Entry) -> Self {
         let mut row = Self {
             seq,
-            at: booking::clock::rfc3339(entry.at),
+            at: fairgate_base::clock::rfc3339(entry.at),
             role: entry.role.to_owned(),
             action: entry.action.to_owned(),
             detail: entry.detail.clone(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use rand::RngExt;
 use tokio::sync::watch;
 
@@ -74,7 +74,7 @@ impl Load {
         tokio::spawn(async move {
             tokio::select! {
                 _ = probes => {}
-                () = booking::process::stopped(&mut stopping) => {}
+                () = fairgate_base::process::stopped(&mut stopping) => {}
             }
         });
         load

@@ -1,8 +1,8 @@
 //! Joining: one place for one holder, and for one code; the same visitor always finds the same place.
 
 use axum::http::HeaderMap;
-use booking::clock::rfc3339;
-use booking::http::Problem;
+use fairgate_base::clock::rfc3339;
+use fairgate_base::http::Problem;
 use fairgate_pass::{Digest, Holder};
 use rand::Rng;
 use serde::Deserialize;

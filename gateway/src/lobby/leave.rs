@@ -1,6 +1,6 @@
 //! Leaving for good.
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 
 use super::Lobby;
 use crate::push::personal::Word;

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 use booking::door::keys::bearer;
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::PlaceError;
 
 use crate::room::{Room, Rooms};

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use serde_json::Value;
 use tower::ServiceExt;
 

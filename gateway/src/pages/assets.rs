@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 
 use super::{Pages, render_problem};
 

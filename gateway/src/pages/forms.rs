@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Form};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 
 use super::{Pages, lobby_page, render_problem};
 use crate::admission::claim::claim;

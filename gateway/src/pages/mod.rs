@@ -19,7 +19,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use serde_json::{Value, json};
 
 pub use render::problem_page;

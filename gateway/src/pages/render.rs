@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use serde_json::{Value, json};
 
 use super::Pages;

@@ -1,7 +1,7 @@
 //! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit row in the same
 //! transaction.
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

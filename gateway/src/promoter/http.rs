@@ -5,7 +5,7 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use booking::door::Role;
-use booking::http::{Body, BodyText, Params, Problem};
+use fairgate_base::http::{Body, BodyText, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,6 +1,6 @@
 //! A document that is refused, as the answer says it.
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use serde_json::json;
 
 use crate::room::Refused;

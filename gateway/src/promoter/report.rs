@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
 use crate::ledger::Sample;

@@ -1,6 +1,6 @@
 //! A room's document as it can be sent again.
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::room::Document;

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
-use booking::clock::rfc3339;
 use booking::ids::HoldId;
+use fairgate_base::clock::rfc3339;
 use tokio::sync::watch;
 
 use super::cadence::Cadence;
@@ -105,7 +105,7 @@ impl Conn {
                     Some(Word::Left { .. }) => {}
                     None => return Err(End::Gone),
                 },
-                () = booking::process::stopped(stopping) => return Err(End::restart()),
+                () = fairgate_base::process::stopped(stopping) => return Err(End::restart()),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use rand::RngExt;
 
 /// The count of open sockets; a cheap handle.

@@ -1,7 +1,7 @@
 //! The text frames of the live socket, both ways, as types.
 
 use axum::extract::ws::Utf8Bytes;
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::record::DrawRecord;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use booking::http::Problem;
 use bytes::Bytes;
+use fairgate_base::http::Problem;
 use tokio::sync::watch;
 
 use super::frame;

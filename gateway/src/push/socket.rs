@@ -5,7 +5,7 @@ use axum::extract::ws::{CloseFrame, Utf8Bytes, WebSocket, WebSocketUpgrade, clos
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use rand::RngExt;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

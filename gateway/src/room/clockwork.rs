@@ -46,7 +46,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
         let nudged = tokio::select! {
             _ = beat.tick() => false,
             () = room.nudged() => true,
-            () = booking::process::stopped(&mut stopping) => return,
+            () = fairgate_base::process::stopped(&mut stopping) => return,
         };
         if let Err(error) = one_beat(&rooms, &room, &mut beats, nudged).await {
             metrics::counter!("fairgate_room_beats_failed_total", "room" => room.id().to_owned())

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use fairgate_pass::{Digest, FreezeClaims, VOID};
 use serde_json::json;
 

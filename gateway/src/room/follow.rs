@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -58,7 +58,7 @@ pub(super) async fn run(rooms: Rooms, mut stopping: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             _ = beat.tick() => {}
-            () = booking::process::stopped(&mut stopping) => return,
+            () = fairgate_base::process::stopped(&mut stopping) => return,
         }
         if let Err(error) = look(&rooms).await {
             metrics::counter!("fairgate_rooms_unread_total").increment(1);

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -139,7 +139,7 @@ fn frozen(room: &Room) -> Result<std::sync::Arc<Frozen>, Problem> {
             "The line is not frozen yet",
             "Leaves and proofs exist from the freeze on. Nothing is wrong with your place. Look again after the time of the draw.",
         )
-        .with("draw_at", booking::clock::rfc3339(room.row().document.draw_at))
+        .with("draw_at", fairgate_base::clock::rfc3339(room.row().document.draw_at))
         .retry_after(5)
     })
 }

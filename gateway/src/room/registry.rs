@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use booking::clock::Clock;
-use booking::http::Problem;
+use fairgate_base::clock::Clock;
+use fairgate_base::http::Problem;
 use fairgate_pass::Keyring;
 use rand::{Rng, RngExt};
 use tokio::sync::watch;

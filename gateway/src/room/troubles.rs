@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 
 use super::Rooms;
 use crate::ledger::Failure;

@@ -1,6 +1,6 @@
 //! A room as everybody sees it: one document for the call, the socket and the page.
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
 use super::{Codes, Method, Phase, Room, Rooms};

@@ -12,7 +12,7 @@ pub mod redis;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{Called, Claimant, Claimed, Counts, Entered, Figures, Left, Moment, TickEnd};

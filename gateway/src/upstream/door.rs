@@ -8,7 +8,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use booking::door::keys::bearer;
 use booking::door::visitor::{pass_invalid, waiting_room};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 
 use crate::admission::estimate::Wait;
 use crate::admission::state::{PlaceState, PlaceView, describe};
@@ -170,7 +170,7 @@ fn is_a_purchase(request: &Request) -> bool {
 
 /// Whether an answer is about how booking was set up, and not about how it is.
 fn is_a_setting(answer: &Response) -> bool {
-    let code = answer.headers().get(booking::http::CODE);
+    let code = answer.headers().get(fairgate_base::http::CODE);
     code.is_some_and(|code| code == "payments_not_configured")
 }
 

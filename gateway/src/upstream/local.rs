@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, Setup};
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;

@@ -3,8 +3,9 @@
 
 use std::net::TcpListener;
 
-use booking::config::{Config, Sources};
+use booking::config::Config;
 use booking::service::Service;
+use fairgate_base::config::Sources;
 use fairgate_servers::{Postgres, Redis};
 use reqwest::Method;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use booking::http::Problem;
+use fairgate_base::http::Problem;
 use fairgate_pass::Holder;
 use gateway::upstream::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
 use tokio::sync::broadcast;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use booking::clock::rfc3339;
+use fairgate_base::clock::rfc3339;
 use fairgate_redis::{Command, Error, Finding, Redis};
 use tokio::time::{MissedTickBehavior, interval};
 

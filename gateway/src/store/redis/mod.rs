@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use booking::clock::Clock;
+use fairgate_base::clock::Clock;
 use fairgate_redis::{Call, Redis, Reply, Script};
 
 use self::condition::Condition;

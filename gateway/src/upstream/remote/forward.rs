@@ -10,8 +10,8 @@ use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use booking::http::{Problem, RequestId};
 use bytes::Bytes;
+use fairgate_base::http::{Problem, RequestId};
 use reqwest::Url;
 
 use super::pool::{Node, Pool, unanswered, unreachable};

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use booking::config::Key;
-use booking::http::Problem;
 use booking::internal::PREFIX;
+use fairgate_base::config::Key;
+use fairgate_base::http::Problem;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;

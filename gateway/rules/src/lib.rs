@@ -14,6 +14,7 @@ pub mod limits;
 pub mod naming;
 pub mod pace;
 pub mod phase;
+pub mod settings;
 #[cfg(test)]
 mod simulation;
 pub mod valve;

@@ -6,27 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::demand::{Demand, People, Seats};
 use super::flow::{Flow, Went};
 use super::pace::{Bound, VISITOR_U};
+use super::settings::PaceSettings;
 use super::valve::{Reading, State, Valve};
 use crate::document::Mode;
 
 /// The trickle, as a part of the rate, and at the least, millionths of a visitor a second.
 const TRICKLE_PART: u64 = 100;
 const TRICKLE_MIN_U: u64 = VISITOR_U / 10;
-
-/// What the promoter asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    /// Who decides.
-    pub mode: Mode,
-    /// Whether there is a line; without one everybody is called while there is room.
-    pub line: bool,
-    /// Millionths of a visitor a second: the pace, or in auto mode the most.
-    pub per_s_u: u64,
-    /// The most inside.
-    pub max_inside: u64,
-    /// Booking's target, milliseconds.
-    pub p99_ms: u64,
-}
 
 /// One second's measurements.
 #[derive(Debug, Clone, Copy)]
@@ -103,28 +89,28 @@ impl Memory {
     }
 
     /// Works out the limits of a second's tick, and moves the valve.
-    pub fn limits(&mut self, asked: &Asked, measured: &Measured) -> Limits {
-        if asked.mode == Mode::Auto {
-            let valve = self.valve.unwrap_or_else(|| first_valve(asked));
-            let next = valve.next(&measured.reading, asked, measured.coming(), measured.now);
+    pub fn limits(&mut self, settings: &PaceSettings, measured: &Measured) -> Limits {
+        if settings.mode == Mode::Auto {
+            let valve = self.valve.unwrap_or_else(|| first_valve(settings));
+            let next = valve.next(&measured.reading, settings, measured.coming(), measured.now);
             self.valve = Some(next);
         }
-        self.peek(asked, measured)
+        self.peek(settings, measured)
     }
 
     /// Works out the limits of a tick between two seconds: the valve stays as it is.
     #[must_use]
-    pub fn peek(&self, asked: &Asked, measured: &Measured) -> Limits {
+    pub fn peek(&self, settings: &PaceSettings, measured: &Measured) -> Limits {
         let coming = measured.coming();
         // Room for one who comes is room for more than one who is called, where not everybody comes.
         let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
-        let well = measured.reading.state(asked.p99_ms) != State::Ill;
-        let inside_max = match asked.mode {
-            Mode::Fixed => asked.max_inside,
+        let well = measured.reading.state(settings.p99_ms) != State::Ill;
+        let inside_max = match settings.mode {
+            Mode::Fixed => settings.max_inside,
             Mode::Auto => self
                 .valve
-                .unwrap_or_else(|| first_valve(asked))
-                .most(asked.max_inside),
+                .unwrap_or_else(|| first_valve(settings))
+                .most(settings.max_inside),
         };
         let people = People {
             inside: measured.inside,
@@ -133,27 +119,30 @@ impl Memory {
             ended: measured.ended,
             show_up: measured.show_up,
         };
-        let demand = if asked.line {
+        let demand = if settings.line {
             Demand::measure(&measured.seats, &people)
         } else {
             None
         };
-        let trickle_u = (asked.per_s_u / TRICKLE_PART)
+        let trickle_u = (settings.per_s_u / TRICKLE_PART)
             .max(TRICKLE_MIN_U)
-            .min(asked.per_s_u);
-        let rate_u = match asked.mode {
-            Mode::Auto if !well => asked.per_s_u.min(self.flow.left_inside_u()).max(trickle_u),
+            .min(settings.per_s_u);
+        let rate_u = match settings.mode {
+            Mode::Auto if !well => settings
+                .per_s_u
+                .min(self.flow.left_inside_u())
+                .max(trickle_u),
             // What has opened again fills up step by step, or all who come at once would make booking ill again.
             Mode::Auto if self.is_recovering(measured.now) => {
                 let left_u = self.flow.left_inside_u();
-                asked.per_s_u.min(left_u + left_u / 4).max(trickle_u)
+                settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
             }
-            Mode::Auto | Mode::Fixed => asked.per_s_u,
+            Mode::Auto | Mode::Fixed => settings.per_s_u,
         };
         Limits {
-            rate_u: asked.line.then_some(rate_u),
+            rate_u: settings.line.then_some(rate_u),
             trickle_u,
-            room: room_of(asked.max_inside),
+            room: room_of(settings.max_inside),
             wanted: room_of(inside_max).min(demand.map_or(u64::MAX, |d| d.people_wanted())),
             inside_max,
             demand,
@@ -170,7 +159,7 @@ impl Memory {
         people: u64,
         bound: Bound,
         elapsed_ms: u64,
-        asked: &Asked,
+        settings: &PaceSettings,
         measured: &Measured,
     ) {
         // What happened is divided by the time that passed, and not by that which the pace may count.
@@ -190,7 +179,7 @@ impl Memory {
             elapsed_ms,
             people,
             bound,
-            rate_u: asked.per_s_u,
+            rate_u: settings.per_s_u,
             left_inside: since,
         });
     }
@@ -203,10 +192,10 @@ impl Memory {
 }
 
 /// Without a line nobody is held back before anything was measured.
-fn first_valve(asked: &Asked) -> Valve {
-    if asked.line {
-        Valve::new(asked.max_inside)
+fn first_valve(settings: &PaceSettings) -> Valve {
+    if settings.line {
+        Valve::new(settings.max_inside)
     } else {
-        Valve::open(asked.max_inside)
+        Valve::open(settings.max_inside)
     }
 }

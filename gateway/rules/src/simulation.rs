@@ -8,14 +8,15 @@ use rand::{RngExt, SeedableRng};
 
 use super::cohort::{Cohorts, Timing};
 use super::demand::{AGES_S, Seats};
-use super::limits::{Asked, Limits, Measured, Memory};
+use super::limits::{Limits, Measured, Memory};
 use super::pace::{Input, VISITOR_U, Who, step};
+use super::settings::PaceSettings;
 use super::valve::Reading;
 use crate::document::Mode;
 
 /// The crowd and the house.
 struct Sale {
-    asked: Asked,
+    settings: PaceSettings,
     seats: u64,
     party: u64,
     /// Who is here at each rank.
@@ -33,7 +34,7 @@ struct Sale {
 }
 
 const SALE: fn() -> Sale = || Sale {
-    asked: Asked {
+    settings: PaceSettings {
         mode: Mode::Auto,
         line: true,
         per_s_u: 50 * VISITOR_U,
@@ -155,7 +156,7 @@ impl Sale {
                     shedding: false,
                 },
             };
-            let limits = memory.limits(&self.asked, &measured);
+            let limits = memory.limits(&self.settings, &measured);
             let input = Input {
                 elapsed_ms: 1000,
                 remainder_u,
@@ -170,7 +171,7 @@ impl Sale {
             };
             let who = |rank: u64| self.line[rank as usize];
             let decided = step(&input, who);
-            cohorts.ticked(now, decided.owed_u, decided.late_u, self.asked.per_s_u);
+            cohorts.ticked(now, decided.owed_u, decided.late_u, self.settings.per_s_u);
             let called = released..decided.released;
             let away: HashSet<u64> = called
                 .clone()
@@ -184,7 +185,13 @@ impl Sale {
             }
             cohorts.released(released, decided.released, decided.people, away, now);
             (released, remainder_u) = (decided.released, decided.remainder_u);
-            memory.went(decided.people, decided.bound, 1000, &self.asked, &measured);
+            memory.went(
+                decided.people,
+                decided.bound,
+                1000,
+                &self.settings,
+                &measured,
+            );
 
             let mut entered = 0;
             late.extend(answering.remove(&at).unwrap_or_default());
@@ -230,10 +237,10 @@ fn entered(seconds: &[Second]) -> u64 {
 fn a_fixed_pace_is_kept_in_every_ten_seconds() {
     for per_s_u in [300_000, 7_500_000, 50_000_000] {
         let mut sale = SALE();
-        sale.asked = Asked {
+        sale.settings = PaceSettings {
             mode: Mode::Fixed,
             per_s_u,
-            ..sale.asked
+            ..sale.settings
         };
         let went = sale.run(200);
         for window in went.windows(10) {
@@ -253,9 +260,9 @@ fn a_fixed_pace_is_kept_in_every_ten_seconds() {
 fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
     for mode in [Mode::Auto, Mode::Fixed] {
         let mut full = SALE();
-        full.asked.mode = mode;
+        full.settings.mode = mode;
         let mut gone = SALE();
-        gone.asked.mode = mode;
+        gone.settings.mode = mode;
         gone.line = (0..20_000)
             .map(|rank| {
                 if rank < 10_000 && rank % 10 != 0 {
@@ -273,7 +280,7 @@ fn nine_in_ten_having_left_slow_the_entries_by_less_than_a_twentieth() {
 #[test]
 fn people_who_are_called_and_never_come_are_made_up_for_once_windows_end() {
     let mut half = SALE();
-    half.asked.max_inside = 300;
+    half.settings.max_inside = 300;
     half.claim_s = 10;
     let full = entered(&half.run(200)[100..]);
     half.answers_after = |rank| if rank % 2 == 0 { 1 } else { u64::MAX };
@@ -284,7 +291,7 @@ fn people_who_are_called_and_never_come_are_made_up_for_once_windows_end() {
 #[test]
 fn when_booking_slows_down_the_entries_follow_and_come_back() {
     let mut sale = SALE();
-    sale.asked.max_inside = 500;
+    sale.settings.max_inside = 500;
     sale.capacity = |at| if (100..160).contains(&at) { 75 } else { 300 };
     let went = sale.run(260);
     let before = entered(&went[60..100]) / 40;
@@ -330,7 +337,7 @@ fn releases_slow_to_a_trickle_when_baskets_cover_the_seats_and_resume_as_they_la
 #[test]
 fn half_of_those_called_coming_late_together_enter_by_the_pace() {
     let mut sale = SALE();
-    sale.asked.per_s_u = 20 * VISITOR_U;
+    sale.settings.per_s_u = 20 * VISITOR_U;
     sale.claim_s = 30;
     sale.answers_after = |rank| {
         if rank % 2 == 0 && rank < 600 {
@@ -352,9 +359,9 @@ fn half_of_those_called_coming_late_together_enter_by_the_pace() {
 #[test]
 fn nobody_is_ever_inside_beyond_what_the_promoter_allows() {
     let mut sale = SALE();
-    (sale.asked.max_inside, sale.visit_s) = (120, 30);
+    (sale.settings.max_inside, sale.visit_s) = (120, 30);
     for mode in [Mode::Auto, Mode::Fixed] {
-        sale.asked.mode = mode;
+        sale.settings.mode = mode;
         let most = sale.run(120).iter().map(|second| second.inside).max();
         assert!(
             most.is_some_and(|most| (60..=120).contains(&most)),

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::Asked;
 use super::pace::VISITOR_U;
+use super::settings::PaceSettings;
 
 /// In good health the valve opens each second by this part of itself, and at the most by that of `max_inside`;
 const CLIMB_PART: u64 = 8;
@@ -127,13 +127,13 @@ impl Valve {
     /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their way, `rate` those who
     /// would be called within a second if nothing held them back.
     #[must_use]
-    pub fn next(self, reading: &Reading, asked: &Asked, inside: u64, now: i64) -> Self {
-        let max_inside = asked.max_inside;
+    pub fn next(self, reading: &Reading, settings: &PaceSettings, inside: u64, now: i64) -> Self {
+        let max_inside = settings.max_inside;
         let most = self.most(max_inside);
-        match reading.state(asked.p99_ms) {
+        match reading.state(settings.p99_ms) {
             State::Well => {
                 let well_since = self.well_since.unwrap_or(now);
-                let rate = asked.per_s_u.div_ceil(VISITOR_U);
+                let rate = settings.per_s_u.div_ceil(VISITOR_U);
                 let binds = inside.saturating_add(rate) >= most;
                 let climbed = most.saturating_add(self.step(well_since, max_inside, now));
                 Self {
@@ -205,7 +205,7 @@ mod tests {
     use crate::document::Mode;
     use proptest::prelude::*;
 
-    const ASKED: Asked = Asked {
+    const ASKED: PaceSettings = PaceSettings {
         mode: Mode::Auto,
         line: true,
         per_s_u: 10 * VISITOR_U,
@@ -280,9 +280,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_valve_stays_between_its_floor_and_max_inside(max_inside in 1_u64..100_000, seconds in proptest::collection::vec((0_u64..600, 0_u64..200_000), 0..80)) {
-            let (mut valve, asked) = (Valve::new(max_inside), Asked { max_inside, ..ASKED });
+            let (mut valve, settings) = (Valve::new(max_inside), PaceSettings { max_inside, ..ASKED });
             for (second, (p99_ms, inside)) in (0..).zip(seconds) {
-                valve = valve.next(&reading(p99_ms), &asked, inside, second * 1000);
+                valve = valve.next(&reading(p99_ms), &settings, inside, second * 1000);
                 prop_assert!(valve.most(max_inside) >= 1 && valve.most(max_inside) <= max_inside);
             }
         }

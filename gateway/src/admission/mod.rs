@@ -6,4 +6,6 @@ pub mod presence;
 pub mod release;
 pub mod state;
 
-pub use fairgate_rules::{cohort, counter, crowd, demand, estimate, flow, limits, pace, valve};
+pub use fairgate_rules::{
+    cohort, counter, crowd, demand, estimate, flow, limits, pace, settings, valve,
+};

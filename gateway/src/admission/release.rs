@@ -8,8 +8,9 @@ use super::cohort::{Call, elapsed_ms};
 use super::counter::Counter;
 use super::crowd::Crowd;
 use super::demand::{AGES_S, Seats};
-use super::limits::{Asked, Limits, Measured, Memory};
+use super::limits::{Limits, Measured, Memory};
 use super::pace::{self, Input, Release, Who};
+use super::settings::PaceSettings;
 use crate::ledger::ReleaseRow;
 use crate::room::{Document, Method, Phase, Room, Rooms, Tick, micros_per_s};
 use crate::store::{Called, Figures, Left, Moment, Numbers, StoreFailure, TickEnd};
@@ -48,7 +49,7 @@ pub async fn tick(
 ) -> Result<(), StoreFailure> {
     // Held to the end: a node makes one tick at a time.
     let mut counter = room.release().await;
-    let asked = asked(&room.row().document);
+    let settings = settings_of(&room.row().document);
     let mut found = find(rooms, room, pulse, second, now).await?;
     if let Some(left) = found.figures.left_by_other.take() {
         take_over(room, &mut counter, left);
@@ -61,9 +62,9 @@ pub async fn tick(
     let measured = measure(&found.figures, &found.pulse, now);
     let mut memory = *room.memory();
     let limits = if second && !others {
-        memory.limits(&asked, &measured)
+        memory.limits(&settings, &measured)
     } else {
-        memory.peek(&asked, &measured)
+        memory.peek(&settings, &measured)
     };
     let input = Input {
         elapsed_ms,
@@ -75,21 +76,27 @@ pub async fn tick(
         owed_u: found.figures.owed_u,
         selling: room.phase(now) == Phase::Selling
             && !room.row().facts.paused
-            && (found.known || !asked.line),
+            && (found.known || !settings.line),
         released: told,
         end: found.figures.counts.next,
     };
     // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
     let idle = (!input.selling || told >= input.end) && told == counter.row().released;
     // Where there is no line, nobody waits for a second that is another node's.
-    if !others || !(asked.line || idle) {
+    if !others || !(settings.line || idle) {
         let decided = pace::step(&input, |rank| found.line.who(rank));
-        memory.went(decided.people, decided.bound, elapsed_ms, &asked, &measured);
+        memory.went(
+            decided.people,
+            decided.bound,
+            elapsed_ms,
+            &settings,
+            &measured,
+        );
         let made = Made {
             decided,
             until,
             memory,
-            per_s_u: asked.per_s_u,
+            per_s_u: settings.per_s_u,
             idle,
             told,
         };
@@ -100,7 +107,7 @@ pub async fn tick(
         told.max(counter.row().released),
         found,
         &limits,
-        &asked,
+        &settings,
     );
     Ok(())
 }
@@ -250,7 +257,7 @@ async fn write(
 }
 
 /// Leaves the figures for whoever tells the line.
-fn tell(room: &Room, released: u64, found: Found, limits: &Limits, asked: &Asked) {
+fn tell(room: &Room, released: u64, found: Found, limits: &Limits, settings: &PaceSettings) {
     let last = room.tick();
     let Found {
         figures, line, now, ..
@@ -273,7 +280,7 @@ fn tell(room: &Room, released: u64, found: Found, limits: &Limits, asked: &Asked
         calls: Arc::new(figures.calls),
         pulse: found.pulse,
         known: found.known,
-        rates: room.memory().rates(asked.per_s_u),
+        rates: room.memory().rates(settings.per_s_u),
         inside_max: limits.inside_max,
         demand: limits.demand,
         at: now,
@@ -303,8 +310,8 @@ impl Line {
     }
 }
 
-fn asked(document: &Document) -> Asked {
-    Asked {
+fn settings_of(document: &Document) -> PaceSettings {
+    PaceSettings {
         mode: document.mode,
         line: document.method != Method::Open,
         per_s_u: micros_per_s(document.per_s),

@@ -4,11 +4,16 @@ mod error;
 mod finding;
 mod installation;
 mod postgres;
+mod sql;
 mod sqlite;
 
 pub use error::LedgerError;
 pub use installation::Installation;
 pub use postgres::{Database, Tx};
 pub use rusqlite;
+pub use sql::{
+    ColumnValue, FromColumn, Migration, NamedLock, SqlDialect, SqlFuture, SqlRow, SqlTransaction,
+    SqlValue, SqlValues, ToSqlValue,
+};
 pub use sqlite::Writer;
 pub use tokio_postgres;

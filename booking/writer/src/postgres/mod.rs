@@ -152,9 +152,13 @@ impl Database {
     pub async fn migrate(
         &self,
         owner: &'static str,
-        migrations: &'static [&'static str],
+        migrations: impl IntoIterator<Item: ToString>,
     ) -> Result<(), LedgerError> {
         let pool = self.pool.clone();
+        let migrations: Vec<String> = migrations
+            .into_iter()
+            .map(|step| step.to_string())
+            .collect();
         // Not by `write`: the table that it looks into may not be there yet, and a migration may take its time.
         let migrating = tokio::spawn(async move {
             let lent = lend(&pool).await?;
@@ -164,7 +168,7 @@ impl Database {
                  SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
             ))
             .await?;
-            apply(&tx, owner, migrations).await?;
+            apply(&tx, owner, &migrations).await?;
             tx.batch("COMMIT").await?;
             lent.is_clean();
             Ok(())
@@ -175,7 +179,7 @@ impl Database {
     }
 }
 
-async fn apply(tx: &Tx, owner: &str, migrations: &[&str]) -> Result<(), LedgerError> {
+async fn apply(tx: &Tx, owner: &str, migrations: &[impl AsRef<str>]) -> Result<(), LedgerError> {
     tx.batch(
         "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version BIGINT NOT NULL, PRIMARY KEY (owner, version))",
     )
@@ -197,7 +201,7 @@ async fn apply(tx: &Tx, owner: &str, migrations: &[&str]) -> Result<(), LedgerEr
         .zip(migrations)
         .filter(|(version, _)| *version > have)
     {
-        tx.batch(sql).await?;
+        tx.batch(sql.as_ref()).await?;
         tx.execute(
             "INSERT INTO migrations (owner, version) VALUES ($1, $2)",
             &[&owner, &version],

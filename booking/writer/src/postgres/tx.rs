@@ -87,6 +87,11 @@ impl Drop for Lent {
 }
 
 impl Tx {
+    /// Notes that a statement failed, and what that means for the transaction.
+    pub(crate) fn note(&self, error: tokio_postgres::Error) -> LedgerError {
+        self.lent.note(error)
+    }
+
     async fn prepared(&self, sql: &str) -> Result<(&Object, Statement), LedgerError> {
         let connection = self.lent.connection()?;
         let statement = connection.prepare_cached(sql).await;

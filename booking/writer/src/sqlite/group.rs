@@ -1,13 +1,14 @@
 //! The writing thread: whatever waits when a commit begins shares that commit, so that the
 //! number of `fsync`s follows the disk's pace and not the number of purchases.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use rusqlite::{Connection, Savepoint, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::condition::Condition;
+use super::connection::SqliteConnection;
 use crate::LedgerError;
 
 /// More than this in one commit would make the first of them wait for the last.
@@ -17,7 +18,7 @@ const GROUP_MAX: usize = 512;
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// A queued transaction: runs inside the group, and hands back what to do once the group's fate is known.
-pub(crate) type Job = Box<dyn FnOnce(Option<&mut rusqlite::Transaction<'_>>) -> Settle + Send>;
+pub(crate) type Job = Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> Settle + Send>;
 
 /// What the writing thread is told.
 pub(crate) enum Order {
@@ -35,7 +36,7 @@ pub(crate) fn job<T, E, F>(transaction: F, answer: oneshot::Sender<Result<T, E>>
 where
     T: Send + 'static,
     E: From<LedgerError> + Send + 'static,
-    F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+    F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E> + Send + 'static,
 {
     Box::new(move |group| {
         let result = match group {
@@ -55,31 +56,37 @@ where
     })
 }
 
-fn within_savepoint<T, E, F>(group: &mut rusqlite::Transaction<'_>, transaction: F) -> Result<T, E>
+/// Each transaction of a group fails alone: what it wrote goes back to where it began.
+fn within_savepoint<T, E, F>(group: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
 where
     E: From<LedgerError>,
-    F: FnOnce(&Savepoint<'_>) -> Result<T, E>,
+    F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
 {
-    let savepoint = group.savepoint().map_err(LedgerError::from)?;
-    let value = transaction(&savepoint)?;
-    savepoint.commit().map_err(LedgerError::from)?;
-    Ok(value)
+    group.execute("SAVEPOINT one_of_the_group", &[])?;
+    let result = transaction(group);
+    if result.is_err() {
+        group.execute("ROLLBACK TO one_of_the_group", &[])?;
+    }
+    group.execute("RELEASE one_of_the_group", &[])?;
+    result
 }
 
 /// Serves the queue until it is told to close, or until every handle is dropped.
-pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Order>, condition: &Condition) {
+pub(crate) fn run(
+    connection: Arc<SqliteConnection>,
+    inbox: &Receiver<Order>,
+    condition: &Condition,
+) {
     let mut dirty = false;
     loop {
         let closing = match inbox.recv_timeout(CHECKPOINT_AFTER_IDLE) {
             Ok(Order::Write(first)) => {
                 dirty = true;
-                commit_group(&mut connection, first, inbox, condition)
+                commit_group(&connection, first, inbox, condition)
             }
             Ok(Order::Close(closed)) => Some(closed),
             Err(RecvTimeoutError::Timeout) => {
-                if dirty
-                    && let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)")
-                {
+                if dirty && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)") {
                     tracing::warn!(%error, "the ledger's log could not be folded in; trying again later");
                 }
                 dirty = false;
@@ -96,7 +103,10 @@ pub(crate) fn run(mut connection: Connection, inbox: &Receiver<Order>, condition
 }
 
 /// Leaves the file whole by itself: whoever copies it needs no log beside it.
-fn close(connection: Connection) -> Result<(), LedgerError> {
+fn close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+    let connection = connection
+        .into_connection()
+        .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
     let busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     connection.close().map_err(|(_, error)| error)?;
@@ -108,23 +118,31 @@ fn close(connection: Connection) -> Result<(), LedgerError> {
     Ok(())
 }
 
+/// Commits what is open. Where the file does not take it, nothing of it stays.
+fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
+    let committed = connection.batch("COMMIT");
+    if committed.is_err() && !connection.with(rusqlite::Connection::is_autocommit) {
+        connection.batch("ROLLBACK")?;
+    }
+    committed
+}
+
 /// Commits the first write and all that wait with it. Where it comes upon the order to close, it gives that back: nothing
 /// is written after it.
 fn commit_group(
-    connection: &mut Connection,
+    connection: &Arc<SqliteConnection>,
     first: Job,
     inbox: &Receiver<Order>,
     condition: &Condition,
 ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
     let mut settles = Vec::new();
     let mut closing = None;
-    let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
-    let outcome = match begun {
-        Ok(mut group) => {
-            settles.push(first(Some(&mut group)));
+    let outcome = match connection.batch("BEGIN IMMEDIATE") {
+        Ok(()) => {
+            settles.push(first(Some(connection)));
             while settles.len() < GROUP_MAX {
                 match inbox.try_recv() {
-                    Ok(Order::Write(next)) => settles.push(next(Some(&mut group))),
+                    Ok(Order::Write(next)) => settles.push(next(Some(connection))),
                     Ok(Order::Close(closed)) => {
                         closing = Some(closed);
                         break;
@@ -132,7 +150,7 @@ fn commit_group(
                     Err(_) => break,
                 }
             }
-            group.commit()
+            commit(connection)
         }
         Err(error) => {
             settles.push(first(None));

@@ -1,6 +1,7 @@
 //! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few connections read.
 
 mod condition;
+mod connection;
 mod group;
 mod installation;
 mod reader;
@@ -8,11 +9,13 @@ mod reader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
-use rusqlite::{Connection, Savepoint, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::LedgerError;
+use crate::sql::{SqlFuture, SqlTransaction};
 use condition::Condition;
+pub(crate) use connection::SqliteConnection;
 use group::Order;
 use reader::Readers;
 
@@ -41,7 +44,7 @@ impl Writer {
         let told = Arc::clone(&condition);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(connection, &inbox, &told))
+            .spawn(move || group::run(SqliteConnection::new(connection), &inbox, &told))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
@@ -68,7 +71,36 @@ impl Writer {
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        self.enqueue_on(move |connection| connection.with(transaction))
+    }
+
+    /// As [`Writer::enqueue`], over the seam of both databases.
+    pub(crate) fn enqueue_sql<A, T, E, F>(
+        &self,
+        given: A,
+        transaction: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<A, T, E, F>
+    where
+        A: Send + 'static,
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
+    {
+        self.enqueue_on(move |connection| {
+            connection.run(async move |tx: &SqlTransaction| transaction(tx, &given).await)
+        })
+    }
+
+    fn enqueue_on<T, E, F>(
+        &self,
+        transaction: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
         let sent = self
@@ -90,7 +122,7 @@ impl Writer {
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
-        F: FnOnce(&Savepoint<'_>) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
         self.enqueue(transaction).await
     }
@@ -104,6 +136,41 @@ impl Writer {
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        self.read_on(move |connection| connection.with(query)).await
+    }
+
+    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says so.
+    pub(crate) async fn read_sql<A, T, E, F>(
+        &self,
+        one_moment: bool,
+        given: A,
+        query: F,
+    ) -> Result<T, E>
+    where
+        A: Send + 'static,
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
+    {
+        self.read_on(move |connection| {
+            if one_moment {
+                connection.batch("BEGIN DEFERRED")?;
+            }
+            let result = connection.run(async move |tx: &SqlTransaction| query(tx, &given).await);
+            if one_moment {
+                connection.batch("ROLLBACK")?;
+            }
+            result
+        })
+        .await
+    }
+
+    async fn read_on<T, E, F>(&self, query: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E> + Send + 'static,
     {
         let readers = Arc::clone(&self.readers);
         tokio::task::spawn_blocking(move || readers.with(query))
@@ -136,13 +203,21 @@ impl Writer {
     pub async fn migrate(
         &self,
         owner: &'static str,
-        migrations: &'static [&'static str],
+        migrations: impl IntoIterator<Item: ToString>,
     ) -> Result<(), LedgerError> {
-        self.write(move |tx| migrate(tx, owner, migrations)).await
+        let migrations: Vec<String> = migrations
+            .into_iter()
+            .map(|step| step.to_string())
+            .collect();
+        self.write(move |tx| migrate(tx, owner, &migrations)).await
     }
 }
 
-fn migrate(tx: &Connection, owner: &str, migrations: &[&str]) -> Result<(), LedgerError> {
+fn migrate(
+    tx: &Connection,
+    owner: &str,
+    migrations: &[impl AsRef<str>],
+) -> Result<(), LedgerError> {
     tx.execute_batch(
         "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (owner, version)) WITHOUT ROWID;",
     )?;
@@ -161,7 +236,7 @@ fn migrate(tx: &Connection, owner: &str, migrations: &[&str]) -> Result<(), Ledg
         .zip(migrations)
         .filter(|(version, _)| *version > have)
     {
-        tx.execute_batch(sql)?;
+        tx.execute_batch(sql.as_ref())?;
         tx.execute(
             "INSERT INTO migrations (owner, version) VALUES (?1, ?2)",
             (owner, version),

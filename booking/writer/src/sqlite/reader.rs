@@ -1,10 +1,11 @@
 //! A few reading connections beside the writer; SQLite's write-ahead log lets them see every commit.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::connection::SqliteConnection;
 use crate::LedgerError;
 
 /// More idle connections than this are closed: each holds its own page cache.
@@ -17,7 +18,7 @@ pub(crate) struct Readers {
 
 #[derive(Default)]
 struct Idle {
-    connections: Vec<Connection>,
+    connections: Vec<Arc<SqliteConnection>>,
     /// The file is being closed: nothing is read any more.
     closed: bool,
 }
@@ -33,7 +34,7 @@ impl Readers {
     pub(crate) fn with<T, E, F>(&self, query: F) -> Result<T, E>
     where
         E: From<LedgerError>,
-        F: FnOnce(&Connection) -> Result<T, E>,
+        F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
     {
         let connection = match self.idle()? {
             Some(connection) => connection,
@@ -47,7 +48,7 @@ impl Readers {
         result
     }
 
-    fn idle(&self) -> Result<Option<Connection>, LedgerError> {
+    fn idle(&self) -> Result<Option<Arc<SqliteConnection>>, LedgerError> {
         let mut idle = self.lock();
         if idle.closed {
             return Err(LedgerError::Unavailable("the ledger is closed".to_owned()));
@@ -62,14 +63,14 @@ impl Readers {
         idle.connections.clear();
     }
 
-    fn open(&self) -> Result<Connection, rusqlite::Error> {
+    fn open(&self) -> Result<Arc<SqliteConnection>, rusqlite::Error> {
         let connection = Connection::open_with_flags(
             &self.path,
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.set_prepared_statement_cache_capacity(128);
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        Ok(connection)
+        Ok(SqliteConnection::new(connection))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {

@@ -1,0 +1,109 @@
+//! Named locks: what keeps two transactions apart that touch no common row.
+//!
+//! PostgreSQL knows them as advisory locks, and each ends with its transaction. SQLite has one writer,
+//! so nobody is ever in the way there.
+
+use super::{SqlDialect, SqlTransaction, SqlValue, ToSqlValue};
+use crate::LedgerError;
+
+/// One lock: its kind, and the one of that kind.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedLock<'a> {
+    kind: i32,
+    name: LockName<'a>,
+    is_shared: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum LockName<'a> {
+    /// Two words may share a lock, and then wait for one another.
+    Word(&'a str),
+    Number(i32),
+}
+
+impl<'a> NamedLock<'a> {
+    /// The lock of a kind and a word, which one transaction has alone.
+    #[must_use]
+    pub fn alone(kind: i32, word: &'a str) -> Self {
+        Self {
+            kind,
+            name: LockName::Word(word),
+            is_shared: false,
+        }
+    }
+
+    /// The lock of a kind and a word, which several transactions have together, but not beside one that
+    /// has it alone.
+    #[must_use]
+    pub fn shared(kind: i32, word: &'a str) -> Self {
+        Self {
+            is_shared: true,
+            ..Self::alone(kind, word)
+        }
+    }
+
+    /// The lock of a kind and a number, which one transaction has alone.
+    #[must_use]
+    pub fn numbered(kind: i32, number: i32) -> Self {
+        Self {
+            kind,
+            name: LockName::Number(number),
+            is_shared: false,
+        }
+    }
+}
+
+impl ToSqlValue for LockName<'_> {
+    fn to_sql_value(&self) -> SqlValue<'_> {
+        match self {
+            Self::Word(word) => SqlValue::Text(word),
+            Self::Number(number) => SqlValue::Number((*number).into()),
+        }
+    }
+}
+
+impl SqlTransaction {
+    /// Waits for locks, in their order and in one round trip, and has them until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`SqlTransaction::query`]; the wait for a lock is bounded.
+    pub async fn lock(&self, locks: &[NamedLock<'_>]) -> Result<(), LedgerError> {
+        if self.dialect() == SqlDialect::Sqlite || locks.is_empty() {
+            return Ok(());
+        }
+        let mut sql = String::from("SELECT ");
+        let mut with: Vec<&(dyn ToSqlValue + Sync)> = Vec::with_capacity(2 * locks.len());
+        for lock in locks {
+            if !with.is_empty() {
+                sql.push_str(", ");
+            }
+            let (kind_at, name_at) = (with.len() + 1, with.len() + 2);
+            let shared = if lock.is_shared { "_shared" } else { "" };
+            let name = match lock.name {
+                LockName::Word(_) => format!("hashtext(${name_at})"),
+                LockName::Number(_) => format!("${name_at}"),
+            };
+            sql.push_str(&format!(
+                "pg_advisory_xact_lock{shared}(${kind_at}, {name})"
+            ));
+            with.push(&lock.kind);
+            with.push(&lock.name);
+        }
+        sql.push_str(", 1");
+        self.query(&sql, &with).await.map(drop)
+    }
+
+    /// Waits for one lock of each word, in one statement and in the order of the words, and has them
+    /// until the transaction ends.
+    ///
+    /// # Errors
+    /// As [`SqlTransaction::query`].
+    pub async fn lock_each(&self, kind: i32, words: &Vec<String>) -> Result<(), LedgerError> {
+        if self.dialect() == SqlDialect::Sqlite || words.is_empty() {
+            return Ok(());
+        }
+        let sql =
+            "SELECT pg_advisory_xact_lock($1, hashtext(word)), 1 FROM unnest($2::text[]) AS word";
+        self.query(sql, &[&kind, words]).await.map(drop)
+    }
+}

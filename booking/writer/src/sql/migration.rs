@@ -1,0 +1,52 @@
+//! The steps by which tables come to be.
+
+use super::{SqlDialect, for_sqlite};
+
+/// One step. What has once been released is never edited; steps are appended.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    sqlite: Option<&'static str>,
+    postgres: Option<&'static str>,
+    is_translated: bool,
+}
+
+impl Migration {
+    /// A step that is written for each database by itself.
+    #[must_use]
+    pub const fn of_each(sqlite: &'static str, postgres: &'static str) -> Self {
+        Self {
+            sqlite: Some(sqlite),
+            postgres: Some(postgres),
+            is_translated: false,
+        }
+    }
+
+    /// A step that only SQLite needs.
+    #[must_use]
+    pub const fn of_sqlite(sqlite: &'static str) -> Self {
+        Self {
+            sqlite: Some(sqlite),
+            postgres: None,
+            is_translated: false,
+        }
+    }
+
+    /// A step that is written once, for PostgreSQL. For SQLite its types are translated.
+    #[must_use]
+    pub const fn of_both(sql: &'static str) -> Self {
+        Self {
+            is_translated: true,
+            ..Self::of_each(sql, sql)
+        }
+    }
+
+    /// The steps of one database, in order. A database's version is how many of *its* steps it has.
+    pub(crate) fn steps(dialect: SqlDialect, steps: &[Self]) -> Vec<String> {
+        let own = |step: &Self| match dialect {
+            SqlDialect::Sqlite if step.is_translated => step.sqlite.map(for_sqlite),
+            SqlDialect::Sqlite => step.sqlite.map(str::to_owned),
+            SqlDialect::Postgres => step.postgres.map(str::to_owned),
+        };
+        steps.iter().filter_map(own).collect()
+    }
+}

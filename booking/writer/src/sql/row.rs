@@ -1,0 +1,171 @@
+//! The rows that statements give, in the forms that both databases know.
+
+use std::error::Error;
+
+use tokio_postgres::types::{FromSql, Type};
+
+use crate::LedgerError;
+
+/// One column of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnValue<'a> {
+    /// Nothing.
+    Null,
+    /// True or false of PostgreSQL; SQLite gives a number.
+    Flag(bool),
+    /// A whole number.
+    Number(i64),
+    /// Text, or a JSON document.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+/// What a column can be read as.
+pub trait FromColumn<'a>: Sized {
+    /// The value, or `None` where the column holds something else.
+    fn from_column(value: ColumnValue<'a>) -> Option<Self>;
+}
+
+impl FromColumn<'_> for bool {
+    fn from_column(value: ColumnValue<'_>) -> Option<Self> {
+        match value {
+            ColumnValue::Flag(flag) => Some(flag),
+            ColumnValue::Number(number) => Some(number != 0),
+            _ => None,
+        }
+    }
+}
+
+/// A number that the wanted type cannot hold is none.
+macro_rules! whole_numbers {
+    ($($number:ty),*) => {
+        $(impl FromColumn<'_> for $number {
+            fn from_column(value: ColumnValue<'_>) -> Option<Self> {
+                match value {
+                    ColumnValue::Number(number) => Self::try_from(number).ok(),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+whole_numbers!(u8, u16, u32, u64, usize, i32, i64);
+
+impl<'a> FromColumn<'a> for &'a str {
+    fn from_column(value: ColumnValue<'a>) -> Option<Self> {
+        match value {
+            ColumnValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl FromColumn<'_> for String {
+    fn from_column(value: ColumnValue<'_>) -> Option<Self> {
+        <&str>::from_column(value).map(str::to_owned)
+    }
+}
+
+impl<'a> FromColumn<'a> for &'a [u8] {
+    fn from_column(value: ColumnValue<'a>) -> Option<Self> {
+        match value {
+            ColumnValue::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl FromColumn<'_> for Vec<u8> {
+    fn from_column(value: ColumnValue<'_>) -> Option<Self> {
+        <&[u8]>::from_column(value).map(<[u8]>::to_vec)
+    }
+}
+
+impl<'a, T: FromColumn<'a>> FromColumn<'a> for Option<T> {
+    fn from_column(value: ColumnValue<'a>) -> Option<Self> {
+        match value {
+            ColumnValue::Null => Some(None),
+            value => T::from_column(value).map(Some),
+        }
+    }
+}
+
+impl<'a> FromSql<'a> for ColumnValue<'a> {
+    fn from_sql(column: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(match *column {
+            Type::BOOL => Self::Flag(bool::from_sql(column, raw)?),
+            Type::INT8 => Self::Number(i64::from_sql(column, raw)?),
+            Type::INT4 => Self::Number(i32::from_sql(column, raw)?.into()),
+            Type::INT2 => Self::Number(i16::from_sql(column, raw)?.into()),
+            Type::TEXT | Type::VARCHAR | Type::NAME => Self::Text(<&str>::from_sql(column, raw)?),
+            Type::BYTEA => Self::Bytes(raw),
+            ref other => return Err(format!("no form is known for the type {other}").into()),
+        })
+    }
+
+    fn from_sql_null(_column: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(_column: &Type) -> bool {
+        // Which types have a form is told when one is read.
+        true
+    }
+}
+
+/// A row of either database.
+#[derive(Debug)]
+pub struct SqlRow(Columns);
+
+#[derive(Debug)]
+enum Columns {
+    Sqlite(Vec<rusqlite::types::Value>),
+    Postgres(tokio_postgres::Row),
+}
+
+impl SqlRow {
+    /// Copies a row of SQLite's out of its statement.
+    pub(crate) fn of_sqlite(row: &rusqlite::Row<'_>) -> Result<Self, LedgerError> {
+        let columns = row.as_ref().column_count();
+        let values = (0..columns)
+            .map(|at| row.get(at))
+            .collect::<Result<_, _>>()?;
+        Ok(Self(Columns::Sqlite(values)))
+    }
+
+    pub(crate) fn of_postgres(row: tokio_postgres::Row) -> Self {
+        Self(Columns::Postgres(row))
+    }
+
+    /// The column at a position, counted from 0.
+    ///
+    /// # Errors
+    /// [`LedgerError::Corrupt`] where there is no such column, or it holds something else.
+    pub fn get<'a, T: FromColumn<'a>>(&'a self, at: usize) -> Result<T, LedgerError> {
+        let value = self.column(at)?;
+        T::from_column(value).ok_or_else(|| {
+            LedgerError::Corrupt(format!(
+                "column {at} holds {value:?}, which is no {}",
+                std::any::type_name::<T>()
+            ))
+        })
+    }
+
+    fn column(&self, at: usize) -> Result<ColumnValue<'_>, LedgerError> {
+        use rusqlite::types::Value;
+        match &self.0 {
+            Columns::Postgres(row) => Ok(row.try_get(at)?),
+            Columns::Sqlite(values) => match values.get(at) {
+                Some(Value::Null) => Ok(ColumnValue::Null),
+                Some(Value::Integer(number)) => Ok(ColumnValue::Number(*number)),
+                Some(Value::Text(text)) => Ok(ColumnValue::Text(text)),
+                Some(Value::Blob(bytes)) => Ok(ColumnValue::Bytes(bytes)),
+                Some(Value::Real(_)) | None => {
+                    Err(LedgerError::Corrupt(format!("column {at} cannot be read")))
+                }
+            },
+        }
+    }
+}

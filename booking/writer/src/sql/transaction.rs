@@ -1,0 +1,156 @@
+//! The statements of one transaction, or of one reading, of either database.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use tokio_postgres::types::ToSql;
+
+use super::{SqlDialect, SqlRow, SqlValue, SqlValues};
+use crate::LedgerError;
+use crate::postgres::Tx;
+use crate::sqlite::SqliteConnection;
+
+/// Runs the statements of one transaction, or of one reading. It is good for as long as the function
+/// that was given it runs, and must not be kept beyond.
+pub struct SqlTransaction(On);
+
+enum On {
+    Sqlite(Arc<SqliteConnection>),
+    Postgres(Tx),
+}
+
+impl SqlTransaction {
+    pub(crate) fn on_sqlite(connection: Arc<SqliteConnection>) -> Self {
+        Self(On::Sqlite(connection))
+    }
+
+    pub(crate) fn on_postgres(tx: Tx) -> Self {
+        Self(On::Postgres(tx))
+    }
+
+    /// Which database this is.
+    #[must_use]
+    pub fn dialect(&self) -> SqlDialect {
+        match self.0 {
+            On::Sqlite(_) => SqlDialect::Sqlite,
+            On::Postgres(_) => SqlDialect::Postgres,
+        }
+    }
+
+    /// Whether this is PostgreSQL, to which a round trip costs more than anything else in a
+    /// transaction: where that was measured to matter, several statements are fused into one there.
+    #[must_use]
+    pub fn is_postgres(&self) -> bool {
+        self.dialect() == SqlDialect::Postgres
+    }
+
+    /// All rows of a query.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the transaction can then only be rolled back, and will be.
+    pub async fn query(&self, sql: &str, with: SqlValues<'_>) -> Result<Vec<SqlRow>, LedgerError> {
+        let mut rows = Vec::new();
+        let keep = |row| {
+            rows.push(row);
+            Ok::<_, LedgerError>(())
+        };
+        self.query_each(sql, with, keep).await?;
+        Ok(rows)
+    }
+
+    /// Gives the rows of a query one by one, for what is too large to hold twice. The first error that
+    /// `each` returns ends it.
+    ///
+    /// # Errors
+    /// As [`Self::query`], and whatever `each` returns.
+    pub async fn query_each<E: From<LedgerError>>(
+        &self,
+        sql: &str,
+        with: SqlValues<'_>,
+        mut each: impl FnMut(SqlRow) -> Result<(), E> + Send,
+    ) -> Result<(), E> {
+        match &self.0 {
+            On::Sqlite(connection) => connection.query_each(sql, with, each),
+            On::Postgres(tx) => {
+                let values = sql_values(with);
+                let values: Vec<&(dyn ToSql + Sync)> = parameters(&values);
+                let mut rows = pin!(tx.stream(sql, &values).await?);
+                while let Some(row) = rows.try_next().await.map_err(|error| tx.note(error))? {
+                    each(SqlRow::of_postgres(row))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The row of a query that has at most one.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn first(
+        &self,
+        sql: &str,
+        with: SqlValues<'_>,
+    ) -> Result<Option<SqlRow>, LedgerError> {
+        Ok(self.query(sql, with).await?.into_iter().next())
+    }
+
+    /// The row of a query that always has one.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; [`LedgerError::Corrupt`] where there is none.
+    pub async fn one(&self, sql: &str, with: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
+        let row = self.first(sql, with).await?;
+        row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
+    }
+
+    /// Runs a statement and tells how many rows it touched.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
+        match &self.0 {
+            On::Sqlite(connection) => connection.execute(sql, with),
+            On::Postgres(tx) => {
+                let values = sql_values(with);
+                tx.execute(sql, &parameters(&values)).await
+            }
+        }
+    }
+
+    /// Runs several statements without values.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
+        match &self.0 {
+            On::Sqlite(connection) => connection.batch(sql),
+            On::Postgres(tx) => tx.batch(sql).await,
+        }
+    }
+
+    /// The ledger's time within the transaction, in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn now_ms(&self) -> Result<i64, LedgerError> {
+        let sql = match self.dialect() {
+            // SQLite has no clock of its own: this is the system's.
+            SqlDialect::Sqlite => "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+            // Unlike `now()` it goes on within a transaction.
+            SqlDialect::Postgres => {
+                "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+            }
+        };
+        self.one(sql, &[]).await?.get(0)
+    }
+}
+
+fn sql_values<'a>(with: SqlValues<'a>) -> Vec<SqlValue<'a>> {
+    with.iter().map(|value| value.to_sql_value()).collect()
+}
+
+fn parameters<'a>(values: &'a [SqlValue<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as _).collect()
+}

@@ -1,0 +1,120 @@
+//! One connection to the file, and the statements that were translated for it.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use rusqlite::{CachedStatement, Connection};
+
+use crate::LedgerError;
+use crate::sql::{SqlRow, SqlTransaction, SqlValues, for_sqlite};
+
+/// A connection that a transaction's future may name while another thread could in principle run it.
+/// It never is: the lock is free whenever it is taken.
+pub(crate) struct SqliteConnection(Mutex<Inner>);
+
+struct Inner {
+    connection: Connection,
+    /// Statements by the text they are written in.
+    translated: HashMap<String, Arc<str>>,
+}
+
+impl Inner {
+    fn prepare(&mut self, sql: &str) -> Result<CachedStatement<'_>, LedgerError> {
+        let known = self.translated.get(sql).map(Arc::clone);
+        let translated = known.unwrap_or_else(|| {
+            let translated: Arc<str> = for_sqlite(sql).into();
+            self.translated
+                .insert(sql.to_owned(), Arc::clone(&translated));
+            translated
+        });
+        Ok(self.connection.prepare_cached(&translated)?)
+    }
+}
+
+/// Binds what the statement has a place for: a value that only PostgreSQL's text names has none.
+fn bind(statement: &mut CachedStatement<'_>, with: SqlValues<'_>) -> Result<(), LedgerError> {
+    let places = statement.parameter_count();
+    if places > with.len() {
+        return Err(LedgerError::Sql(format!(
+            "{} values for {places} places",
+            with.len()
+        )));
+    }
+    for (at, value) in (1..=places).zip(with) {
+        statement.raw_bind_parameter(at, value.to_sql_value().for_sqlite()?)?;
+    }
+    Ok(())
+}
+
+impl SqliteConnection {
+    pub(crate) fn new(connection: Connection) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Inner {
+            connection,
+            translated: HashMap::new(),
+        })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic in a statement leaves a connection behind that is still sound: its transaction is
+        // rolled back by whoever began it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lends the connection itself.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
+        work(&self.inner().connection)
+    }
+
+    /// Ends the lending for good, unless somebody still has the connection.
+    pub(crate) fn into_connection(self: Arc<Self>) -> Option<Connection> {
+        let inner = Arc::into_inner(self)?.0.into_inner();
+        Some(inner.unwrap_or_else(PoisonError::into_inner).connection)
+    }
+
+    pub(crate) fn query_each<E: From<LedgerError>>(
+        &self,
+        sql: &str,
+        with: SqlValues<'_>,
+        mut each: impl FnMut(SqlRow) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut inner = self.inner();
+        let mut statement = inner.prepare(sql)?;
+        bind(&mut statement, with)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(LedgerError::from)? {
+            each(SqlRow::of_sqlite(row)?)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
+        let mut inner = self.inner();
+        let mut statement = inner.prepare(sql)?;
+        bind(&mut statement, with)?;
+        Ok(statement.raw_execute()? as u64)
+    }
+
+    pub(crate) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
+        self.with(|connection| connection.execute_batch(sql))?;
+        Ok(())
+    }
+
+    /// Runs a transaction's future, which never waits here.
+    pub(crate) fn run<T, E, F>(self: &Arc<Self>, transaction: F) -> Result<T, E>
+    where
+        E: From<LedgerError>,
+        F: AsyncFnOnce(&SqlTransaction) -> Result<T, E>,
+    {
+        let tx = SqlTransaction::on_sqlite(Arc::clone(self));
+        let future = pin!(transaction(&tx));
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => {
+                let waits = "a transaction of the file waited for something else than the file";
+                Err(LedgerError::Sql(waits.to_owned()).into())
+            }
+        }
+    }
+}

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_databases::{Database, Installation, Writer};
 use fairgate_redis::Redis;
-use fairgate_writer::{Database, Installation, Writer};
 
 use crate::app::{Booking, Setup};
 use crate::clock::{Clock, follow};

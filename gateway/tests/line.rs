@@ -492,7 +492,8 @@ async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_
     use gateway::room::{Document, Facts, Method};
 
     let data = tempfile::tempdir().expect("a folder");
-    let writer = fairgate_writer::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+    let writer =
+        fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
     let ledger = Sqlite::open(writer).await.expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = gateway::draw::merkle::root(&holders);
@@ -679,7 +680,8 @@ async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
     use gateway::room::{Document, Facts, Method};
 
     let data = tempfile::tempdir().expect("a folder");
-    let writer = fairgate_writer::Writer::open(&data.path().join("ledger.db")).expect("it opens");
+    let writer =
+        fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
     let ledger = Sqlite::open(writer).await.expect("it migrates");
     let row = RoomRow {
         room: "fifo".into(),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use booking::door::{RoleKeys, signing};
 use fairgate_base::clock::Clock;
+use fairgate_databases::{Database, Installation};
 use fairgate_servers::{Postgres as Server, or_skip};
-use fairgate_writer::{Database, Installation};
 use gateway::ledger::Ledger;
 use gateway::ledger::postgres::Postgres;
 use gateway::load::Load;

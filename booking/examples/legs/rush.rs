@@ -19,9 +19,9 @@ use booking::ledger::sqlite::SqliteLedger;
 use booking::payments::kind::ProviderKind;
 use booking::store::InventoryStore;
 use booking::store::redis::{Options, RedisStore};
+use fairgate_databases::Writer;
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
 use fairgate_redis::Redis;
-use fairgate_writer::Writer;
 use rand::RngExt;
 use serde_json::json;
 

@@ -5,8 +5,8 @@ mod workers;
 
 use std::sync::Arc;
 
+use fairgate_databases::Writer;
 use fairgate_pass::Keyring;
-use fairgate_writer::Writer;
 use rand::RngExt;
 use utoipa_axum::router::OpenApiRouter;
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 use super::show::{Show, ShowDocument, prices_of_run};
 use super::terms::UNNUMBERED;

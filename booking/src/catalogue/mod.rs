@@ -13,8 +13,8 @@ pub mod trains;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use fairgate_databases::LedgerError;
 pub use fairgate_model::catalogue::{coverage, fate, plan, seatmap};
-use fairgate_writer::LedgerError;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 use super::Catalogue;
 use super::coverage::EVERYDAY;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 use super::{Changed, Charts, Cinemas, PutRefused};
 use crate::catalogue::Catalogue;

@@ -12,7 +12,7 @@ pub mod search;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 pub use programme::{Cinema, City, Film, Hall, Programme, Showing};
 pub use put::{Changed, Charts, PutRefused};

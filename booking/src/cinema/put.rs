@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

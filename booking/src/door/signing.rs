@@ -1,7 +1,7 @@
 //! The keys that sign: made once for the installation, and the same in every process of it.
 
+use fairgate_databases::{Installation, LedgerError};
 use fairgate_pass::{KeyError, Keyring, StoredKey};
-use fairgate_writer::{Installation, LedgerError};
 
 /// The value of the installation that holds them, as a JSON list.
 const NAME: &str = "signing_keys";
@@ -33,7 +33,7 @@ pub async fn keyring(installation: &Installation, now_ms: i64) -> Result<Keyring
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairgate_writer::Writer;
+    use fairgate_databases::Writer;
 
     #[tokio::test]
     async fn the_first_key_stays_the_key() {

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairgate_writer::{Database, Tx};
+use fairgate_databases::{Database, Tx};
 use tempfile::NamedTempFile;
 
 use super::Record;

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use axum::body::to_bytes;
-use fairgate_writer::Writer;
+use fairgate_databases::Writer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;

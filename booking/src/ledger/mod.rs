@@ -14,8 +14,8 @@ mod stored;
 use std::ops::Range;
 
 use async_trait::async_trait;
+pub use fairgate_databases::LedgerError;
 use fairgate_pass::Holder;
-pub use fairgate_writer::LedgerError;
 pub use programme::*;
 pub use records::*;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 use crate::catalogue::show::ShowDocument;
 use crate::ids::{ShowId, VenueId};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use fairgate_databases::LedgerError;
 use fairgate_pass::Holder;
-use fairgate_writer::LedgerError;
 
 use super::stored;
 use crate::catalogue::fate::Fate;

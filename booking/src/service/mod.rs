@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::http::Uri;
 use axum::middleware::from_fn;
 use axum::{Router, response::IntoResponse};
-use fairgate_writer::Installation;
+use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

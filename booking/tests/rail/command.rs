@@ -7,7 +7,7 @@ use booking::ledger::sqlite::SqliteLedger;
 use booking::payments::kind::ProviderKind;
 use booking::process::data;
 use booking::rail::import::{NotImported, Source, Wanted, import};
-use fairgate_writer::Writer;
+use fairgate_databases::Writer;
 
 use super::*;
 

@@ -12,8 +12,8 @@ pub mod sqlite;
 
 use async_trait::async_trait;
 use fairgate_base::http::Problem;
+use fairgate_databases::LedgerError;
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::LedgerError;
 use futures_util::future::BoxFuture;
 
 pub use life::{Copied, FREEZE_AFTER_MS, FreezeRecorded, LineRow, RoomLife};

@@ -271,7 +271,7 @@ mod tests {
     use crate::ledger::sqlite::Sqlite;
     use crate::ledger::{RoomRow, Secret};
     use crate::room::{Document, Facts};
-    use fairgate_writer::Writer;
+    use fairgate_databases::Writer;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[tokio::test]

@@ -11,18 +11,18 @@ use crate::harness::{Answer, DEADLINE, Live, Promoter, Server, Visitor, until};
 /// Somebody who writes to the ledger file and does not come to an end: every write waits.
 struct Blockage {
     _release: mpsc::Sender<()>,
-    _writer: fairgate_writer::Writer,
+    _writer: fairgate_databases::Writer,
 }
 
 impl Blockage {
     fn of(server: &Server) -> Self {
         let path = server.data().join("ledger.db");
-        let writer = fairgate_writer::Writer::open(&path).expect("the file opens");
+        let writer = fairgate_databases::Writer::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
         let blocked = writer.enqueue(move |_| {
             // Until the other end is dropped.
             let _ = released.recv();
-            Ok::<_, fairgate_writer::LedgerError>(())
+            Ok::<_, fairgate_databases::LedgerError>(())
         });
         drop(blocked);
         Self {

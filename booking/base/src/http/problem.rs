@@ -132,10 +132,10 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<fairgate_writer::LedgerError> for Problem {
-    fn from(error: fairgate_writer::LedgerError) -> Self {
+impl From<fairgate_databases::LedgerError> for Problem {
+    fn from(error: fairgate_databases::LedgerError) -> Self {
         match &error {
-            fairgate_writer::LedgerError::Unknown(why) => {
+            fairgate_databases::LedgerError::Unknown(why) => {
                 tracing::error!(why, "the ledger did not say whether it took a write");
                 Self::new(
                     503,

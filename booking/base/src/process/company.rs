@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_writer::{Database, LedgerError};
+use fairgate_databases::{Database, LedgerError};
 use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -198,10 +198,10 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
+    use fairgate_databases::Writer;
     use fairgate_pass::Holder;
     use fairgate_redis::Redis;
     use fairgate_servers as servers;
-    use fairgate_writer::Writer;
 
     use super::*;
     use crate::catalogue::plan::parse_grid;

@@ -70,7 +70,7 @@ async fn renew(
 
 #[cfg(test)]
 mod tests {
-    use fairgate_writer::Writer;
+    use fairgate_databases::Writer;
 
     use super::*;
     use crate::ledger::sqlite::SqliteLedger;

@@ -119,7 +119,7 @@ fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<Left> {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_writer::Writer;
+    use fairgate_databases::Writer;
 
     use super::*;
     use crate::catalogue::Catalogue;

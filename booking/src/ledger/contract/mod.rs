@@ -300,13 +300,13 @@ async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use fairgate_databases::{Database, Writer};
     use fairgate_servers::{Postgres, or_skip};
-    use fairgate_writer::{Database, Writer};
 
     use super::*;
     use crate::ledger::postgres::{self, PostgresLedger};
     use crate::ledger::sqlite::{self, SqliteLedger};
-    use fairgate_writer::LedgerError;
+    use fairgate_databases::LedgerError;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {

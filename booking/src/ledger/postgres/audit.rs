@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use super::orders::owe;
 use super::rows::{
@@ -48,7 +48,7 @@ impl AuditLedger for PostgresLedger {
                      FROM (SELECT payment FROM open UNION ALL SELECT payment FROM taken) AS due \
                      WHERE p.payment = due.payment RETURNING {PAYMENT_COLUMNS}, p.updated_at"
                 );
-                let with: [&(dyn fairgate_writer::tokio_postgres::types::ToSql + Sync); 6] = [
+                let with: [&(dyn fairgate_databases::tokio_postgres::types::ToSql + Sync); 6] = [
                     &now_ms,
                     &quiet_ms,
                     &READ_FOR_MS,

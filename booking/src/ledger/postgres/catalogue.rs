@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use fairgate_writer::tokio_postgres::Row;
-use fairgate_writer::{LedgerError, Tx};
+use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::{LedgerError, Tx};
 
 use super::rows::{
     Result, as_i64, bytes32, count, coverage, fate, json, parsed, run_of, small, stored_run, text,

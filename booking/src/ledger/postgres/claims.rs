@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::tokio_postgres::types::ToSql;
 use fairgate_pass::Holder;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
-use fairgate_writer::tokio_postgres::types::ToSql;
 
 use super::lock;
 use super::rows::{
@@ -114,10 +114,15 @@ async fn check(
             ],
         )
         .await?;
-    if row.try_get(4).map_err(fairgate_writer::LedgerError::from)? {
+    if row
+        .try_get(4)
+        .map_err(fairgate_databases::LedgerError::from)?
+    {
         return Ok(find_order(tx, &order.id).await?);
     }
-    let given_up_at: i64 = row.try_get(5).map_err(fairgate_writer::LedgerError::from)?;
+    let given_up_at: i64 = row
+        .try_get(5)
+        .map_err(fairgate_databases::LedgerError::from)?;
     if given_up_at >= order.created_at_ms {
         return Err(given_up().into());
     }

@@ -1,8 +1,8 @@
 //! Reads the whole ledger for a dump, in one snapshot, so that all records are of the same moment even while nodes
 //! write on.
 
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 use futures_util::TryStreamExt;
 
 use super::MIGRATIONS;

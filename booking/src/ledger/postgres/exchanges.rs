@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
-use fairgate_writer::tokio_postgres::types::ToSql;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::tokio_postgres::types::ToSql;
 
 use super::orders::apply;
 use super::refunds::{insert, terms_of};

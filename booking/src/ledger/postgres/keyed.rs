@@ -1,7 +1,7 @@
 //! Calls under an `Idempotency-Key`: registered before they are carried out, and their answers kept after. Two calls with one
 //! key that come at once meet at its row, and the second waits until the first is written.
 
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use super::rows::{Result, bytes32, call_met, small, text};
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};

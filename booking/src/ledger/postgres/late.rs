@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use super::PostgresLedger;
 use super::claims::{allowed, insert_claims, keep_out};

@@ -27,7 +27,7 @@ mod timetables;
 mod waitlist;
 
 use async_trait::async_trait;
-use fairgate_writer::{Database, LedgerError};
+use fairgate_databases::{Database, LedgerError};
 
 use super::CommonLedger;
 

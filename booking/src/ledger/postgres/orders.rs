@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fairgate_databases::Tx;
 use fairgate_pass::Holder;
-use fairgate_writer::Tx;
 
 use super::rows::{
     self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, items_text, lock_order, seat_word,

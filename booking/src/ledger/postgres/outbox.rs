@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::{Database, Tx};
 use fairgate_pass::Holder;
-use fairgate_writer::tokio_postgres::Row;
-use fairgate_writer::{Database, Tx};
 
 use super::lock;
 use super::rows::{
@@ -213,7 +213,7 @@ pub(super) async fn finished(
             // The shows are chosen before the rows are counted, so that other shows' rows never hide these.
             let sql = "SELECT number, visitor FROM finished WHERE number > $1 AND show = ANY ($2) ORDER BY number LIMIT $3";
             let rows = tx.query(sql, &[&after, &*shows, &FINISHED_MAX]).await?;
-            let read = |row| Ok((count(row, 0)?, holder(fairgate_writer::tokio_postgres::Row::try_get(row, 1)?)?));
+            let read = |row| Ok((count(row, 0)?, holder(fairgate_databases::tokio_postgres::Row::try_get(row, 1)?)?));
             rows.iter().map(read).collect()
         })
         .await

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 
 use super::catalogue::{changed, one_at_a_time};
 use super::rows::{Result, as_i64, bytes32, corrupt, count, json, parsed, small, text, to_json};
@@ -91,7 +91,7 @@ async fn put(
     let sql = "SELECT document = $1 FROM programme";
     let same = tx.first(sql, &[&programme.document]).await?;
     let same = same.map(|row| row.try_get::<_, bool>(0)).transpose();
-    let same = same.map_err(fairgate_writer::LedgerError::from)?;
+    let same = same.map_err(fairgate_databases::LedgerError::from)?;
     put.written = put.plans + put.new + put.changed > 0 || same != Some(true);
     if put.written {
         let sql = "INSERT INTO programme (id, version, document, put_at) VALUES (1, 1, $1, $2) \

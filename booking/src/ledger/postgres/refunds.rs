@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::types::ToSql;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::types::ToSql;
 
 use super::catalogue::{changed, one_at_a_time};
 use super::exchanges::{being_paid, paid_by};
@@ -161,7 +161,7 @@ pub(super) async fn of_order(tx: &Tx, order: &OrderId) -> Result<Vec<Refund>> {
     let sql =
         format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = $1 ORDER BY r.nth");
     let found = tx.query(&sql, &[&order.as_str()]).await?;
-    let read = |row: &fairgate_writer::tokio_postgres::Row| {
+    let read = |row: &fairgate_databases::tokio_postgres::Row| {
         read_refund((
             row.try_get(0)?,
             row.try_get(1)?,

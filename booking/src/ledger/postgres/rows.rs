@@ -1,7 +1,7 @@
 //! Rows to values, in one place, so that a column's form is known once.
 
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 
 pub(super) use crate::ledger::stored::{
     READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64, bytes32, call_met,

@@ -1,6 +1,6 @@
 //! Transaction 2: what an event, or a call that went through, does to a payment and its order.
 
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use super::orders::apply;
 use super::payments::find_payment;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 
 use super::rows::{Result, corrupt, fate, json, next_terms, run_of, small, text};
 use crate::catalogue::show::ShowDocument;

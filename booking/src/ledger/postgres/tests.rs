@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairgate_databases::{Database, tokio_postgres};
 use fairgate_servers::{Postgres, or_skip};
-use fairgate_writer::{Database, tokio_postgres};
 
 use super::PostgresLedger;
 use crate::ledger::Ledger;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use super::PostgresLedger;
 use super::catalogue::{changed, one_at_a_time, put_plan};

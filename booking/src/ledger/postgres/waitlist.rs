@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 use fairgate_pass::Holder;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
 
 use super::PostgresLedger;
 use super::rows::{Result, as_i64, corrupt, count, holder, json, parsed, small, text, to_json};

@@ -1,7 +1,7 @@
 //! What the reconciler looks at, and its repairs.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::orders::owe;

@@ -1,8 +1,8 @@
 //! Venues, shows, coverage, secrets.
 
 use async_trait::async_trait;
-use fairgate_writer::LedgerError;
-use fairgate_writer::rusqlite::{Connection, Row};
+use fairgate_databases::LedgerError;
+use fairgate_databases::rusqlite::{Connection, Row};
 
 use super::rows::{self, bytes32, collect, corrupt, fate, first, parsed, run_of, stored_run};
 use super::{SqliteLedger, terms};

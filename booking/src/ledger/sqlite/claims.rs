@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use fairgate_databases::LedgerError;
+use fairgate_databases::rusqlite::Connection;
 use fairgate_pass::Holder;
-use fairgate_writer::LedgerError;
-use fairgate_writer::rusqlite::Connection;
 
 use super::orders::note;
 use super::rows::{self, Result, Standing, collect, find_order, first, given_up, may_claim};
@@ -130,7 +130,7 @@ fn insert_order(tx: &Connection, order: &Order) -> Result<()> {
          plan_version, payment, state, reason, created_at, pay_until, claim_until, terms, let_go) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     )?
-    .execute(fairgate_writer::rusqlite::params![
+    .execute(fairgate_databases::rusqlite::params![
         order.id.as_str(),
         order.show.as_str(),
         order.hold.as_str(),

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fairgate_writer::LedgerError;
-use fairgate_writer::rusqlite::{Connection, OpenFlags};
+use fairgate_databases::LedgerError;
+use fairgate_databases::rusqlite::{Connection, OpenFlags};
 
 use super::MIGRATIONS;
 use super::rows::{self, ORDER_COLUMNS, PAYMENT_COLUMNS, Result, corrupt, first};
@@ -231,7 +231,7 @@ fn pending(connection: &Connection) -> Result<Record> {
 fn each(
     connection: &Connection,
     sql: &str,
-    mut see: impl FnMut(&fairgate_writer::rusqlite::Row<'_>) -> Result<()>,
+    mut see: impl FnMut(&fairgate_databases::rusqlite::Row<'_>) -> Result<()>,
 ) -> std::result::Result<(), LedgerError> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;

@@ -1,7 +1,7 @@
 //! Exchanges: an order's seats for another's, in one transaction once the difference is paid.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::claims;
 use super::orders::{apply, kept, note};
@@ -154,13 +154,13 @@ fn begin(
         "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         (id.as_str(), of.as_str(), items, given, now_ms, deal.fee, deal.back),
     )
-    .map_err(fairgate_writer::LedgerError::from)?;
+    .map_err(fairgate_databases::LedgerError::from)?;
     // The cards that bought the seats have bought what they are exchanged for, even where nothing more is paid.
     tx.execute(
         "INSERT INTO order_cards (order_id, card) SELECT ?1, card FROM order_cards WHERE order_id = ?2",
         (id.as_str(), of.as_str()),
     )
-    .map_err(fairgate_writer::LedgerError::from)?;
+    .map_err(fairgate_databases::LedgerError::from)?;
     if payment.amount.amount == 0 {
         if over_card_limit(tx, &successor, None)? {
             return Err(ClaimRefused::CardLimit.into());

@@ -1,6 +1,6 @@
 //! Calls under an `Idempotency-Key`: registered before they are carried out, and their answers kept after.
 
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::rows::{Result, bytes32, call_met, collect};
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};

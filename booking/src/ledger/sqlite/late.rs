@@ -1,7 +1,7 @@
 //! Late money: the search for what it still buys, and the transaction that ends it.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::claims::{allowed, insert_claims};
@@ -115,7 +115,7 @@ fn settle(
                 "UPDATE orders SET claim_until = ?2 WHERE order_id = ?1",
                 (id.as_str(), offer.until_ms),
             )
-            .map_err(fairgate_writer::LedgerError::from)?;
+            .map_err(fairgate_databases::LedgerError::from)?;
             outcome.happening()
         }
     };
@@ -127,7 +127,7 @@ fn settle(
         "UPDATE late_money SET outcome = ?2, decided_at = ?3 WHERE order_id = ?1",
         (id.as_str(), reason, now_ms),
     )
-    .map_err(fairgate_writer::LedgerError::from)?;
+    .map_err(fairgate_databases::LedgerError::from)?;
     Ok(applied)
 }
 
@@ -158,6 +158,6 @@ fn give(
             until_ms,
         ),
     )
-    .map_err(fairgate_writer::LedgerError::from)?;
+    .map_err(fairgate_databases::LedgerError::from)?;
     Ok(())
 }

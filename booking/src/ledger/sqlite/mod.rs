@@ -21,7 +21,7 @@ mod timetables;
 mod waitlist;
 
 use async_trait::async_trait;
-use fairgate_writer::{LedgerError, Writer};
+use fairgate_databases::{LedgerError, Writer};
 
 use super::CommonLedger;
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use async_trait::async_trait;
+use fairgate_databases::rusqlite::Connection;
 use fairgate_pass::Holder;
-use fairgate_writer::rusqlite::Connection;
 
 use super::rows::{
     self, Result, as_i64, collect, corrupt, find_order, first, parsed, seat_word, to_json,

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use fairgate_databases::rusqlite::Connection;
 use fairgate_pass::Holder;
-use fairgate_writer::rusqlite::Connection;
 
 use super::orders::kept;
 use super::rows::{

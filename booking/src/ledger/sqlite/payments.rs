@@ -1,7 +1,7 @@
 //! Payments: the inbox of events, transaction 2, and the effects outbox.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::orders::{apply, owe};

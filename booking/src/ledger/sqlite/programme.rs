@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::{Connection, OptionalExtension};
+use fairgate_databases::rusqlite::{Connection, OptionalExtension};
 
 use super::catalogue::{changed, next_plan};
 use super::rows::{Result, as_i64, collect, corrupt, first, json, to_json};

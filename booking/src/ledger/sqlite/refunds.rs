@@ -1,7 +1,7 @@
 //! Tickets given back, the money that goes back for them, and what became of shows.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::exchanges::{being_paid, paid_by};
 use super::orders::{kept, note, owe};

@@ -1,7 +1,7 @@
 //! What goes once it is old. What is to go is looked for by a reader, so that the writer only deletes.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::SqliteLedger;
 use super::rows::{Result, collect, first};

@@ -1,6 +1,6 @@
 //! Rows to values and back, in one place, so that a column's form is known once.
 
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row};
+use fairgate_databases::rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::ids::OrderId;
 pub(super) use crate::ledger::stored::{
@@ -79,7 +79,7 @@ pub(super) fn payment(row: &Row<'_>, at: usize) -> Result<Payment> {
 pub(super) fn collect<T>(
     connection: &Connection,
     sql: &str,
-    parameters: impl fairgate_writer::rusqlite::Params,
+    parameters: impl fairgate_databases::rusqlite::Params,
     read: impl Fn(&Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let mut statement = connection.prepare_cached(sql)?;
@@ -92,10 +92,10 @@ pub(super) fn collect<T>(
 }
 
 /// The first row of a query, if there is one.
-pub(super) fn first<T: fairgate_writer::rusqlite::types::FromSql>(
+pub(super) fn first<T: fairgate_databases::rusqlite::types::FromSql>(
     connection: &Connection,
     sql: &str,
-    parameters: impl fairgate_writer::rusqlite::Params,
+    parameters: impl fairgate_databases::rusqlite::Params,
 ) -> Result<Option<T>> {
     Ok(connection
         .prepare_cached(sql)?

@@ -1,6 +1,6 @@
 //! Transaction 2: what an event, or a call that went through, does to a payment and its order.
 
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::exchanges;
 use super::orders::apply;

@@ -1,6 +1,6 @@
 //! Terms of sale as numbered versions.
 
-use fairgate_writer::rusqlite::Connection;
+use fairgate_databases::rusqlite::Connection;
 
 use super::rows::{Result, collect, corrupt, fate, json, next_terms, priced, run_of};
 use crate::catalogue::show::ShowDocument;

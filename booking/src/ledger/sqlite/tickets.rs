@@ -1,7 +1,7 @@
 //! Tickets and kept answers.
 
 use async_trait::async_trait;
-use fairgate_writer::rusqlite::{Connection, Row};
+use fairgate_databases::rusqlite::{Connection, Row};
 
 use super::rows::{Result, collect, corrupt, find_order, first, met, parsed};
 use super::{SqliteLedger, keyed};

@@ -1,7 +1,7 @@
 //! Timetables with the plans of their trains.
 
 use async_trait::async_trait;
-use fairgate_writer::LedgerError;
+use fairgate_databases::LedgerError;
 
 use super::SqliteLedger;
 use super::catalogue::{changed, put_plan};

@@ -1,8 +1,8 @@
 //! The waitlist. One writer makes the numbers, in the order of the commits.
 
 use async_trait::async_trait;
+use fairgate_databases::rusqlite::{Connection, Row, params};
 use fairgate_pass::Holder;
-use fairgate_writer::rusqlite::{Connection, Row, params};
 
 use super::SqliteLedger;
 use super::rows::{Result, as_i64, collect, corrupt, first, holder, json, parsed, to_json};

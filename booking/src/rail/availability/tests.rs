@@ -83,7 +83,7 @@ fn show(id: &str) -> Arc<Show> {
 
 async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    let writer = fairgate_writer::Writer::open(&folder.path().join("ledger.db"));
+    let writer = fairgate_databases::Writer::open(&folder.path().join("ledger.db"));
     let ledger = SqliteLedger::open(writer.expect("a file")).await;
     let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
     let told = Arc::new(Told::default());

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::pin::pin;
 
+use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::{LedgerError, Tx};
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::tokio_postgres::Row;
-use fairgate_writer::{LedgerError, Tx};
 use futures_util::TryStreamExt;
 
 use super::{draws, lives, passes, rooms};

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
 
 use super::{draws, rooms};
 use crate::ledger::columns::{bytes32, signed, unsigned};

@@ -15,8 +15,8 @@ mod schema;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fairgate_databases::{Database, Tx};
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::{Database, Tx};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 

@@ -1,6 +1,6 @@
 //! Audit and samples.
 
-use fairgate_writer::Tx;
+use fairgate_databases::Tx;
 
 use crate::ledger::columns::{json, signed, to_json, unsigned};
 use crate::ledger::{AuditRow, Entry, Failure, Sample};

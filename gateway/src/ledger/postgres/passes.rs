@@ -1,7 +1,7 @@
 //! Claimed passes and finished visitors.
 
+use fairgate_databases::Tx;
 use fairgate_pass::Holder;
-use fairgate_writer::Tx;
 
 use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::{Failure, PassRow};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fairgate_writer::{Database, LedgerError, Tx};
+use fairgate_databases::{Database, LedgerError, Tx};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{draws, joins};

@@ -1,8 +1,8 @@
 //! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same transaction.
 
+use fairgate_databases::Tx;
+use fairgate_databases::tokio_postgres::Row;
 use fairgate_pass::Digest;
-use fairgate_writer::Tx;
-use fairgate_writer::tokio_postgres::Row;
 
 use super::notes;
 use crate::ledger::columns::{bytes32, json, signed, to_json, unsigned};

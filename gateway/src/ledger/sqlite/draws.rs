@@ -1,7 +1,7 @@
 //! Freeze, root, draw and release counter: each written once or moved by compare-and-set.
 
+use fairgate_databases::rusqlite::{Connection, OptionalExtension, params};
 use fairgate_pass::Digest;
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
 
 use super::{lives, notes};
 use crate::ledger::columns::{bytes32, signed, unsigned};

@@ -1,7 +1,7 @@
 //! The line itself: joins, leavings, and what a restart reads back.
 
+use fairgate_databases::rusqlite::{Connection, Row, params};
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::rusqlite::{Connection, Row, params};
 
 use crate::ledger::columns::{bytes32, signed, unsigned};
 use crate::ledger::{Failure, JoinRecorded, JoinRow, StoredLine, StoredPlace};

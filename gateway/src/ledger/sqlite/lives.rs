@@ -1,7 +1,7 @@
 //! The lives of room stores: blocks of numbers reserved ahead, and what the stores gave of them, copied after.
 
+use fairgate_databases::rusqlite::{Connection, OptionalExtension, Row, params};
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{draws, joins};
 use crate::ledger::columns::{bytes32, signed, unsigned};

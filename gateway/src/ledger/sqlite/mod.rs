@@ -9,8 +9,8 @@ mod rooms;
 mod schema;
 
 use async_trait::async_trait;
+use fairgate_databases::{Writer, rusqlite};
 use fairgate_pass::{Digest, Holder};
-use fairgate_writer::{Writer, rusqlite};
 use futures_util::FutureExt;
 
 use super::{
@@ -328,7 +328,7 @@ mod tests {
         let put = writer.write(move |tx| Ok::<_, Failure>(tx.execute(sql, (key.kid, stored))?));
         put.await.expect("it is written");
         Sqlite::open(writer.clone()).await.expect("it migrates");
-        let installation = fairgate_writer::Installation::File(writer);
+        let installation = fairgate_databases::Installation::File(writer);
         let keyring = booking::door::signing::keyring(&installation, 2_000).await;
         assert_eq!(keyring.expect("keys").kid(), kid);
     }

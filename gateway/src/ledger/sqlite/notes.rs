@@ -1,6 +1,6 @@
 //! Audit and samples.
 
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, params};
+use fairgate_databases::rusqlite::{Connection, OptionalExtension, params};
 
 use crate::ledger::columns::{json, signed, to_json, unsigned};
 use crate::ledger::{AuditRow, Entry, Failure, Sample};

@@ -1,7 +1,7 @@
 //! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same transaction.
 
+use fairgate_databases::rusqlite::{Connection, OptionalExtension, Row, params};
 use fairgate_pass::Digest;
-use fairgate_writer::rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::notes;
 use crate::ledger::columns::{bytes32, json, signed, to_json, unsigned};

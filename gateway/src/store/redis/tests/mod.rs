@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use fairgate_databases::Writer;
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
-use fairgate_writer::Writer;
 
 use super::keys::SCRIPTS;
 use super::lease::LEASE;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ledger::postgres::Postgres;
-use fairgate_writer::Database;
+use fairgate_databases::Database;
 
 /// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
 async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisStore, u64) {

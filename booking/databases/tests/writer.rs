@@ -1,6 +1,6 @@
 //! The writer's promises: grouped, isolated, durable, ordered.
 
-use fairgate_writer::{LedgerError, Writer};
+use fairgate_databases::{LedgerError, Writer};
 
 async fn writer() -> (tempfile::TempDir, Writer) {
     let folder = tempfile::tempdir().expect("a temporary folder");

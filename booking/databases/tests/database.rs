@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use fairgate_databases::{Database, LedgerError};
 use fairgate_servers::{Postgres, or_skip};
-use fairgate_writer::{Database, LedgerError};
 use wire::Wire;
 
 const TABLES: &[&str] = &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL)"];
@@ -33,7 +33,7 @@ async fn put(database: &Database, k: i64) -> Result<u64, LedgerError> {
 /// All keys. A connection that was cut while it lay in the pool costs one reading, which is then made again.
 async fn keys(database: &Database) -> BTreeSet<i64> {
     for _ in 0..500 {
-        let read = |tx: fairgate_writer::Tx| async move {
+        let read = |tx: fairgate_databases::Tx| async move {
             let rows = tx.query("SELECT k FROM t", &[]).await?;
             Ok::<_, LedgerError>(rows.iter().map(|row| row.get(0)).collect())
         };

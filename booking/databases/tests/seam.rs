@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fairgate_servers::{Postgres, or_skip};
-use fairgate_writer::{
+use fairgate_databases::{
     Database, Installation, LedgerError, Migration, NamedLock, SqlTransaction, Writer,
 };
+use fairgate_servers::{Postgres, or_skip};
 
 const TABLES: &[Migration] = &[
     Migration::of_both(
@@ -83,7 +83,7 @@ async fn values_come_back_as_they_were_given() {
                      WHERE name = ANY ($1) ORDER BY name";
                 let names = vec!["a", "b", "c"];
                 let rows = tx.query(sql, &[&names]).await?;
-                let read = |row: &fairgate_writer::SqlRow| {
+                let read = |row: &fairgate_databases::SqlRow| {
                     Ok((
                         row.get::<String>(0)?,
                         row.get::<u16>(1)?,

@@ -1,17 +1,19 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod admission;
 pub mod app;
+pub mod clockwork;
 pub mod config;
 pub mod demo;
+pub mod follow;
 pub mod guard;
 pub mod ledger;
+pub mod line;
 pub mod load;
-pub mod lobby;
 pub mod onsale;
 pub mod ops;
 pub mod pages;
+pub mod personal;
 pub mod promoter;
 pub mod push;
 pub mod room;

@@ -14,15 +14,15 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::guard::Searches;
-use crate::lobby::Lobby;
-use crate::lobby::http::peer_of;
+use crate::line::Lobby;
+use crate::line::http::places::peer_of;
 use crate::ops::Ops;
 use crate::pages::{Pages, policy, problem_page};
 use crate::promoter::Promoter;
-use crate::push::socket::Push;
+use crate::push::http::Push;
 use crate::room::Rooms;
 use crate::web::Web;
-use crate::{admission, lobby, ops, pages, promoter, push, room, upstream};
+use crate::{line, ops, pages, promoter, push, room, upstream};
 
 /// Nothing the line takes is long; the longer bodies set their own limit.
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -58,9 +58,9 @@ pub fn build(handles: &Handles) -> Router {
     let (core, core_document) = handles.lobby.rooms.core().router().split_for_parts();
     let (line, mut document) = OpenApiRouter::with_openapi(Document::openapi())
         .merge(room::http::router(handles.lobby.rooms.clone()))
-        .merge(lobby::http::router(handles.lobby.clone()))
-        .merge(admission::http::router(handles.lobby.clone()))
-        .merge(push::socket::router(handles.push.clone()))
+        .merge(line::http::places::router(handles.lobby.clone()))
+        .merge(line::http::passes::router(handles.lobby.clone()))
+        .merge(push::http::router(handles.push.clone()))
         .merge(promoter::http::router(handles.promoter.clone()))
         .merge(ops::router(handles.ops.clone()))
         .split_for_parts();

@@ -11,10 +11,10 @@ use axum::{Extension, Form};
 use fairgate_base::http::Problem;
 
 use super::{Pages, lobby_page, render_problem};
-use crate::admission::claim::claim;
-use crate::admission::http::PASS_COOKIE_S;
-use crate::lobby::http::{peer_of, place_cookie_header};
-use crate::lobby::{JoinBody, required, sign};
+use crate::line::claim::claim;
+use crate::line::http::passes::PASS_COOKIE_S;
+use crate::line::http::places::{peer_of, place_cookie_header};
+use crate::line::{JoinBody, required, sign};
 use crate::room::Room;
 use crate::web::{pass_cookie, place_cookie};
 

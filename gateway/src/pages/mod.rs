@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 pub use render::problem_page;
 use render::{render, render_problem, render_refused};
 
-use crate::admission::state::describe;
-use crate::lobby::{Lobby, recognise, shown};
+use crate::line::place_view::describe;
+use crate::line::{Lobby, recognise, shown};
 use crate::room::{EVERYDAY, Phase, Room, RoomView};
 use crate::upstream::ShowCard;
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::Promoter;
 use super::refused::refused;
 use super::shown::shown;
-use crate::admission::claim::room_closed;
 use crate::ledger::{Changed, Entry, Failure, RoomRow};
+use crate::line::claim::room_closed;
 use crate::room::{
     Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Room, RoomView, check_per_s,
     overlap, text, whole,

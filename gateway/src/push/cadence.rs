@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::admission::estimate::refresh_s;
+use fairgate_rules::estimate::refresh_s;
 
 /// The seconds between two wakes, by group. A socket that is due every 7 s is in the group of 5, and is told every
 /// other time or so; the slowest group still wakes often enough to notice a client that has gone.

@@ -1,14 +1,13 @@
 //! Telling everybody at once: messages apart from frames, the hub apart from the socket, polling as the twin.
 
 pub mod cadence;
-pub mod conn;
 pub mod drain;
 pub mod frame;
 mod history;
+pub mod http;
 pub mod hub;
 pub mod limit;
 pub mod message;
-pub mod personal;
 pub mod seats;
 pub mod socket;
 pub mod waiting;

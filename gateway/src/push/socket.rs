@@ -1,145 +1,368 @@
-//! The way to a live socket: who may open one, and how it ends.
+//! One visitor's socket: forwards shared frames, works out its own turn, and keeps no timer of its own. It never waits
+//! for its client: what cannot be sent now is not queued, but told later as things stand then.
 
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
-use axum::response::Response;
-use fairgate_base::http::Problem;
-use rand::RngExt;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use std::time::{Duration, Instant};
 
-use super::conn::Conn;
-use super::limit::{Limit, Permit};
-use super::personal::Personal;
-use super::seats::Seats;
-use super::wire::Gone;
-use crate::lobby::{recognise, required};
-use crate::room::{Room, Rooms};
-use crate::store::{Place, Shown};
-use crate::web::Web;
+use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
+use booking::ids::HoldId;
+use fairgate_base::clock::rfc3339;
+use tokio::sync::watch;
 
-/// A client has nothing longer to say.
-const MESSAGE_BYTES_MAX: usize = 4096;
+use super::cadence::Cadence;
+use super::http::{End, Push};
+use super::hub::{Heard, Line, Listener, News};
+use super::message::{Message, Request, encode};
+use super::seats::{Seats, Watch};
+use super::wire::{Moved, Wire};
+use crate::line::place_view::{PlaceState, claim_before, describe};
+use crate::personal::{Ear, Word};
+use crate::room::{Phase, Room, RoomView, Rooms, Tick, micros_per_s};
+use crate::store::{Place, Shown, Standing};
+use crate::upstream::HoldSignal;
 
-/// What sockets need.
-#[derive(Clone)]
-pub struct Push {
-    /// Every room.
-    pub rooms: Rooms,
-    /// Origins.
-    pub web: Web,
-    /// Watched shows.
-    pub seats: Seats,
-    /// Own holds.
-    pub personal: Personal,
-    /// How many there may be.
-    pub limit: Limit,
+/// More messages than this in [`FLOOD_WINDOW`] are a flood.
+const FLOOD_MAX: u32 = 30;
+const FLOOD_WINDOW: Duration = Duration::from_secs(10);
+
+/// One visitor's socket.
+pub struct Conn {
+    wire: Wire,
+    rooms: Rooms,
+    room: Room,
+    seats: Seats,
+    place: Place,
+    rank: Option<u64>,
+    turned: bool,
+    watch: Option<Watch>,
+    listener: Listener,
+    cadence: Cadence,
+    line_sent: Option<Instant>,
+    /// A `line` frame was due while the client took nothing.
+    line_missed: bool,
+    flood: (Instant, u32),
 }
 
-/// The route of this file.
-pub fn router(push: Push) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(live)).with_state(push)
-}
+impl Conn {
+    /// Over a socket that has just opened.
+    pub fn new(socket: WebSocket, push: Push, room: Room, place: Place) -> Self {
+        Self {
+            wire: Wire::new(socket),
+            rank: room.rank(place.number),
+            rooms: push.rooms,
+            listener: room.hub().listen(),
+            room,
+            seats: push.seats,
+            cadence: Cadence::of(None, false, 0, place.number),
+            place,
+            turned: false,
+            watch: None,
+            line_sent: None,
+            line_missed: false,
+            flood: (Instant::now(), 0),
+        }
+    }
 
-/// The live socket
-#[utoipa::path(get, path = "/v1/rooms/{room}/live", tag = "lobby", params(("room" = String, Path,)),
-    responses((status = 101), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "origin_refused"),
-        (status = 503, description = "too_many_sockets")))]
-async fn live(
-    State(push): State<Push>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Result<Response, Problem> {
-    push.web.check_origin(&headers)?;
-    let room = push.rooms.get(&id)?;
-    let now = push.rooms.now();
-    let place = match subprotocol_place(&headers) {
-        Some(jwt) => recognise(&push.rooms, &room, jwt, now).await?,
-        None => required(&push.rooms, &room, &headers, now).await?,
-    };
-    let upgrade = upgrade.map_err(|rejection| {
-        Problem::new(
-            400,
-            "not_a_websocket",
-            "This address is a WebSocket",
-            format!("{rejection}. Your place is kept. Open it as a WebSocket, or poll the place instead."),
-        )
-    })?;
-    let permit = push.limit.enter()?;
-    let upgrade = upgrade
-        .protocols(["fairgate.v1"])
-        .read_buffer_size(512)
-        .write_buffer_size(0)
-        .max_message_size(MESSAGE_BYTES_MAX)
-        .max_frame_size(MESSAGE_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, push, room, place, permit)))
-}
+    /// Serves the socket to its end.
+    pub async fn run(&mut self, mut ear: Ear, mut stopping: watch::Receiver<bool>) -> End {
+        match self.serve(&mut ear, &mut stopping).await {
+            Ok(()) => End::Gone,
+            Err(end) => end,
+        }
+    }
 
-/// The place in `Sec-WebSocket-Protocol: fairgate.v1, place.<jwt>`.
-fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
-    lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .find_map(|protocol| protocol.trim().strip_prefix("place."))
-}
+    /// Says good-bye.
+    pub async fn close(self, frame: CloseFrame) {
+        self.wire.close(frame).await;
+    }
 
-/// Why a socket ends.
-#[derive(Debug)]
-pub enum End {
-    /// The client went, or is to be dropped without a word.
-    Gone,
-    /// Said with a code and a reason.
-    Close(u16, Utf8Bytes),
-}
+    async fn serve(
+        &mut self,
+        ear: &mut Ear,
+        stopping: &mut watch::Receiver<bool>,
+    ) -> Result<(), End> {
+        self.greet().await?;
+        self.settle().await?;
+        loop {
+            // Whatever waits while this is false waits in one place for all: nothing is kept for this client.
+            let open = self.wire.is_open();
+            tokio::select! {
+                moved = self.wire.next() => self.happened(moved?, open).await?,
+                heard = self.listener.next(open) => match heard {
+                    Heard::Line(line) => self.beat(line).await?,
+                    Heard::News(news) => self.pass_on(news).await?,
+                    // Too far behind: what was missed is replaced by how things stand now.
+                    Heard::Missed => self.catch_up().await?,
+                    Heard::Gone => return Err(End::Gone),
+                },
+                frame = next_seats(&mut self.watch), if open => match frame {
+                    Some(frame) => self.send(Ws::Binary(frame)).await?,
+                    None => self.watch = None,
+                },
+                word = ear.next(), if open => match word {
+                    Some(Word::Hold(signal)) => self.tell_hold(&signal).await?,
+                    Some(Word::Left { room, number }) if self.is_place(&room, number) => return Err(End::left()),
+                    // The same visitor's place in another room, or one of before.
+                    Some(Word::Left { .. }) => {}
+                    None => return Err(End::Gone),
+                },
+                () = fairgate_base::process::stopped(stopping) => return Err(End::restart()),
+            }
+        }
+    }
 
-impl From<Gone> for End {
-    fn from(_: Gone) -> Self {
-        Self::Gone
+    fn is_place(&self, room: &str, number: u64) -> bool {
+        self.room.id() == room && self.place.number == number
+    }
+
+    async fn happened(&mut self, moved: Moved, was_open: bool) -> Result<(), End> {
+        if let Moved::Heard(heard) = moved {
+            self.hear(heard).await?;
+        }
+        if self.wire.is_open() && !was_open {
+            self.caught_breath().await?;
+        }
+        Ok(())
+    }
+
+    /// The client takes frames again: it is told how things stand, once. Seats need nothing here: the watch knows what
+    /// the client has.
+    async fn caught_breath(&mut self) -> Result<(), End> {
+        if self.listener.skip_news() {
+            self.catch_up().await
+        } else if self.line_missed {
+            self.tell_newest_line().await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// How everything stands, on connect.
+    async fn greet(&mut self) -> Result<(), End> {
+        self.tell_room().await?;
+        let draw = self.room.draw();
+        if draw.row.sealed.is_some() {
+            self.say(&Message::Draw(&draw.record)).await?;
+        }
+        self.tell_place().await?;
+        self.tell_newest_line().await?;
+        self.tell_end(self.room.phase(self.rooms.now())).await
+    }
+
+    async fn catch_up(&mut self) -> Result<(), End> {
+        metrics::counter!("fairgate_sockets_caught_up_total").increment(1);
+        self.greet().await?;
+        self.settle().await
+    }
+
+    async fn pass_on(&mut self, news: News) -> Result<(), End> {
+        match news {
+            News::Room(text, phase) => {
+                self.send(Ws::Text(text)).await?;
+                self.tell_end(phase).await?;
+            }
+            News::Draw(text, ranked) => {
+                self.send(Ws::Text(text)).await?;
+                if ranked {
+                    self.tell_place().await?;
+                }
+            }
+        }
+        // A new rank or a new pace is another nearness.
+        self.settle().await
+    }
+
+    /// The socket's second has come, or the line has come to its rank.
+    async fn beat(&mut self, line: Line) -> Result<(), End> {
+        if self.wire.is_over() {
+            return Err(End::later(
+                "you read too slowly; come back, your place is kept",
+            ));
+        }
+        self.wire.ask().await?;
+        let due = self.is_called(&line.tick)
+            || self
+                .line_sent
+                .is_none_or(|at| self.cadence.is_due(at.elapsed()));
+        if due && self.wire.is_open() {
+            self.tell_line(line.text, &line.tick).await?;
+        } else if due {
+            self.line_missed = true;
+        }
+        self.settle().await
+    }
+
+    /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at once.
+    async fn settle(&mut self) -> Result<(), End> {
+        let tick = self.room.tick();
+        let called = self.rank.is_some_and(|rank| rank < tick.released);
+        let ahead = self.rank.map(|rank| tick.ahead(rank));
+        let per_s_u = micros_per_s(self.room.pace());
+        self.cadence = Cadence::of(ahead, called, per_s_u, self.place.number);
+        let waits_at = self.rank.filter(|_| !called);
+        let hub = self.room.hub();
+        hub.wake(&mut self.listener, self.cadence.slot, waits_at);
+        let tick = self.room.tick();
+        if !self.is_called(&tick) {
+            return Ok(());
+        }
+        if self.wire.is_open() {
+            self.tell_newest_line().await
+        } else {
+            self.line_missed = true;
+            Ok(())
+        }
+    }
+
+    /// Whether the line has come here, and nobody has said so yet.
+    fn is_called(&self, tick: &Tick) -> bool {
+        !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
+    }
+
+    async fn tell_newest_line(&mut self) -> Result<(), End> {
+        let (tick, per_s) = (self.room.tick(), self.room.pace());
+        let line = encode(&Message::line(&tick, per_s, self.rooms.now()));
+        self.tell_line(line, &tick).await
+    }
+
+    async fn tell_line(&mut self, line: Utf8Bytes, tick: &Tick) -> Result<(), End> {
+        (self.line_sent, self.line_missed) = (Some(Instant::now()), false);
+        self.send(Ws::Text(line)).await?;
+        let Some(rank) = self.rank.filter(|_| self.is_called(tick)) else {
+            return Ok(());
+        };
+        let now = self.rooms.now();
+        // A visitor who was let in before this socket opened needs no call.
+        let standing = self
+            .rooms
+            .store()
+            .standing(self.room.id(), Shown::from(&self.place))
+            .await;
+        let place = match standing {
+            Ok(Standing::Here(place)) => place,
+            Ok(Standing::Left | Standing::Unknown) => {
+                self.turned = true;
+                return Ok(());
+            }
+            // Nobody knows just now; the next line asks again.
+            Err(_) => return Ok(()),
+        };
+        self.turned = true;
+        if describe(&self.room, &place, now).state != PlaceState::Called {
+            return Ok(());
+        }
+        let claim_before = claim_before(&self.room, rank, now);
+        self.say(&Message::Turn { claim_before }).await
+    }
+
+    async fn tell_room(&mut self) -> Result<(), End> {
+        let view = RoomView::fresh(&self.rooms, &self.room).await;
+        self.say(&Message::Room(&view)).await
+    }
+
+    async fn tell_place(&mut self) -> Result<(), End> {
+        self.rank = self.room.rank(self.place.number);
+        let ahead = self.rank.map(|rank| self.room.tick().ahead(rank));
+        self.say(&Message::Place {
+            number: self.place.number,
+            rank: self.rank,
+            ahead,
+        })
+        .await
+    }
+
+    async fn tell_end(&mut self, phase: Phase) -> Result<(), End> {
+        let text = match phase {
+            Phase::SoldOut => Message::SOLD_OUT,
+            Phase::Closed => Message::CLOSED,
+            Phase::Scheduled | Phase::Prequeue | Phase::Drawing | Phase::Selling => return Ok(()),
+        };
+        self.send(Ws::Text(Utf8Bytes::from_static(text))).await
+    }
+
+    async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), End> {
+        let expires_at = rfc3339(signal.expires_at_ms);
+        if signal.state == "offered" {
+            let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
+            let show = show.as_ref().map_or("", |show| show.as_str());
+            return self
+                .say(&Message::Offer {
+                    show,
+                    hold: &signal.hold,
+                    seats: &signal.seats,
+                    expires_at,
+                })
+                .await;
+        }
+        self.say(&Message::Hold {
+            hold: &signal.hold,
+            state: signal.state,
+            expires_at,
+        })
+        .await
+    }
+
+    async fn hear(&mut self, heard: Option<Result<Ws, axum::Error>>) -> Result<(), End> {
+        if self.floods() {
+            return Err(End::policy("too many messages; slow down and come back"));
+        }
+        match heard {
+            None | Some(Ok(Ws::Close(_))) => Err(End::Gone),
+            // Also a message over the limit ends here: saying why does no harm where the client has gone.
+            Some(Err(_)) => Err(End::policy(
+                "a message was too long, or not a WebSocket message",
+            )),
+            Some(Ok(Ws::Ping(_) | Ws::Pong(_))) => Ok(()),
+            Some(Ok(Ws::Binary(_))) => Err(End::policy("clients send text only")),
+            Some(Ok(Ws::Text(text))) => match serde_json::from_str(&text) {
+                Ok(request) => self.answer(request).await,
+                Err(_) => Err(End::policy(
+                    "not a message of this socket: watch, unwatch or resync",
+                )),
+            },
+        }
+    }
+
+    fn floods(&mut self) -> bool {
+        let (since, count) = &mut self.flood;
+        if since.elapsed() > FLOOD_WINDOW {
+            (*since, *count) = (Instant::now(), 0);
+        }
+        *count += 1;
+        *count > FLOOD_MAX
+    }
+
+    async fn answer(&mut self, request: Request) -> Result<(), End> {
+        match request {
+            Request::Watch { show } => {
+                self.watch = None;
+                let watched = self.seats.watch(&show).await;
+                let watched = watched
+                    .map_err(|_| End::later("the seats cannot be read now; come back shortly"))?;
+                self.watch = Some(watched.ok_or_else(|| End::policy("there is no such show"))?);
+            }
+            Request::Unwatch {} => self.watch = None,
+            Request::Resync {} => {
+                if let Some(watch) = &mut self.watch {
+                    watch.resync();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn say(&mut self, message: &Message<'_>) -> Result<(), End> {
+        self.send(Ws::Text(encode(message))).await
+    }
+
+    async fn send(&mut self, frame: Ws) -> Result<(), End> {
+        Ok(self.wire.put(frame).await?)
     }
 }
 
-async fn serve(socket: WebSocket, push: Push, room: Room, place: Place, permit: Permit) {
-    metrics::gauge!("fairgate_sockets").increment(1);
-    let ear = push.personal.listen(place.holder);
-    let _here = room.presence().here(Shown::from(&place));
-    let stopping = push.rooms.stopping();
-    let mut conn = Box::new(Conn::new(socket, push, room, place));
-    if let End::Close(code, reason) = conn.run(ear, stopping).await {
-        conn.close(CloseFrame { code, reason }).await;
-    }
-    metrics::gauge!("fairgate_sockets").decrement(1);
-    drop(permit);
-}
-
-impl End {
-    /// 1008: the client does what it should not.
-    pub(super) fn policy(reason: &'static str) -> Self {
-        Self::Close(close_code::POLICY, reason.into())
-    }
-
-    /// 1013: not now.
-    pub(super) fn later(reason: &'static str) -> Self {
-        Self::Close(close_code::AGAIN, reason.into())
-    }
-
-    /// Not a fault of anybody's: a place that was given up has nothing more to hear.
-    pub(super) fn left() -> Self {
-        Self::Close(
-            close_code::NORMAL,
-            "this place was left; join again for a new one".into(),
-        )
-    }
-
-    /// Everybody comes back, but not in the same instant.
-    pub(super) fn restart() -> Self {
-        let retry_ms: u32 = rand::rng().random_range(500..5000);
-        Self::Close(
-            close_code::RESTART,
-            format!("{{\"retry_ms\":{retry_ms}}}").into(),
-        )
+/// Waits for ever where nothing is watched.
+async fn next_seats(watch: &mut Option<Watch>) -> Option<bytes::Bytes> {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
     }
 }

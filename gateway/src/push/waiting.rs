@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::personal::Personal;
+use crate::personal::Personal;
 use crate::upstream::Core;
 
 /// How often booking is told. It believes for 15 s that who was here still is.

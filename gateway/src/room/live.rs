@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use fairgate_pass::Digest;
 use tokio::sync::Notify;
 
+use super::presence::Presence;
 use super::{Codes, EVERYDAY, Known, Method, Phase, next};
-use crate::admission::cohort::{Call, called_at};
-use crate::admission::counter::Counter;
-use crate::admission::crowd::Crowd;
-use crate::admission::demand::Demand;
-use crate::admission::limits::Memory;
-use crate::admission::presence::Presence;
 use crate::draw::record::DrawRecord;
 use crate::draw::{self, merkle::Tree};
 use crate::ledger::{DrawRow, ReleaseRow, RoomRow};
 use crate::push::hub::Hub;
 use crate::store::{Counts, Numbers};
 use crate::upstream::Pulse;
+use fairgate_rules::cohort::{Call, called_at};
+use fairgate_rules::counter::Counter;
+use fairgate_rules::crowd::Crowd;
+use fairgate_rules::demand::Demand;
+use fairgate_rules::limits::Memory;
 
 /// A drawn line: rank by number and number by rank.
 pub struct Ranked {
@@ -120,7 +120,7 @@ struct Inner {
 }
 
 impl Room {
-    pub(super) fn new(row: RoomRow, draw: DrawState, release: ReleaseRow) -> Self {
+    pub(crate) fn new(row: RoomRow, draw: DrawState, release: ReleaseRow) -> Self {
         let tick = Tick {
             released: release.released,
             ..Tick::default()
@@ -184,7 +184,7 @@ impl Room {
     }
 
     /// Another node has begun the draw, so this one goes along, whatever its own settings say of the time.
-    pub(super) fn begun_elsewhere(&self) {
+    pub(crate) fn begun_elsewhere(&self) {
         self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
     }
@@ -197,7 +197,7 @@ impl Room {
 
     /// The draw is due and waits until then (ms), so that whoever a lost store forgot comes back with their place; or it
     /// waits no more. Gives whether that is news.
-    pub(super) fn draw_waits(&self, until: Option<i64>) -> bool {
+    pub(crate) fn draw_waits(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
         let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *waits, until) != until
@@ -220,7 +220,7 @@ impl Room {
             .clone()
     }
 
-    pub(super) fn set_draw(&self, draw: DrawState) {
+    pub(crate) fn set_draw(&self, draw: DrawState) {
         *self
             .inner
             .draw

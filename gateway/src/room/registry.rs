@@ -12,9 +12,9 @@ use fairgate_pass::Keyring;
 use rand::{Rng, RngExt};
 use tokio::sync::watch;
 
-use super::elsewhere::LookedAt;
-use super::follow::Followed;
-use super::{Document, EVERYDAY, Facts, Room, Troubles, clockwork, drawing, follow, overlap};
+use super::{Document, EVERYDAY, Facts, Room, Troubles, overlap};
+use crate::clockwork::{self, drawing};
+use crate::follow::{self, Followed, LookedAt};
 use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
 use crate::upstream::health::Health;
@@ -192,7 +192,7 @@ impl Rooms {
         Ok(shows)
     }
 
-    pub(super) async fn changing_here(&self) -> tokio::sync::MutexGuard<'_, ()> {
+    pub(crate) async fn changing_here(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.inner.changing.lock().await
     }
 
@@ -203,7 +203,7 @@ impl Rooms {
     }
 
     /// What this node takes leases as.
-    pub(super) fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         &self.inner.node
     }
 
@@ -215,7 +215,7 @@ impl Rooms {
         follow::refresh(self, room).await
     }
 
-    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`] is held.
+    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`](crate::follow::Changing) is held.
     ///
     /// # Errors
     /// Where the ledger or booking did not answer.
@@ -224,15 +224,15 @@ impl Rooms {
     }
 
     /// Says whether booking is still to be told of the coverage.
-    pub(super) fn owe_coverage(&self, owes: bool) {
+    pub(crate) fn owe_coverage(&self, owes: bool) {
         self.inner.owes_coverage.store(owes, Ordering::Release);
     }
 
-    pub(super) fn owes_coverage(&self) -> bool {
+    pub(crate) fn owes_coverage(&self) -> bool {
         self.inner.owes_coverage.load(Ordering::Acquire)
     }
 
-    pub(super) fn looked_at(&self) -> &LookedAt {
+    pub(crate) fn looked_at(&self) -> &LookedAt {
         &self.inner.looked_at
     }
 
@@ -243,11 +243,11 @@ impl Rooms {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn note_read(&self) {
+    pub(crate) fn note_read(&self) {
         self.followed().read();
     }
 
-    pub(super) fn note_unread(&self, error: &Failure) {
+    pub(crate) fn note_unread(&self, error: &Failure) {
         self.followed().unread(error);
     }
 

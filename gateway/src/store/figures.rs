@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::admission::cohort::Call;
 use crate::ledger::ReleaseRow;
+use fairgate_rules::cohort::Call;
 
 /// Figures of one room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

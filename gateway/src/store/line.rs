@@ -10,8 +10,8 @@ use super::{
     AWAY_AFTER_S, Claimant, Claimed, Counts, Entered, Figures, Leaving, Moment, Numbers, Place,
     Standing, TickEnd,
 };
-use crate::admission::cohort::{Cohorts, Timing};
 use crate::ledger::StoredLine;
+use fairgate_rules::cohort::{Cohorts, Timing};
 
 #[derive(Clone, Copy)]
 struct Slot {

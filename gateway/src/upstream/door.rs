@@ -10,12 +10,12 @@ use booking::door::keys::bearer;
 use booking::door::visitor::{pass_invalid, waiting_room};
 use fairgate_base::http::Problem;
 
-use crate::admission::estimate::Wait;
-use crate::admission::state::{PlaceState, PlaceView, describe};
+use crate::line::place_view::{PlaceState, PlaceView, describe};
+use crate::line::recognise;
 use crate::load::Load;
-use crate::lobby::recognise;
 use crate::room::{self, Phase, Room, Rooms};
 use crate::web::{Web, cookie, pass_cookie, place_cookie};
+use fairgate_rules::estimate::Wait;
 
 /// Nobody is told to come back later than this: things change.
 const BACK_MAX_S: u64 = 3600;

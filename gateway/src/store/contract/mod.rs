@@ -15,9 +15,9 @@ use super::{
     Called, Claimant, Claimed, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Left,
     Moment, RoomStore, Shown, Standing, TickEnd,
 };
-use crate::admission::cohort::{Call, WAY_IN_LAPSES_MS};
-use crate::admission::pace::VISITOR_U;
 use crate::ledger::{Changed, Entry, Freeze, Ledger, ReleaseRow};
+use fairgate_rules::cohort::{Call, WAY_IN_LAPSES_MS};
+use fairgate_rules::pace::VISITOR_U;
 
 /// A store and the ledger that it writes through to.
 pub struct Pair {

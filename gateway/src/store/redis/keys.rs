@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 
 use fairgate_redis::Script;
 
-use crate::admission::cohort::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
+use fairgate_rules::cohort::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
 
 /// Whose ledger the data set belongs to.
 pub const LEDGER: &str = "fairgate:ledger";

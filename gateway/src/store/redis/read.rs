@@ -3,9 +3,9 @@
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{Error, Reply};
 
-use crate::admission::cohort::Call;
 use crate::ledger::{JoinRow, LineRow, ReleaseRow};
 use crate::store::{Counts, Figures, Left, Numbers, Place, StoreFailure};
+use fairgate_rules::cohort::Call;
 
 impl From<Error> for StoreFailure {
     fn from(error: Error) -> Self {

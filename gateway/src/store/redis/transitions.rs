@@ -10,12 +10,12 @@ use super::here::{SLOT_LIVES_MS, slot};
 use super::keys::SCRIPTS;
 use super::lease::LEASE;
 use super::{RedisStore, read};
-use crate::admission::cohort::WAY_IN_LAPSES_MS;
 use crate::ledger::{Changed, Entry, Failure, Freeze, FreezeRecorded};
 use crate::store::{
     Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
     Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
+use fairgate_rules::cohort::WAY_IN_LAPSES_MS;
 
 /// A join that finds its block used up waits for another so often.
 const JOIN_TRIES: usize = 3;

@@ -1,15 +1,18 @@
 //! The loop of one room: phases and draw five times a second, release once a second, samples every ten. Every beat
 //! starts from what is stored, so a beat that failed is simply done again by the next.
 
+pub mod drawing;
+mod returning;
+
 use std::time::Duration;
 
+use returning::Returning;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::returning::Returning;
-use super::{Method, Phase, Room, Rooms, draw_due, drawing};
-use crate::admission::release;
 use crate::ledger::Sample;
+use crate::line::release;
+use crate::room::{Method, Phase, Room, Rooms, draw_due};
 use crate::store::StoreFailure;
 
 const BEAT: Duration = Duration::from_millis(200);

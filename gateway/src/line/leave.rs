@@ -3,7 +3,7 @@
 use fairgate_base::http::Problem;
 
 use super::Lobby;
-use crate::push::personal::Word;
+use crate::personal::Word;
 use crate::room::Room;
 use crate::store::{Leaving, Place};
 

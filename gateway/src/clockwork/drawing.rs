@@ -7,12 +7,11 @@ use fairgate_base::clock::rfc3339;
 use fairgate_pass::{Digest, FreezeClaims, VOID};
 use serde_json::json;
 
-use super::live::{DrawState, Frozen, Ranked};
-use super::{Room, Rooms};
 use crate::draw::merkle::Tree;
 use crate::draw::record::DrawRecord;
 use crate::draw::{self, shuffle};
 use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, Ledger, RoomRow, Sealed};
+use crate::room::{DrawState, Frozen, Ranked, Room, Rooms};
 use crate::store::{Freezing, StoreFailure};
 
 /// The draw of a stored room, as far as it had come.

@@ -1,10 +1,13 @@
 //! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder hash is public
 //! and opens nothing.
 
+pub mod claim;
 pub mod http;
 mod join;
 mod leave;
+pub mod place_view;
 mod rejoin;
+pub mod release;
 
 use fairgate_pass::PlaceClaims;
 
@@ -13,7 +16,7 @@ pub use rejoin::{Shown, recognise, required, shown};
 
 use crate::guard::Guard;
 use crate::load::Load;
-use crate::push::personal::Personal;
+use crate::personal::Personal;
 use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
 use crate::store::Place;
 use crate::web::Web;

@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
-use super::cohort::{Call, elapsed_ms};
-use super::counter::Counter;
-use super::crowd::Crowd;
-use super::demand::{AGES_S, Seats};
-use super::limits::{Limits, Measured, Memory};
-use super::pace::{self, Input, Release, Who};
-use super::settings::PaceSettings;
 use crate::ledger::ReleaseRow;
 use crate::room::{Document, Method, Phase, Room, Rooms, Tick, micros_per_s};
 use crate::store::{Called, Figures, Left, Moment, Numbers, StoreFailure, TickEnd};
 use crate::upstream::{Pulse, vitals};
+use fairgate_rules::cohort::{Call, elapsed_ms};
+use fairgate_rules::counter::Counter;
+use fairgate_rules::crowd::Crowd;
+use fairgate_rules::demand::{AGES_S, Seats};
+use fairgate_rules::limits::{Limits, Measured, Memory};
+use fairgate_rules::pace::{self, Input, Release, Who};
+use fairgate_rules::settings::PaceSettings;
 
 /// A line up to this long is looked at anew every second; a longer one every so often.
 const LOOKED_AT_ALWAYS: u64 = 200_000;

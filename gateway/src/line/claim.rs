@@ -6,12 +6,12 @@ use fairgate_base::http::Problem;
 use fairgate_pass::PassClaims;
 use rand::RngExt;
 
-use super::estimate::Wait;
+use super::place_view::{PlaceState, describe};
 use super::release;
-use super::state::{PlaceState, describe};
 use crate::ledger::{Failure, PassRow};
 use crate::room::{Method, Phase, Room, Rooms};
 use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place};
+use fairgate_rules::estimate::Wait;
 
 /// So long after a store did not hear of a claim it is told again.
 const TOLD_AGAIN: Duration = Duration::from_millis(500);

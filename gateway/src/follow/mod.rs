@@ -1,14 +1,19 @@
 //! What other nodes did: several times a second one short reading tells which rooms are new, changed, or further with
 //! their draw, and only those are read again. A reading that failed is simply done again by the next.
 
+mod changing;
+mod elsewhere;
+
 use std::time::{Duration, Instant};
 
+pub use changing::Changing;
+pub(crate) use elsewhere::LookedAt;
 use fairgate_base::http::Problem;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Room, Rooms};
 use crate::ledger::{Failure, RoomVersion};
+use crate::room::{Room, Rooms};
 
 /// A change is seen everywhere within a second: three readings may come late or fail.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
@@ -20,25 +25,25 @@ const STALE_AFTER: Duration = Duration::from_secs(3);
 
 /// When the ledger's rooms were last read.
 #[derive(Debug)]
-pub(super) struct Followed {
+pub(crate) struct Followed {
     at: Instant,
     told: bool,
 }
 
 impl Followed {
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self {
             at: Instant::now(),
             told: false,
         }
     }
 
-    pub(super) fn read(&mut self) {
+    pub(crate) fn read(&mut self) {
         *self = Self::now();
     }
 
     /// Told once for a silence, however long it lasts.
-    pub(super) fn unread(&mut self, error: &Failure) {
+    pub(crate) fn unread(&mut self, error: &Failure) {
         if !self.told {
             tracing::warn!(%error, "what other nodes did could not be read; it is read again");
         }
@@ -46,13 +51,13 @@ impl Followed {
     }
 
     /// For how long nothing has been heard, where that is too long.
-    pub(super) fn stale_for(&self) -> Option<Duration> {
+    pub(crate) fn stale_for(&self) -> Option<Duration> {
         Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
     }
 }
 
 /// Runs until the process drains.
-pub(super) async fn run(rooms: Rooms, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn run(rooms: Rooms, mut stopping: watch::Receiver<bool>) {
     let mut beat = interval(FOLLOW_EVERY);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -96,7 +101,7 @@ async fn look(rooms: &Rooms) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Where the ledger did not answer, be it for one room only.
-pub(super) async fn catch_up(rooms: &Rooms) -> Result<(), Failure> {
+pub(crate) async fn catch_up(rooms: &Rooms) -> Result<(), Failure> {
     if let Some(silent) = read(rooms).await?.pop() {
         return Err(silent);
     }
@@ -144,7 +149,7 @@ async fn take_over(rooms: &Rooms, seen: &RoomVersion) -> Result<(), Failure> {
 }
 
 /// Reads a room's row again.
-pub(super) async fn refresh(rooms: &Rooms, room: &Room) -> Result<(), Failure> {
+pub(crate) async fn refresh(rooms: &Rooms, room: &Room) -> Result<(), Failure> {
     let Some(row) = rooms.ledger().room(room.id()).await? else {
         return Ok(());
     };
@@ -159,7 +164,7 @@ pub(super) async fn refresh(rooms: &Rooms, room: &Room) -> Result<(), Failure> {
 }
 
 /// Tells booking which room covers which shows, as the ledger has it.
-pub(super) async fn cover(rooms: &Rooms) -> Result<(), Problem> {
+pub(crate) async fn cover(rooms: &Rooms) -> Result<(), Problem> {
     catch_up(rooms)
         .await
         .map_err(|error| Problem::from(&error))?;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::claim::claim;
-use crate::lobby::{Lobby, required};
+use crate::line::claim::claim;
+use crate::line::{Lobby, required};
 use crate::room::Rooms;
 use crate::web::{cookie, pass_cookie};
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Lobby;
 use super::rejoin::{Shown, recognise, shown};
-use crate::admission::claim::room_closed;
+use crate::line::claim::room_closed;
 use crate::room::{EVERYDAY_PLACE_S, Method, Phase, Room};
 use crate::store::{Entrant, JoinRefused, Place};
 use crate::web::Network;

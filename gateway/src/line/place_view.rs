@@ -3,10 +3,10 @@
 use fairgate_base::clock::rfc3339;
 use serde::Serialize;
 
-use super::estimate::{Wait, refresh_s};
-use super::pace::VISITOR_U;
 use crate::room::{Phase, Room, Tick, micros_per_s};
 use crate::store::Place;
+use fairgate_rules::estimate::{Wait, refresh_s};
+use fairgate_rules::pace::VISITOR_U;
 
 /// Odds below which no wait is told.
 const ODDS_KNOWN: f64 = 0.1;

@@ -11,9 +11,8 @@ use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::rejoin::required;
-use super::{JoinBody, Lobby, sign};
-use crate::admission::state::{PlaceView, describe};
+use crate::line::place_view::{PlaceView, describe};
+use crate::line::{JoinBody, Lobby, required, sign};
 use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
 use crate::store::Place;
 use crate::web::place_cookie;

@@ -4,7 +4,7 @@
 
 use tokio::task::JoinHandle;
 
-use super::{Room, Rooms};
+use crate::room::{Room, Rooms};
 use crate::store::StoreFailure;
 
 /// Shown at once, and again with the next report: a socket may have been on its way in when the first list was made.

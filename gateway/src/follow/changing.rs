@@ -7,8 +7,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Rooms, follow};
+use crate::follow;
 use crate::ledger::Failure;
+use crate::room::Rooms;
 
 /// The lease under which room documents are changed, at all nodes.
 const CHANGING: &str = "rooms";
@@ -54,7 +55,7 @@ impl Rooms {
         Ok(changing)
     }
 
-    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
+    pub(crate) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
         let here = self.changing_here().await;
         let asked = Instant::now();
         while !self.lease_changing().await? {

@@ -3,14 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Rooms, follow};
+use crate::follow;
+use crate::room::Rooms;
 
 /// Addresses that nobody made are asked for too, so the ledger is not read for each of them.
 const APART: Duration = Duration::from_millis(100);
 
 /// When the ledger was last read because of a room that nobody here knew.
 #[derive(Debug, Default)]
-pub(super) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
+pub(crate) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
 
 impl Rooms {
     /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares one reading. Where

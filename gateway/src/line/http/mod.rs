@@ -1,0 +1,4 @@
+//! The calls of the line: places and passes.
+
+pub mod passes;
+pub mod places;

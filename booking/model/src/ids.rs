@@ -220,6 +220,12 @@ impl HoldId {
         Self::derived(&order.show(), &parts)
     }
 
+    /// The holds that may keep seats for an order's late money: its own seats, and seats like them.
+    #[must_use]
+    pub fn both_of_late_money(order: &OrderId) -> [Self; 2] {
+        ["same", "other"].map(|what| Self::of_late_money(order, what))
+    }
+
     /// The hold that a waiter's nth offer is: whoever makes that offer, it is made once.
     #[must_use]
     pub fn of_offer(waiter: &WaiterId, nth: u32) -> Self {

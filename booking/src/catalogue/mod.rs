@@ -268,7 +268,7 @@ impl Catalogue {
         let mut keeps: Option<SeatsKept> = None;
         if let Some(present) = changed {
             let (old, new) = (Arc::clone(&present.plan), Arc::clone(&plan));
-            let same = move |seat: u32| same_seat(&old.map, &new.map, seat);
+            let same = move |seat: u32| old.map.keeps(&new.map, seat);
             let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
             if !moved.is_empty() {
                 return Err(PutRefused::PlanInUse(labels(present, &moved)));
@@ -351,7 +351,7 @@ impl Catalogue {
     /// What the payment provider can do for whatever is sold in this currency.
     #[must_use]
     pub fn rules(&self, currency: Currency) -> ProviderRules {
-        ProviderRules::of(self.provider, currency)
+        self.provider.rules(currency)
     }
 
     /// A venue's newest plan; none where there is no such venue.
@@ -395,16 +395,6 @@ fn geometry(map: &SeatMap) -> Result<Geometry, serde_json::Error> {
         packed: map.geometry_packed().into(),
         digest,
     })
-}
-
-/// Whether a used seat stays what it was: same index, same label, same category.
-pub(crate) fn same_seat(old: &SeatMap, new: &SeatMap, seat: u32) -> bool {
-    let of = |map: &SeatMap| {
-        let seat = map.seats.get(seat as usize)?;
-        let category = map.categories.get(usize::from(seat.category))?;
-        Some((seat.label.clone(), category.key.clone()))
-    };
-    of(old).is_some() && of(old) == of(new)
 }
 
 fn labels(show: &Show, seats: &[u32]) -> Vec<String> {

@@ -12,10 +12,9 @@ use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::terms::{CategoryNames, SaleTerms};
 use crate::ids::{ShowId, VenueId};
+use crate::inventory::grid::Claimed;
 use crate::inventory::{CellState, Grid};
-use crate::ledger::Claimed;
 use crate::money::{AMOUNT_MAX, Currency};
-use crate::payments::kind::ProviderKind;
 use crate::payments::limits::Limits;
 use crate::rail::run::Run;
 
@@ -176,15 +175,6 @@ impl ProviderRules {
         names_cards: true,
         limits: Limits::NONE,
     };
-
-    /// Those of a provider, in the currency of a document.
-    #[must_use]
-    pub fn of(provider: ProviderKind, currency: Currency) -> Self {
-        Self {
-            names_cards: provider.names_cards(),
-            limits: provider.limits(currency),
-        }
-    }
 }
 
 /// Prices by category index; `None` is not for sale.

@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 use super::read::{self, Fault, Faults};
 use super::{Cinemas, Hall, Programme};
 use crate::catalogue::plan::{parse_grid, parse_seatsio};
-use crate::catalogue::same_seat;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Plan, ShowDocument, check};
 use crate::ids::{ShowId, VenueId};
@@ -283,7 +282,7 @@ impl Cinemas {
                 continue;
             }
             let mut held = seats.held(&self.catalogue, id).await;
-            held.retain(|seat| !same_seat(&old.map, plan.map(), *seat));
+            held.retain(|seat| !old.map.keeps(plan.map(), *seat));
             if !held.is_empty() {
                 in_use.push((id.clone(), self.labels(id, &held)));
             }
@@ -326,7 +325,7 @@ fn keeps(pinned: Pinned, plans: HallPlans) -> SeatsKeptBy {
             return false;
         };
         let plan = plans.get(hall);
-        plan.is_some_and(|plan| same_seat(&old.map, plan.map(), seat))
+        plan.is_some_and(|plan| old.map.keeps(plan.map(), seat))
     })
 }
 

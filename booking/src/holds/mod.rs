@@ -117,3 +117,32 @@ pub fn cells_of(items: &[Held], grid: Grid) -> Vec<u32> {
         .flat_map(|item| grid.cells_of(item.seat, item.legs.clone()))
         .collect()
 }
+
+/// What a seat outbox row does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeatRowKind {
+    /// The cells are sold, whoever's lock is on them.
+    Sell,
+    /// The cells are free again, where they are still this hold's.
+    Free,
+}
+
+/// A hold whose cells are locked for an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secured {
+    /// The hold.
+    pub hold: HoldId,
+    /// The deadline the buyer sees.
+    pub expires_at_ms: i64,
+    /// When its locks fall: another one after each `secure`.
+    pub lock_until_ms: i64,
+}
+
+/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before it falls.
+const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
+
+/// Until when the lock of an ordered hold stands.
+#[must_use]
+pub fn lock_until_ms(claim_until_ms: i64) -> i64 {
+    claim_until_ms + LOCK_BEYOND_CLAIM_MS
+}

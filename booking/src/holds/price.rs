@@ -9,6 +9,7 @@ use crate::catalogue::terms::SaleTerms;
 use crate::holds::ask::not_for_sale;
 use crate::http::Problem;
 use crate::orders::OrderItem;
+use crate::orders::item::named;
 
 /// Seats as an order has them, at the prices of some terms.
 ///
@@ -21,20 +22,6 @@ pub fn priced(show: &Show, terms: &SaleTerms, held: &[Held]) -> Result<Vec<Order
         Ok(named(show, held.clone(), amount))
     };
     held.iter().map(item).collect()
-}
-
-/// A seat with the words that stand on its ticket.
-#[must_use]
-pub fn named(show: &Show, held: Held, amount: i64) -> OrderItem {
-    let names = show.category_names(held.seat);
-    OrderItem {
-        label: show.label(held.seat).to_owned(),
-        category: names.map_or("", |names| names.label).to_owned(),
-        category_key: names.map_or("", |names| names.key).to_owned(),
-        traveller: None,
-        held,
-        amount,
-    }
 }
 
 impl HoldDesk {

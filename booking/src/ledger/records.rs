@@ -9,11 +9,16 @@ use super::stored;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold, Purpose};
-use crate::ids::{HoldId, OrderId, ShowId, VenueId};
+use crate::ids::{HoldId, OrderId, ShowId, TicketId, VenueId};
 use crate::inventory::Grid;
+pub use crate::inventory::grid::Claimed;
 use crate::money::Currency;
+use crate::orders::exchange::NotExchanged;
+use crate::orders::exchange::deal::NoExchange;
+use crate::orders::refund::NotGivenBack;
+use crate::orders::refund::rules::NoRule;
 use crate::orders::transition::{EffectKind, Happening, LateReason};
-use crate::orders::{Offer, Order};
+use crate::orders::{Offer, Order, OrderState};
 use crate::payments::Payment;
 use crate::rail::run::Run;
 use crate::store::Claimable;
@@ -109,6 +114,77 @@ pub enum ClaimRefused {
     /// The ledger did not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+/// Why no ticket was given back; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RefundRefused {
+    /// The order is in a state that has nothing to give back.
+    #[error("the order is {}", .0.word())]
+    State(OrderState),
+    /// No rule of the show lets tickets go back now.
+    #[error(transparent)]
+    Rule(#[from] NoRule),
+    /// Somebody went in on these: their labels.
+    #[error("tickets were scanned: {0:?}")]
+    Scanned(Vec<String>),
+    /// The order's seats are being given for others: the successor.
+    #[error("{0} is being paid")]
+    Exchanging(OrderId),
+    /// Not a ticket of this order.
+    #[error("{0} is not a ticket of the order")]
+    Unknown(TicketId),
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl From<NotGivenBack> for RefundRefused {
+    fn from(why: NotGivenBack) -> Self {
+        match why {
+            NotGivenBack::State(state) => Self::State(state),
+            NotGivenBack::Rule(rule) => Self::Rule(rule),
+            NotGivenBack::Scanned(labels) => Self::Scanned(labels),
+            NotGivenBack::Unknown(ticket) => Self::Unknown(ticket),
+        }
+    }
+}
+
+/// Why nothing was exchanged; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeRefused {
+    /// The order is in a state that has nothing to exchange.
+    #[error("the order is {}", .0.word())]
+    State(OrderState),
+    /// No rule of its terms lets its seats be exchanged now.
+    #[error(transparent)]
+    Rule(#[from] NoExchange),
+    /// Somebody went in on these: their labels.
+    #[error("tickets were scanned: {0:?}")]
+    Scanned(Vec<String>),
+    /// An exchange of the order waits for its money.
+    #[error("{0} is being paid")]
+    Open(OrderId),
+    /// The order has other seats by now.
+    #[error("the order has changed")]
+    Changed,
+    /// The new seats cannot be had.
+    #[error(transparent)]
+    Claim(#[from] ClaimRefused),
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl From<NotExchanged> for ExchangeRefused {
+    fn from(why: NotExchanged) -> Self {
+        match why {
+            NotExchanged::State(state) => Self::State(state),
+            NotExchanged::Rule(rule) => Self::Rule(rule),
+            NotExchanged::Scanned(labels) => Self::Scanned(labels),
+            NotExchanged::Changed => Self::Changed,
+        }
+    }
 }
 
 /// What a claim rests on.
@@ -263,9 +339,6 @@ pub struct RefundFigures {
     /// What was kept as fees, in minor units.
     pub fees: i64,
 }
-
-/// A claimed cell: seat, leg, and whether it is sold.
-pub type Claimed = (u32, u16, bool);
 
 /// A timetable to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,13 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::{CallBegun, ClaimBasis, ClaimRefused, KeptAnswer, LedgerError, SCAN_KEY_MS, Scan};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::terms::{CategoryNames, SaleTerms};
-use crate::holds::{Held, Hold, Purpose, Stage};
+use crate::holds::{Held, Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
 use crate::ids::{HoldId, OrderId};
-use crate::orders::late::holds_of;
 use crate::orders::refund::{Refund, RefundReason, RefundState};
 use crate::orders::{Order, OrderItem};
 use crate::rail::run::{Call, Fares, Rate, Run};
-use crate::store::SeatRowKind;
 
 /// Shorthand of the ledgers' folders.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;
@@ -284,7 +282,10 @@ pub(super) const READ_FOR_MS: i64 = 24 * 3_600 * 1_000;
 
 /// The holds that no running search of late money may use.
 pub(super) fn unsearched(mut holds: Vec<HoldId>, searches: &[OrderId]) -> Vec<HoldId> {
-    let used: HashSet<HoldId> = searches.iter().flat_map(holds_of).collect();
+    let used: HashSet<HoldId> = searches
+        .iter()
+        .flat_map(HoldId::both_of_late_money)
+        .collect();
     holds.retain(|hold| !used.contains(hold));
     holds
 }
@@ -301,7 +302,7 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         plan_version: order.plan_version,
         next_to_each_other: false,
         expires_at_ms: order.pay_until_ms,
-        lock_until_ms: crate::orders::checkout::lock_until_ms(order.claim_until_ms),
+        lock_until_ms: lock_until_ms(order.claim_until_ms),
         extensions_left: 0,
         stage: Stage::Ordered,
     }

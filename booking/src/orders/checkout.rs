@@ -12,7 +12,7 @@ use crate::catalogue::show::Show;
 use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::ask::limit_exceeded;
 use crate::holds::take::{HoldDesk, cancelled, hold_expired};
-use crate::holds::{Hold, Purpose};
+use crate::holds::{Hold, Purpose, lock_until_ms};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
@@ -21,9 +21,6 @@ use crate::orders::exchange::{Part, price};
 use crate::payments::{Payment, Provider, ProviderError};
 use crate::store::Refused;
 
-/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before it falls.
-const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
-
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
 
@@ -31,12 +28,6 @@ const BUYER_FIELD_MAX: usize = 200;
 const MAKES_MAX: u32 = 3;
 /// Only the organiser sets payments up, so asking more often would help nobody.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;
-
-/// Until when the lock of an ordered hold stands.
-#[must_use]
-pub fn lock_until_ms(claim_until_ms: i64) -> i64 {
-    claim_until_ms + LOCK_BEYOND_CLAIM_MS
-}
 
 /// Where holds become orders.
 #[derive(Clone)]

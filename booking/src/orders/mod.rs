@@ -4,6 +4,7 @@ pub mod checkout;
 pub mod exchange;
 pub mod expire;
 pub mod http;
+pub mod item;
 pub mod key;
 pub mod late;
 pub mod refund;

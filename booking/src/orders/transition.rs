@@ -3,8 +3,8 @@
 
 use super::OrderState;
 use super::refund::RefundReason;
+use crate::holds::SeatRowKind;
 use crate::payments::PaymentState;
-use crate::store::SeatRowKind;
 
 /// The reason of an order whose payment the provider refused to prepare.
 pub const PAYMENT_REFUSED: &str = "payment_refused";

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::limits::Limits;
 use super::stripe;
+use crate::catalogue::show::ProviderRules;
 use crate::money::Currency;
 
 /// Whose money it is.
@@ -30,6 +31,15 @@ impl ProviderKind {
         match self {
             Self::None | Self::Sandbox => Limits::NONE,
             Self::Stripe => stripe::limits(currency),
+        }
+    }
+
+    /// What it can do, as far as documents in this currency ask for it.
+    #[must_use]
+    pub fn rules(self, currency: Currency) -> ProviderRules {
+        ProviderRules {
+            names_cards: self.names_cards(),
+            limits: self.limits(currency),
         }
     }
 }

@@ -4,36 +4,9 @@
 use super::Reconciler;
 use super::finding::{About, Finding};
 use crate::ledger::LedgerError;
-use crate::orders::OrderState;
-use crate::orders::transition::Owed;
 
 /// Orders expired in one repair.
 const EXPIRE_MAX: u32 = 200;
-
-/// What an order's state asks for and is not there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// Its tickets, or some of them.
-    Tickets,
-    /// Somebody who owes this.
-    Owed(Owed),
-}
-
-/// What may be missing for an order in a state: whether something is `owed` for it, whether late money is `searched` for
-/// its seats, and whether the provider has its `money`.
-#[must_use]
-pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Option<Missing> {
-    match state {
-        OrderState::Ticketed => Some(Missing::Tickets),
-        OrderState::Confirmed if !owed => Some(Missing::Owed(Owed::Capture)),
-        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
-            if money && !owed && !searched =>
-        {
-            Some(Missing::Owed(Owed::MoneyBack))
-        }
-        _ => None,
-    }
-}
 
 /// What became of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,11 @@ use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
 use crate::holds::{Held, Hold, Purpose};
+pub use crate::holds::{SeatRowKind, Secured};
 use crate::ids::{HoldId, ShowId};
+use crate::inventory::Grid;
+pub use crate::inventory::picture::View;
 use crate::inventory::picture::{Changes, Counts};
-use crate::inventory::{CellState, Grid};
 
 /// A lock is prolonged where that gains so much: it is asked for again and again, and each time is told to everybody.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
@@ -119,15 +121,6 @@ pub struct SeatRow {
     pub items: Vec<Held>,
 }
 
-/// What a seat outbox row does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SeatRowKind {
-    /// The cells are sold, whoever's lock is on them.
-    Sell,
-    /// The cells are free again, where they are still this hold's.
-    Free,
-}
-
 /// What a visitor's socket is told about its own hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldSignal {
@@ -152,17 +145,6 @@ pub struct Baskets {
     pub lapsing_cells: u64,
 }
 
-/// A hold whose cells are locked for an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secured {
-    /// The hold.
-    pub hold: HoldId,
-    /// The deadline the buyer sees.
-    pub expires_at_ms: i64,
-    /// When its locks fall: another one after each `secure`.
-    pub lock_until_ms: i64,
-}
-
 /// A hold that a claim may rest on now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimable {
@@ -179,15 +161,6 @@ pub struct Swept {
     pub lapsed: Vec<HoldId>,
     /// Whether the batch was full and more may be due.
     pub more: bool,
-}
-
-/// The whole picture of a show at one version.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// The version.
-    pub version: u64,
-    /// State by cell.
-    pub states: Vec<CellState>,
 }
 
 /// The fast state of all shows.

@@ -220,7 +220,9 @@ impl WaitlistRoutes {
             ));
         }
         let view = self.waitlist.seats.seen(show).await?;
-        if !view.is_none_or(|view| party.may_be_served(House::of(show), &view.states)) {
+        if !view
+            .is_none_or(|view| party.may_be_served(House::of(show), &view.states, &mut rand::rng()))
+        {
             let detail = "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or another category or class, or look for another show.";
             return Err(nothing_to_wait_for(
                 WaitEnd::TooFew.word(),

@@ -141,7 +141,7 @@ impl Waitlist {
                 self.end(&waiter, WaitEnd::Cancelled, now_ms).await?;
             }
         }
-        let vain: HashSet<usize> = in_vain(House::of(show), &view.states, &line)
+        let vain: HashSet<usize> = in_vain(House::of(show), &view.states, &line, &mut rand::rng())
             .into_iter()
             .collect();
         for at in &vain {

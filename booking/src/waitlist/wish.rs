@@ -122,18 +122,23 @@ impl Party {
 
     /// Whether seats for the party may ever come free: of what is not sold, enough would do for it.
     #[must_use]
-    pub fn may_be_served(&self, house: House<'_>, states: &[CellState]) -> bool {
-        self.fits(house, &unsold(states))
+    pub fn may_be_served(
+        &self,
+        house: House<'_>,
+        states: &[CellState],
+        rng: &mut impl Rng,
+    ) -> bool {
+        self.fits(house, &unsold(states), rng)
     }
 
     /// Whether what is free is enough for the party.
-    pub(super) fn fits(&self, house: House<'_>, states: &[CellState]) -> bool {
+    pub(super) fn fits(&self, house: House<'_>, states: &[CellState], rng: &mut impl Rng) -> bool {
         match self.wanted(house) {
             None => false,
             Some(Wanted::Stretch(party, legs)) => {
                 rail::has_room(&house.train(states), &legs, party)
             }
-            Some(wanted) => wanted.choose(house, states, &mut rand::rng()).is_some(),
+            Some(wanted) => wanted.choose(house, states, rng).is_some(),
         }
     }
 }

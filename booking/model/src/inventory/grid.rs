@@ -75,6 +75,9 @@ impl Grid {
     }
 }
 
+/// A claimed cell: seat, leg, and whether it is sold.
+pub type Claimed = (u32, u16, bool);
+
 #[cfg(test)]
 mod tests {
     use super::*;

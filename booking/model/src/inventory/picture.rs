@@ -41,6 +41,15 @@ pub struct Counts {
     pub sold: u64,
 }
 
+/// The whole picture of a show at one version.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The version.
+    pub version: u64,
+    /// State by cell.
+    pub states: Vec<CellState>,
+}
+
 /// The states of all cells of a show and the recent changes.
 #[derive(Debug)]
 pub struct Picture {

@@ -30,9 +30,9 @@ use super::picture::{Changes, Picture};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
+use crate::holds::lock_until_ms;
 use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
-use crate::orders::checkout::lock_until_ms;
 use crate::store::{InventoryStore, Opening, Refused, View};
 
 /// How long an opening is one node's unless it renews it. Where it dies, another one opens the show then.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::Seats;
+use crate::holds::lock_until_ms;
 use crate::ledger::{LedgerError, OverdueClaim};
-use crate::orders::checkout::lock_until_ms;
 use crate::store::Refused;
 
 /// How often such claims are looked for.

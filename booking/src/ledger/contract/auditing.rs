@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::ledger::{LateOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
-use crate::orders::late::holds_of;
 use crate::orders::transition::{EffectKind, Happening};
 use crate::reconciler::finding::OrderFacts;
 use OrderState::{Cancelled, Confirmed, Pending};
@@ -121,7 +120,7 @@ async fn a_hold_with_an_order_is_never_told_as_one_without(ledger: Books) {
 async fn a_hold_that_late_money_keeps_has_an_order(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
-    let [same, other] = holds_of(&order.id);
+    let [same, other] = HoldId::both_of_late_money(&order.id);
     let told = async || alone(&ledger, &[&same, &other]).await.len();
     assert_eq!(told().await, 2, "nobody searches");
     let ended = ledger

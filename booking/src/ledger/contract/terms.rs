@@ -3,8 +3,8 @@
 use super::exchanging::{exchanged, try_exchange, wanted};
 use super::refunding::{kind, ticketed};
 use super::*;
+use crate::ledger::ExchangeRefused;
 use crate::ledger::ShowRefused;
-use crate::orders::exchange::ExchangeRefused;
 use crate::orders::refund::Which;
 
 pub(super) const CASES: &[Case] = cases![

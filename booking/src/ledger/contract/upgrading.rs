@@ -3,7 +3,7 @@
 use super::exchanging::{try_exchange, wanted};
 use super::refunding::capture_of;
 use super::*;
-use crate::orders::exchange::ExchangeRefused;
+use crate::ledger::ExchangeRefused;
 use crate::orders::refund::Which;
 
 /// How a database takes bytes in a statement.

@@ -18,7 +18,7 @@ use crate::orders::OrderState;
 use crate::orders::transition::EffectKind;
 use crate::payments::{Payment, PaymentState};
 use crate::reconciler::finding::OrderFacts;
-use crate::reconciler::repair::{Missing, missing};
+use crate::reconciler::finding::{Missing, missing};
 
 #[async_trait]
 impl AuditLedger for PostgresLedger {

@@ -20,12 +20,10 @@ use crate::catalogue::fate::Fate;
 use crate::catalogue::show::ShowDocument;
 use crate::catalogue::terms::SaleTerms;
 use crate::ids::{OrderId, RefundId, ShowId};
-use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, Sum};
+use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, RefundRefused, Sum};
 use crate::orders::Order;
 use crate::orders::exchange::draw;
-use crate::orders::refund::{
-    Back, OwedRefund, Plan, Refund, RefundRefused, Standing, Which, next_id, plan,
-};
+use crate::orders::refund::{Back, OwedRefund, Plan, Refund, Standing, Which, next_id, plan};
 use crate::orders::terms::OrderTerms;
 use crate::orders::transition::{Claims, Owed};
 use crate::payments::PaymentState;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::deal::{NoExchange, deal, rules};
-use super::{Exchange, ExchangeRefused, Part, may_give, parts, price};
+use super::{Exchange, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::UNNUMBERED;
@@ -11,11 +11,11 @@ use crate::clock::{Clock, rfc3339};
 use crate::holds::ask::Asked;
 use crate::holds::instead::{Instead, NewOwner};
 use crate::holds::take::cancelled;
-use crate::holds::{Held, Hold, Purpose};
+use crate::holds::{Held, Hold, Purpose, lock_until_ms};
 use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
-use crate::ledger::{ClaimBasis, ClaimRefused};
-use crate::orders::checkout::{OrderDesk, lock_until_ms};
+use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeRefused};
+use crate::orders::checkout::OrderDesk;
 use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
@@ -220,7 +220,7 @@ impl OrderDesk {
         if let Some(open) = open.filter(|_| order.state != OrderState::Exchanged) {
             return Err(explain(ExchangeRefused::Open(open.clone())));
         }
-        may_give(order, &record.tickets, &order.items).map_err(explain)?;
+        may_give(order, &record.tickets, &order.items).map_err(|why| explain(why.into()))?;
         let catalogue = &self.holds.catalogue;
         let show = catalogue.show(&order.show);
         let show = show.ok_or_else(|| Problem::not_found("show", order.show.as_str()))?;

@@ -17,7 +17,6 @@ use super::terms::OrderTerms;
 use super::transition::{Happening, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::OrderId;
-use crate::ledger::{ClaimRefused, LedgerError};
 use crate::payments::Payment;
 
 /// An exchange as it is begun.
@@ -42,21 +41,21 @@ impl Exchange {
     /// Whether it costs what it was reckoned to cost, by the terms and the money that count for the old order now.
     ///
     /// # Errors
-    /// [`ExchangeRefused::Rule`] where no rule lets it be exchanged any more, [`ExchangeRefused::Changed`] where it would
+    /// [`NotExchanged::Rule`] where no rule lets it be exchanged any more, [`NotExchanged::Changed`] where it would
     /// cost something else.
     pub fn is_as_reckoned(
         &self,
         of: &Order,
         terms: &OrderTerms,
         now_ms: i64,
-    ) -> Result<(), ExchangeRefused> {
+    ) -> Result<(), NotExchanged> {
         let deal = deal::deal(of, terms, price(&self.items), self.least, now_ms)?;
         let Order { total, let_go, .. } = self.successor;
         let same = deal == self.deal && total == deal.due && let_go == deal.let_go;
         if same && self.payment.amount.amount == total {
             Ok(())
         } else {
-            Err(ExchangeRefused::Changed)
+            Err(NotExchanged::Changed)
         }
     }
 
@@ -97,9 +96,9 @@ pub enum Part {
     },
 }
 
-/// Why nothing was exchanged; nothing was changed.
+/// Why an order, as it stands, is not exchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum ExchangeRefused {
+pub enum NotExchanged {
     /// The order is in a state that has nothing to exchange.
     #[error("the order is {}", .0.word())]
     State(OrderState),
@@ -109,31 +108,22 @@ pub enum ExchangeRefused {
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// An exchange of the order waits for its money.
-    #[error("{0} is being paid")]
-    Open(OrderId),
     /// The order has other seats by now.
     #[error("the order has changed")]
     Changed,
-    /// The new seats cannot be had.
-    #[error(transparent)]
-    Claim(#[from] ClaimRefused),
-    /// The ledger did not take it.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
 }
 
 /// Whether an order's seats may be given for others now. `given` are those that the difference was reckoned with.
 ///
 /// # Errors
-/// [`ExchangeRefused`], for a reason that stands in the order or its tickets.
+/// [`NotExchanged`], for a reason that stands in the order or its tickets.
 pub fn may_give(
     order: &Order,
     tickets: &[Ticket],
     given: &[OrderItem],
-) -> Result<(), ExchangeRefused> {
+) -> Result<(), NotExchanged> {
     if decide(order.state, Happening::Exchanged).is_none() {
-        return Err(ExchangeRefused::State(order.state));
+        return Err(NotExchanged::State(order.state));
     }
     let inside = |ticket: &&Ticket| ticket.scanned_at_ms.is_some() && ticket.voided_at_ms.is_none();
     let scanned: Vec<String> = tickets
@@ -142,10 +132,10 @@ pub fn may_give(
         .map(|ticket| ticket.label.clone())
         .collect();
     if !scanned.is_empty() {
-        return Err(ExchangeRefused::Scanned(scanned));
+        return Err(NotExchanged::Scanned(scanned));
     }
     if order.items != given {
-        return Err(ExchangeRefused::Changed);
+        return Err(NotExchanged::Changed);
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use crate::catalogue::show::Show;
 use crate::holds::Held;
-use crate::holds::price::named;
 use crate::inventory::choose;
 use crate::inventory::choose::rail::Train;
+use crate::inventory::picture::View;
+use crate::orders::item::named;
 use crate::orders::transition::LateReason;
 use crate::orders::{Order, OrderItem};
 use crate::payments::PaymentState;
-use crate::store::View;
 
 /// What forbids the sale whatever seats are free; `None` where nothing does.
 #[must_use]
@@ -97,7 +97,8 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
 
 /// The items of a hold that keeps seats for an order, each at the price and with the traveller of one of its category;
 /// `None` where they are not of the order's categories.
-pub(super) fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
+#[must_use]
+pub fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();
     let item = |held: &Held| {
         let category = show.category(held.seat);

@@ -13,13 +13,12 @@ use std::time::{Duration, Instant};
 
 use choice::{items_of, out_of_bounds, seats_like};
 
-use super::checkout::lock_until_ms;
 use super::transition::LateReason;
 use super::{Offer, Order, OrderRecord, OrderState};
 use crate::catalogue::Catalogue;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
-use crate::holds::{Held, Hold, Purpose, Stage};
+use crate::holds::{Held, Hold, Purpose, Stage, lock_until_ms};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateOutcome, Ledger, LedgerError};
@@ -77,12 +76,6 @@ enum Tried {
     Back(LateReason),
     /// The store is not ready; a later run tries again.
     NotNow,
-}
-
-/// The holds that may keep seats for an order's late money: its own seats, and seats like them.
-#[must_use]
-pub fn holds_of(order: &OrderId) -> [HoldId; 2] {
-    ["same", "other"].map(|what| HoldId::of_late_money(order, what))
 }
 
 impl LateMoney {
@@ -182,7 +175,7 @@ impl LateMoney {
         if !self.own_lock_fell(order).await {
             return Ok(Tried::NotNow);
         }
-        let [id, _] = holds_of(&order.id);
+        let [id, _] = HoldId::both_of_late_money(&order.id);
         let hold = keeping(order, id.clone(), order.held(), now_ms);
         let kept = match self.keep(show, hold, now_ms + LOCK_MS).await {
             Ok(kept) => kept,
@@ -207,7 +200,7 @@ impl LateMoney {
             let Some(items) = seats_like(show, order, &view, &mut rand::rng()) else {
                 return Ok(Tried::Taken);
             };
-            let [_, id] = holds_of(&order.id);
+            let [_, id] = HoldId::both_of_late_money(&order.id);
             let held = items.iter().map(|item| item.held.clone()).collect();
             let hold = keeping(order, id.clone(), held, now_ms);
             let kept = match self.keep(show, hold, lock_until_ms(until_ms)).await {
@@ -317,7 +310,7 @@ impl LateMoney {
         let Some(record) = self.ledger.order(id).await? else {
             return Ok(());
         };
-        for kept in holds_of(id) {
+        for kept in HoldId::both_of_late_money(id) {
             // What cannot be asked about now is found by the reconciler: a hold without an order.
             if let Ok(hold) = self.seats.store.hold(&kept, order.visitor).await
                 && !in_use(&record, &hold)

@@ -6,12 +6,13 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::rules::{NoRule, in_force};
-use super::{Refund, RefundRefused, RefundState, Standing, Which, plan};
+use super::{Refund, RefundState, Standing, Which, plan};
 use crate::clock::rfc3339;
 use crate::holds::http::MoneyView;
 use crate::http::{BodyBytes, Path, Problem, parse_json};
 use crate::idempotency::{Answer, key_of};
 use crate::ids::{RefundId, TicketId};
+use crate::ledger::RefundRefused;
 use crate::money::Currency;
 use crate::orders::exchange::desk::exchange_open;
 use crate::orders::http::{OrderRoutes, OrderView};

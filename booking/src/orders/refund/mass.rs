@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{RefundRefused, Which};
+use super::Which;
 use crate::clock::Clock;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, RefundRefused};
 use crate::reconciler::Bells;
 use crate::wake::Wake;
 

@@ -9,7 +9,6 @@ use super::terms::OrderTerms;
 use super::transition::{Decision, Happening, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::{OrderId, RefundId, TicketId};
-use crate::ledger::LedgerError;
 use crate::payments::Payment;
 use rules::{NoRule, in_force};
 
@@ -127,9 +126,9 @@ pub enum Which {
     Unscanned,
 }
 
-/// Why no ticket was given back; nothing was changed.
+/// Why an order, as it stands, gives no ticket back.
 #[derive(Debug, thiserror::Error)]
-pub enum RefundRefused {
+pub enum NotGivenBack {
     /// The order is in a state that has nothing to give back.
     #[error("the order is {}", .0.word())]
     State(OrderState),
@@ -139,15 +138,9 @@ pub enum RefundRefused {
     /// Somebody went in on these: their labels.
     #[error("tickets were scanned: {0:?}")]
     Scanned(Vec<String>),
-    /// The order's seats are being given for others: the successor.
-    #[error("{0} is being paid")]
-    Exchanging(OrderId),
     /// Not a ticket of this order.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
-    /// The ledger did not take it.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
 }
 
 /// What is known of an order at the moment its tickets are to go back.
@@ -193,12 +186,12 @@ impl Plan {
 /// Plans a refund; `None` where all that is named went back before.
 ///
 /// # Errors
-/// [`RefundRefused`], for a reason that stands in the order, its tickets or the show.
+/// [`NotGivenBack`], for a reason that stands in the order, its tickets or the show.
 pub fn plan(
     standing: &Standing<'_>,
     which: &Which,
     now_ms: i64,
-) -> Result<Option<Plan>, RefundRefused> {
+) -> Result<Option<Plan>, NotGivenBack> {
     let Standing {
         order,
         tickets,
@@ -211,14 +204,14 @@ pub fn plan(
     if let Which::Named(named) = which {
         let known = |id: &&TicketId| tickets.iter().all(|ticket| ticket.id != **id);
         if let Some(stranger) = named.iter().find(known) {
-            return Err(RefundRefused::Unknown(stranger.clone()));
+            return Err(NotGivenBack::Unknown(stranger.clone()));
         }
     }
     if order.state == OrderState::Refunded {
         return Ok(None);
     }
     if decide(order.state, Happening::RefundedAll(RefundReason::ByBuyer)).is_none() {
-        return Err(RefundRefused::State(order.state));
+        return Err(NotGivenBack::State(order.state));
     }
     let is_named = |item: &OrderItem| match which {
         Which::All => true,
@@ -237,7 +230,7 @@ pub fn plan(
         .map(|item| item.label.clone())
         .collect();
     if !scanned.is_empty() {
-        return Err(RefundRefused::Scanned(scanned));
+        return Err(NotGivenBack::Scanned(scanned));
     }
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
     let fee: i64 = going.iter().map(|item| rule.fee(item.amount)).sum();
@@ -247,7 +240,7 @@ pub fn plan(
     } else {
         Happening::RefundedPart(rule.reason)
     };
-    let decision = decide(order.state, happening).ok_or(RefundRefused::State(order.state))?;
+    let decision = decide(order.state, happening).ok_or(NotGivenBack::State(order.state))?;
     // What was not charged when these seats were exchanged for does not go back.
     let uncharged = order.let_go.min(paid - fee).max(0);
     Ok(Some(Plan {

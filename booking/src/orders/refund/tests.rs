@@ -134,7 +134,7 @@ fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
         terms: &terms,
     };
     let all = plan(&standing, &Which::All, 0);
-    assert!(matches!(all, Err(RefundRefused::Scanned(labels)) if labels == ["A-1"]));
+    assert!(matches!(all, Err(NotGivenBack::Scanned(labels)) if labels == ["A-1"]));
     let rest = plan(&standing, &Which::Unscanned, 0)
         .expect("allowed")
         .expect("one");
@@ -145,7 +145,7 @@ fn a_ticket_that_was_scanned_stays_and_keeps_its_order_whole() {
     let named = Which::Named(vec![TicketId::of_seat(&order.id, 9)]);
     assert!(matches!(
         plan(&standing, &named, 0),
-        Err(RefundRefused::Unknown(_))
+        Err(NotGivenBack::Unknown(_))
     ));
 }
 
@@ -166,7 +166,7 @@ fn only_what_was_paid_for_can_go_back() {
                 assert_eq!(planned.lets_go(&order), state == OrderState::Confirmed);
             }
             OrderState::Refunded => assert_eq!(planned.expect("nothing left"), None),
-            _ => assert!(matches!(planned, Err(RefundRefused::State(of)) if of == state)),
+            _ => assert!(matches!(planned, Err(NotGivenBack::State(of)) if of == state)),
         }
     }
 }

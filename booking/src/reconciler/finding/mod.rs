@@ -3,15 +3,15 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::clock::rfc3339;
+use crate::holds::Secured;
 use crate::ids::{OrderId, PaymentId, ShowId};
 use crate::inventory::CellState;
 use crate::orders::OrderState;
-use crate::orders::transition::EffectKind;
+use crate::orders::transition::{EffectKind, Owed};
 use crate::payments::{Payment, PaymentState, ReadBack};
-use crate::store::Secured;
 
 /// What is younger than this is on its way, and no drift.
 pub const ON_ITS_WAY_MS: i64 = 5_000;
@@ -180,6 +180,31 @@ pub struct Snapshot {
     pub holds: Vec<HoldFacts>,
 }
 
+/// What an order's state asks for and is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Its tickets, or some of them.
+    Tickets,
+    /// Somebody who owes this.
+    Owed(Owed),
+}
+
+/// What may be missing for an order in a state: whether something is `owed` for it, whether late money is `searched` for
+/// its seats, and whether the provider has its `money`.
+#[must_use]
+pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Option<Missing> {
+    match state {
+        OrderState::Ticketed => Some(Missing::Tickets),
+        OrderState::Confirmed if !owed => Some(Missing::Owed(Owed::Capture)),
+        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
+            if money && !owed && !searched =>
+        {
+            Some(Missing::Owed(Owed::MoneyBack))
+        }
+        _ => None,
+    }
+}
+
 /// Everything in the snapshot that does not agree.
 #[must_use]
 pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
@@ -203,6 +228,11 @@ pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
     found
 }
 
+/// A moment in words. What no calendar has is told as the beginning of 1970.
+fn moment(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
 fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
     (facts.since_ms + ORDER_COMES_WITHIN_MS <= now_ms).then(|| Finding {
         kind: Kind::HoldWithoutOrder,
@@ -210,7 +240,7 @@ fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
         since_ms: facts.since_ms,
         told: format!(
             "locked until {} for an order that was not made",
-            rfc3339(facts.secured.lock_until_ms)
+            moment(facts.secured.lock_until_ms)
         ),
     })
 }
@@ -230,7 +260,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
             let told = format!(
                 "{} beyond its deadline of {}",
                 facts.state.word(),
-                rfc3339(facts.claim_until_ms)
+                moment(facts.claim_until_ms)
             );
             overdue.then_some((Kind::OrderOverdue, facts.claim_until_ms, told))?
         }

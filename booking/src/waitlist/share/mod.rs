@@ -22,7 +22,12 @@ pub struct Shares {
 
 /// Those of the line who can never be served, by their place in it. An offer that a party has is its own.
 #[must_use]
-pub fn in_vain(house: House<'_>, states: &[CellState], line: &[Waiter]) -> Vec<usize> {
+pub fn in_vain(
+    house: House<'_>,
+    states: &[CellState],
+    line: &[Waiter],
+    rng: &mut impl Rng,
+) -> Vec<usize> {
     let unsold = unsold(states);
     let mut known: HashMap<&Party, bool> = HashMap::new();
     let mut vain = Vec::new();
@@ -30,7 +35,7 @@ pub fn in_vain(house: House<'_>, states: &[CellState], line: &[Waiter]) -> Vec<u
         let party = &waiter.party;
         let may = *known
             .entry(party)
-            .or_insert_with(|| party.fits(house, &unsold));
+            .or_insert_with(|| party.fits(house, &unsold, rng));
         if !may && waiter.offer.is_none() {
             vain.push(at);
         }

@@ -355,6 +355,17 @@ impl SeatMap {
         let (bench, position) = (*self.seated.get(cell as usize)?)?;
         Some((&self.benches[bench as usize], position as usize))
     }
+
+    /// Whether a used seat is in the other plan what it is in this one: same index, same label, same category.
+    #[must_use]
+    pub fn keeps(&self, other: &Self, seat: u32) -> bool {
+        let of = |map: &Self| {
+            let seat = map.seats.get(seat as usize)?;
+            let category = map.categories.get(usize::from(seat.category))?;
+            Some((seat.label.clone(), category.key.clone()))
+        };
+        of(self).is_some() && of(self) == of(other)
+    }
 }
 
 /// Every index stands for something, and each area's units are its own.

@@ -13,10 +13,10 @@ use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
 use super::*;
 use crate::catalogue::fate::Fate;
 use crate::ids::TicketId;
-use crate::ledger::Scan;
+use crate::ledger::{ExchangeRefused, RefundRefused, Scan};
 use crate::orders::exchange::deal::Deal;
-use crate::orders::exchange::{Exchange, ExchangeRefused, Part, parts, price};
-use crate::orders::refund::{RefundRefused, RefundState, Which};
+use crate::orders::exchange::{Exchange, Part, parts, price};
+use crate::orders::refund::{RefundState, Which};
 use crate::orders::transition::{EffectKind, Happening};
 use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
 

@@ -11,8 +11,8 @@ use super::*;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Cheaper, ExchangeRule};
 use crate::ids::TicketId;
-use crate::ledger::Scan;
-use crate::orders::refund::{OwedRefund, RefundReason, RefundRefused, RefundState, Which};
+use crate::ledger::{RefundRefused, Scan};
+use crate::orders::refund::{OwedRefund, RefundReason, RefundState, Which};
 use crate::orders::transition::EffectKind;
 use OrderState::{CaptureFailed, PartlyRefunded, Refunded, Ticketed};
 

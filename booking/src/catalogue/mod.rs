@@ -5,16 +5,13 @@ pub mod departures;
 pub mod http;
 pub mod places;
 pub mod promoter;
-pub mod sale;
-pub mod show;
-pub mod terms;
 pub mod trains;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_databases::LedgerError;
-pub use fairgate_model::catalogue::{coverage, fate, plan, seatmap};
+pub use fairgate_model::catalogue::{coverage, fate, plan, sale, seatmap, show, terms};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 

@@ -4,19 +4,17 @@ mod crew;
 pub mod effects;
 pub mod http;
 pub mod kind;
-mod payment;
 pub mod refunding;
 pub mod sandbox;
-pub mod settling;
 pub mod stripe;
 pub mod webhook;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-pub use fairgate_model::payments::limits;
-pub use payment::{
+pub use fairgate_model::payments::{
     Made, Payment, PaymentState, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said,
+    limits, settling,
 };
 
 use crate::orders::refund::OwedRefund;

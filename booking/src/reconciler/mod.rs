@@ -1,7 +1,7 @@
 //! Compares what provider, ledger and store say of the same money and the same seats, and mends what does not agree.
 //! Nothing waits for it: whatever it finds is a lost message or a fault, and costs delay only.
 
-pub mod finding;
+pub use fairgate_model::reconciler::finding;
 pub mod once;
 mod provider;
 pub mod repair;

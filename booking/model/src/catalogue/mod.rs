@@ -3,4 +3,7 @@
 pub mod coverage;
 pub mod fate;
 pub mod plan;
+pub mod sale;
 pub mod seatmap;
+pub mod show;
+pub mod terms;

@@ -5,7 +5,7 @@
 //! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds its own locks, and the
 //! ledger's transaction is a compare-and-set of the order.
 
-pub mod choice;
+pub use fairgate_model::orders::late::choice;
 
 use std::collections::HashMap;
 use std::sync::Arc;

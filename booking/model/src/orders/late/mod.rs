@@ -1,0 +1,3 @@
+//! Money that came after its order had expired.
+
+pub mod choice;

@@ -1,0 +1,3 @@
+//! What the reconciler compares.
+
+pub mod finding;

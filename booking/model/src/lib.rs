@@ -10,3 +10,4 @@ pub mod orders;
 pub mod payments;
 pub mod rail;
 pub mod reconciler;
+pub mod waitlist;

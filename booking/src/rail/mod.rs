@@ -3,13 +3,9 @@
 
 pub mod availability;
 pub mod free;
-pub mod geo;
 pub mod http;
 pub mod import;
 pub mod journey;
-pub mod settings;
-pub mod stock;
-pub mod timetable;
 pub mod timetables;
 
-pub use fairgate_model::rail::run;
+pub use fairgate_model::rail::{geo, run, settings, stock, timetable};

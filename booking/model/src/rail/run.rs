@@ -123,7 +123,7 @@ impl Run {
 }
 
 /// The legs from one station to another along a list of calls, as [`Run::between`] says.
-pub fn stretch<T: Copy + PartialEq>(
+pub(super) fn stretch<T: Copy + PartialEq>(
     stations: impl Iterator<Item = T>,
     from: T,
     to: T,

@@ -148,7 +148,7 @@ impl FeedFares {
         for (route, pairs) in pairs {
             let id = routes.get(route as usize).copied().unwrap_or_default();
             let table = self.table(parts, id, &pairs, zones);
-            if table.is_empty() {
+            if is_empty_table(&table) {
                 notes.push(format!(
                     "route {id:?} has no fares: it is priced by distance"
                 ));
@@ -202,10 +202,8 @@ impl FeedFares {
     }
 }
 
-impl Tariff {
-    fn is_empty(&self) -> bool {
-        matches!(self, Self::Table(rows) if rows.is_empty())
-    }
+fn is_empty_table(tariff: &Tariff) -> bool {
+    matches!(tariff, Tariff::Table(rows) if rows.is_empty())
 }
 
 /// `3.75` of a currency, exactly, as minor units.

@@ -72,7 +72,8 @@ impl<'a> House<'a> {
 
 impl Party {
     /// The party's wish in a hall in names.
-    pub(super) fn ask(&self, categories: Option<Vec<String>>) -> Ask {
+    #[must_use]
+    pub fn ask(&self, categories: Option<Vec<String>>) -> Ask {
         Ask {
             quantity: self.quantity,
             categories,

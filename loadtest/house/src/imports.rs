@@ -1,0 +1,370 @@
+//! Finds which files and which modules of a crate import which.
+//!
+//! File A imports file B if A names something that B declares: by a path from `crate::`, `self::`
+//! or `super::`, or through a module that A imported. A name that is passed on (`pub use`) counts
+//! as imported from the file that declares it. What a module takes from the files beneath it is no
+//! import, because the module is made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::circles::NameGraph;
+use crate::source::NamePath;
+use crate::workspace::ProductFile;
+
+/// The module tree of one crate's product code.
+#[derive(Debug)]
+pub struct ModuleTree<'a> {
+    files: Vec<PlacedFile<'a>>,
+    /// The file of each module.
+    file_of: BTreeMap<NamePath, usize>,
+    /// What the file of each module declares at its root.
+    declared: BTreeMap<NamePath, &'a BTreeSet<String>>,
+    /// What the imported names of each module stand for; `None` is something outside of the crate.
+    imported: BTreeMap<NamePath, BTreeMap<String, Option<NamePath>>>,
+    /// The modules of which each module takes all names.
+    globs: BTreeMap<NamePath, Vec<NamePath>>,
+}
+
+#[derive(Debug)]
+struct PlacedFile<'a> {
+    file: &'a ProductFile,
+    module: NamePath,
+}
+
+/// One `use` or path, made absolute.
+struct ResolvedName {
+    from: usize,
+    path: NamePath,
+}
+
+impl<'a> ModuleTree<'a> {
+    /// Builds the tree of the crate in `crate_folder`.
+    pub fn of_crate(crate_folder: &str, product: &'a [ProductFile]) -> ModuleTree<'a> {
+        let mut tree = ModuleTree {
+            files: Vec::new(),
+            file_of: BTreeMap::new(),
+            declared: BTreeMap::new(),
+            imported: BTreeMap::new(),
+            globs: BTreeMap::new(),
+        };
+        let mut files: Vec<&ProductFile> = product
+            .iter()
+            .filter(|file| file.crate_folder == crate_folder && file.module.is_some())
+            .collect();
+        // The library comes first: a binary beside it is a module that nobody imports.
+        files.sort_by_key(|file| !file.path.ends_with("src/lib.rs"));
+        for file in files {
+            tree.place(file);
+        }
+        for index in 0..tree.files.len() {
+            tree.note_imported_names(index);
+        }
+        tree
+    }
+
+    fn place(&mut self, file: &'a ProductFile) {
+        let mut module = file.module.clone().unwrap_or_default();
+        if module.is_empty() && self.file_of.contains_key(&module) {
+            module = vec![String::new(), file.path.clone()];
+        }
+        let index = self.files.len();
+        self.file_of.entry(module.clone()).or_insert(index);
+        for inline in &file.facts.inline_modules {
+            self.file_of
+                .entry([module.as_slice(), inline].concat())
+                .or_insert(index);
+        }
+        self.declared
+            .insert(module.clone(), &file.facts.declared_names);
+        self.files.push(PlacedFile { file, module });
+    }
+
+    fn note_imported_names(&mut self, index: usize) {
+        for import in &self.files[index].file.facts.imports {
+            let here = [self.files[index].module.as_slice(), &import.inline_module].concat();
+            let target = self.absolute(&here, &import.path);
+            if import.alias == "*" {
+                if let Some([module @ .., _]) = target.as_deref() {
+                    self.globs.entry(here).or_default().push(module.to_vec());
+                }
+            } else if target.is_some() || import.path.len() > 1 {
+                self.imported
+                    .entry(here)
+                    .or_default()
+                    .insert(import.alias.clone(), target);
+            }
+        }
+    }
+
+    /// The path from the crate's root; `None` if it leads out of the crate.
+    fn absolute(&self, here: &[String], path: &[String]) -> Option<NamePath> {
+        let ups = path.iter().take_while(|name| *name == "super").count();
+        if path[0] == "crate" {
+            return Some(path[1..].to_vec());
+        }
+        if path[0] == "self" || ups > 0 {
+            let above = &here[..here.len().checked_sub(ups)?];
+            return Some([above, &path[ups.max(1)..]].concat());
+        }
+        let within = [here, &path[..1]].concat();
+        if self.file_of.contains_key(&within) {
+            return Some([here, path].concat());
+        }
+        let through = self.imported.get(here)?.get(&path[0])?.as_ref()?;
+        (path.len() > 1 && !through.is_empty()).then(|| [through.as_slice(), &path[1..]].concat())
+    }
+
+    /// The file that declares what the path names, and its name there; `None` if that is outside.
+    fn declaring(&self, path: &[String], seen: &mut Vec<NamePath>) -> Option<(usize, String)> {
+        let mut module: NamePath = Vec::new();
+        for (index, name) in path.iter().enumerate() {
+            let below = [module.as_slice(), std::slice::from_ref(name)].concat();
+            if self.file_of.contains_key(&below) {
+                module = below;
+                continue;
+            }
+            let is_declared = self
+                .declared
+                .get(&module)
+                .is_some_and(|names| names.contains(name));
+            if !is_declared && !seen.iter().any(|known| known == path) {
+                seen.push(path.to_vec());
+                if let Some(target) = self.imported.get(&module).and_then(|names| names.get(name)) {
+                    let target = target.as_ref()?;
+                    return self.declaring(&[target, &path[index + 1..]].concat(), seen);
+                }
+                for other in self.globs.get(&module).into_iter().flatten() {
+                    let declares = self.declared.get(other).is_some_and(|n| n.contains(name));
+                    let imports = self
+                        .imported
+                        .get(other)
+                        .is_some_and(|n| n.contains_key(name));
+                    if declares || imports {
+                        return self.declaring(&[other, &path[index..]].concat(), seen);
+                    }
+                }
+            }
+            return self.file_of.get(&module).map(|file| (*file, name.clone()));
+        }
+        self.file_of
+            .get(&module)
+            .map(|file| (*file, "(module)".to_owned()))
+    }
+
+    /// Which file imports which, with the names that it takes.
+    pub fn file_imports(&self) -> NameGraph {
+        let mut graph = NameGraph::new();
+        for named in self.resolved_names() {
+            let takes_all = named.path.last().is_some_and(|last| last == "*");
+            let path = &named.path[..named.path.len() - usize::from(takes_all)];
+            let Some((other, name)) = self.declaring(path, &mut Vec::new()) else {
+                continue;
+            };
+            let (from, to) = (&self.files[named.from], &self.files[other]);
+            let is_beneath = to.module.starts_with(&from.module) && to.module != from.module;
+            if named.from != other && !is_beneath {
+                let name = if takes_all { "*".to_owned() } else { name };
+                let others = graph.entry(from.file.path.clone()).or_default();
+                others.entry(to.file.path.clone()).or_default().insert(name);
+            }
+        }
+        graph
+    }
+
+    fn resolved_names(&self) -> Vec<ResolvedName> {
+        let mut resolved = Vec::new();
+        let mut named_through: BTreeSet<(NamePath, &str)> = BTreeSet::new();
+        for (from, placed) in self.files.iter().enumerate() {
+            for named in &placed.file.facts.paths {
+                let here = [placed.module.as_slice(), &named.inline_module].concat();
+                if let Some(path) = self.absolute(&here, &named.path) {
+                    resolved.push(ResolvedName { from, path });
+                }
+                named_through.insert((here, &named.path[0]));
+            }
+        }
+        for (from, placed) in self.files.iter().enumerate() {
+            for import in &placed.file.facts.imports {
+                let here = [placed.module.as_slice(), &import.inline_module].concat();
+                let Some(path) = self.absolute(&here, &import.path) else {
+                    continue;
+                };
+                // Of a module that is imported to name things through it, those things are the
+                // imports.
+                let only_a_way = self.file_of.contains_key(&path)
+                    && named_through.contains(&(here, import.alias.as_str()));
+                if !only_a_way {
+                    resolved.push(ResolvedName { from, path });
+                }
+            }
+        }
+        resolved
+    }
+
+    /// Which module at the crate's root imports which, with one import of each pair.
+    pub fn module_imports(&self) -> NameGraph {
+        let top: BTreeMap<&str, &str> = self
+            .files
+            .iter()
+            .map(|placed| {
+                let top = placed.module.first().map_or("(root)", String::as_str);
+                (placed.file.path.as_str(), top)
+            })
+            .collect();
+        let mut graph = NameGraph::new();
+        for (from, others) in &self.file_imports() {
+            for (to, names) in others {
+                let (here, there) = (top[from.as_str()], top[to.as_str()]);
+                if here != there {
+                    let names = names.iter().cloned().collect::<Vec<_>>().join(", ");
+                    let edges = graph.entry(here.to_owned()).or_default();
+                    edges
+                        .entry(there.to_owned())
+                        .or_default()
+                        .insert(format!("{from} -> {to}: {names}"));
+                }
+            }
+        }
+        graph
+    }
+
+    /// The packages and other roots that a file names and that are not of this crate.
+    pub fn outside_names(&self) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+        let mut outside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for placed in &self.files {
+            let facts = &placed.file.facts;
+            let named = facts
+                .paths
+                .iter()
+                .map(|named| (&named.inline_module, &named.path));
+            let imported = facts
+                .imports
+                .iter()
+                .map(|import| (&import.inline_module, &import.path));
+            for (inline, path) in named.chain(imported) {
+                let here = [placed.module.as_slice(), inline].concat();
+                if self.absolute(&here, path).is_none() {
+                    let words = path.iter().map(String::as_str);
+                    outside
+                        .entry(placed.file.path.as_str())
+                        .or_default()
+                        .extend(words);
+                }
+            }
+        }
+        outside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circles::find_circles;
+    use crate::source::SourceFacts;
+
+    fn product(files: &[(&str, &str)]) -> Vec<ProductFile> {
+        let of = |(module, text): &(&str, &str)| ProductFile {
+            path: format!("a/src/{module}.rs"),
+            crate_folder: "a".to_owned(),
+            module: Some(match *module {
+                "lib" => Vec::new(),
+                module => module
+                    .split('/')
+                    .filter(|name| *name != "mod")
+                    .map(str::to_owned)
+                    .collect(),
+            }),
+            line_count: text.lines().count(),
+            facts: SourceFacts::from_text(text).expect("it is Rust"),
+        };
+        files.iter().map(of).collect()
+    }
+
+    fn edges(files: &[(&str, &str)]) -> Vec<String> {
+        let product = product(files);
+        let graph = ModuleTree::of_crate("a", &product).file_imports();
+        let name = |path: &str| path["a/src/".len()..path.len() - ".rs".len()].to_owned();
+        let to_text = |(from, others): (&String, &BTreeMap<String, BTreeSet<String>>)| {
+            let (from, others) = (name(from), others.clone());
+            others
+                .into_iter()
+                .map(move |(to, names)| format!("{from} > {}: {names:?}", name(&to)))
+        };
+        graph.iter().flat_map(to_text).collect()
+    }
+
+    #[test]
+    fn a_name_that_is_passed_on_is_imported_from_the_file_that_declares_it() {
+        let files = [
+            ("lib", "mod seats; mod orders;"),
+            ("seats/mod", "mod grid; pub use grid::Grid;"),
+            ("seats/grid", "pub struct Grid;"),
+            ("orders", "use crate::seats::Grid; struct Order(Grid);"),
+        ];
+        assert_eq!(edges(&files), [r#"orders > seats/grid: {"Grid"}"#]);
+    }
+
+    #[test]
+    fn a_module_that_is_imported_to_name_things_through_it_is_no_import_of_itself() {
+        let files = [
+            ("lib", "mod seats; mod orders;"),
+            ("seats", "pub fn free() {}"),
+            ("orders", "use crate::seats; fn order() { seats::free() }"),
+        ];
+        assert_eq!(edges(&files), [r#"orders > seats: {"free"}"#]);
+    }
+
+    #[test]
+    fn what_a_module_takes_from_beneath_it_is_no_import_and_the_way_up_is_one() {
+        let files = [
+            ("lib", "mod seats;"),
+            (
+                "seats/mod",
+                "mod grid; use grid::Grid; pub struct Plan(Grid);",
+            ),
+            ("seats/grid", "use super::Plan; pub struct Grid(Plan);"),
+        ];
+        assert_eq!(edges(&files), [r#"seats/grid > seats/mod: {"Plan"}"#]);
+    }
+
+    #[test]
+    fn all_names_of_another_module_are_an_import() {
+        let files = [
+            ("lib", "mod a; mod b;"),
+            ("a", "use crate::b::*;"),
+            ("b", "pub fn b() {}"),
+        ];
+        assert_eq!(edges(&files), [r#"a > b: {"*"}"#]);
+    }
+
+    #[test]
+    fn two_modules_that_import_each_other_are_a_knot() {
+        let files = [
+            ("lib", "mod a; mod b; mod c;"),
+            ("a", "use crate::b::B; pub struct A(B);"),
+            ("b", "pub struct B(Option<Box<crate::a::A>>);"),
+            ("c", "use crate::a::A;"),
+        ];
+        let product = product(&files);
+        let graph = ModuleTree::of_crate("a", &product).module_imports();
+        assert_eq!(find_circles(&graph), [["a", "b"]]);
+    }
+
+    #[test]
+    fn a_module_of_the_crate_with_a_packages_name_is_not_that_package() {
+        let files = [
+            ("lib", "mod redis; mod a; mod b;"),
+            ("redis", "pub struct Client;"),
+            ("a", "use crate::redis; fn a(_: redis::Client) {}"),
+            ("b", "use fairgate_redis::redis::Client;"),
+        ];
+        let product = product(&files);
+        let tree = ModuleTree::of_crate("a", &product);
+        let names_it: Vec<&str> = tree
+            .outside_names()
+            .into_iter()
+            .filter_map(|(file, words)| words.contains("redis").then_some(file))
+            .collect();
+        assert_eq!(names_it, ["a/src/b.rs"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! Prints the figures that say how the workspace is built; the exit code is 1 if one is not as
+//! asked.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use fairgate_house::figures::{FigureBound, HouseFigure, all_figures};
+use fairgate_house::workspace::WorkspaceFiles;
+
+/// Prints the figures that say how the workspace is built, each with what is asked of it.
+#[derive(Parser)]
+#[command(name = "house")]
+struct HouseCommand {
+    /// One figure: circles, knots, types, letters, problems, routes, comments or functions. Without
+    /// it: all of them.
+    figure: Option<String>,
+    /// Also print what each figure is made of.
+    #[arg(long)]
+    detail: bool,
+    /// The folder with the workspace's Cargo.toml.
+    #[arg(long, default_value = ".")]
+    root: PathBuf,
+}
+
+fn main() -> Result<ExitCode> {
+    let command = HouseCommand::parse();
+    let mut figures = all_figures(&WorkspaceFiles::read(&command.root)?)?;
+    if let Some(key) = &command.figure {
+        figures.retain(|figure| figure.key == key);
+        figures
+            .first()
+            .with_context(|| format!("there is no figure \"{key}\""))?;
+    }
+    for figure in &figures {
+        print_figure(figure, command.detail);
+    }
+    let all_held = figures.iter().all(HouseFigure::is_held);
+    Ok(if all_held {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are what this program is for"
+)]
+fn print_figure(figure: &HouseFigure, with_details: bool) {
+    let asked = match figure.bound {
+        FigureBound::AtMost(bound) => format!("at most {bound}"),
+        FigureBound::AtLeast(bound) => format!("at least {bound}"),
+    };
+    let held = if figure.is_held() { "held" } else { "failed" };
+    let value = (figure.value * 100.0).round() / 100.0;
+    println!("{held:<6}  {:<60}  {value:>8}  ({asked})", figure.measured);
+    if with_details {
+        for line in &figure.details {
+            println!("        {line}");
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Holds how the workspace is built: no knot of modules, no import that points upward, and each
+//! outside package named only in its home.
+//!
+//! Where the workspace does not keep a rule yet, `known-exceptions.toml` lists what breaks it. The
+//! list must be true: an exception that no longer holds fails the test until it is taken off, so
+//! that the list can only become shorter.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fairgate_house::circles::find_circles;
+use fairgate_house::imports::ModuleTree;
+use fairgate_house::manifests::CrateManifest;
+use fairgate_house::workspace::{WorkspaceFiles, read_crates};
+use toml::{Table, Value};
+
+/// What is known to break each rule, by the rule's list.
+const KNOWN_EXCEPTIONS: &str = include_str!("../known-exceptions.toml");
+
+/// Each crate, from the bottom up, and the crates of the workspace that it may be built on.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("gateway/pass", &[]),
+    ("booking/databases", &[]),
+    ("booking/redis", &[]),
+    ("booking/model", &["fairgate-pass"]),
+    ("booking/base", &["fairgate-databases"]),
+    (
+        "booking",
+        &[
+            "fairgate-base",
+            "fairgate-model",
+            "fairgate-pass",
+            "fairgate-redis",
+            "fairgate-databases",
+        ],
+    ),
+    ("gateway/rules", &["fairgate-pass"]),
+    ("waitroom-ui", &[]),
+    (
+        "gateway",
+        &[
+            "booking",
+            "fairgate-base",
+            "fairgate-model",
+            "fairgate-pass",
+            "fairgate-redis",
+            "fairgate-rules",
+            "fairgate-databases",
+            "waitroom-ui",
+        ],
+    ),
+    ("loadtest/house", &[]),
+    ("loadtest/servers", &[]),
+    ("loadtest", &["fairgate-rules", "fairgate-servers"]),
+];
+
+/// The crates of plain functions over plain values.
+const PURE_CRATES: &[&str] = &["booking/model", "gateway/rules"];
+
+/// All that a pure crate may be built on: values, numbers, text, dice that are arguments, and
+/// digests. `utoipa` describes shapes, and brings no HTTP with it.
+const PURE_PACKAGES: &[&str] = &[
+    "bytes",
+    "fairgate-pass",
+    "hex",
+    "hmac",
+    "jiff",
+    "rand",
+    "rand_chacha",
+    "serde",
+    "serde_json",
+    "sha2",
+    "strsim",
+    "thiserror",
+    "toml",
+    "unicode-normalization",
+    "utoipa",
+];
+
+/// What of the standard library a pure crate does not name: files, sockets, settings, processes and
+/// clocks.
+const IMPURE_WORDS: &[&str] = &["env", "fs", "Instant", "net", "process", "SystemTime"];
+
+/// An outside package and where it may be named.
+///
+/// A home that ends with a slash is a folder from the workspace's root. One that begins with a
+/// slash is a file or a folder of that name anywhere.
+struct PackageHome {
+    package: &'static str,
+    homes: &'static [&'static str],
+}
+
+const PACKAGE_HOMES: &[PackageHome] = &[
+    PackageHome {
+        package: "rusqlite",
+        homes: &[
+            "booking/databases/",
+            "booking/src/ledger/sqlite/",
+            "gateway/src/ledger/sqlite/",
+        ],
+    },
+    PackageHome {
+        package: "tokio_postgres",
+        homes: &[
+            "booking/databases/",
+            "booking/src/ledger/postgres/",
+            "gateway/src/ledger/postgres/",
+        ],
+    },
+    PackageHome {
+        package: "deadpool_postgres",
+        homes: &["booking/databases/"],
+    },
+    PackageHome {
+        package: "redis",
+        homes: &["booking/redis/"],
+    },
+    PackageHome {
+        package: "jsonwebtoken",
+        homes: &["gateway/pass/"],
+    },
+    PackageHome {
+        package: "aws_lc_rs",
+        homes: &["gateway/pass/"],
+    },
+    PackageHome {
+        package: "governor",
+        homes: &["gateway/src/guard/"],
+    },
+    PackageHome {
+        package: "minijinja",
+        homes: &["waitroom-ui/"],
+    },
+    PackageHome {
+        package: "rust_embed",
+        homes: &["waitroom-ui/"],
+    },
+    PackageHome {
+        package: "qrcode",
+        homes: &["booking/src/tickets/"],
+    },
+    PackageHome {
+        package: "icalendar",
+        homes: &["booking/src/tickets/"],
+    },
+    PackageHome {
+        package: "csv",
+        homes: &["booking/src/rail/import/"],
+    },
+    PackageHome {
+        package: "hyper_util",
+        homes: &["booking/base/", "loadtest/src/"],
+    },
+    PackageHome {
+        package: "tokio_tungstenite",
+        homes: &["loadtest/src/swarm/"],
+    },
+    PackageHome {
+        package: "mimalloc",
+        homes: &["/main"],
+    },
+    PackageHome {
+        package: "clap",
+        homes: &["/main", "loadtest/"],
+    },
+    PackageHome {
+        package: "reqwest",
+        homes: &[
+            "booking/src/payments/stripe/",
+            "loadtest/servers/",
+            "/onsale",
+            "/upstream",
+        ],
+    },
+    PackageHome {
+        package: "axum",
+        homes: &[
+            "booking/base/",
+            "loadtest/servers/",
+            "/app",
+            "/guard",
+            "/http",
+            "/onsale",
+            "/pages",
+            "/push",
+            "/router",
+            "/upstream",
+            "/web",
+        ],
+    },
+];
+
+/// Where the gateway may name booking's outer crate: at its port, and where the two are put
+/// together.
+const BOOKING_NAMED_IN: &[&str] = &["gateway/src/upstream/", "/app", "/main"];
+
+/// Modules that put a process together. Only the root of their crate names them.
+const TOP_MODULES: &[&str] = &["app", "router"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn crates() -> BTreeMap<String, CrateManifest> {
+    read_crates(&root()).expect("the workspace's own manifests can be read")
+}
+
+#[test]
+fn every_crate_is_built_only_on_crates_below_it() {
+    let crates = crates();
+    let packages: BTreeSet<&str> = crates
+        .values()
+        .map(|manifest| manifest.package.as_str())
+        .collect();
+    let floors: BTreeSet<&str> = FLOORS.iter().map(|(folder, _)| *folder).collect();
+    let folders: BTreeSet<&str> = crates.keys().map(String::as_str).collect();
+    assert_eq!(folders, floors, "each crate has its floor");
+    let mut below = BTreeSet::new();
+    for (folder, allowed) in FLOORS {
+        let manifest = &crates[*folder];
+        let used: BTreeSet<&str> = manifest.packages_used.iter().map(String::as_str).collect();
+        let upward: Vec<_> = used
+            .intersection(&packages)
+            .filter(|package| !allowed.contains(package))
+            .collect();
+        assert!(upward.is_empty(), "{folder} may not be built on {upward:?}");
+        let not_below: Vec<_> = allowed
+            .iter()
+            .filter(|package| !below.contains(**package))
+            .collect();
+        assert!(
+            not_below.is_empty(),
+            "{not_below:?} must stand before {folder} in the list"
+        );
+        below.insert(manifest.package.as_str());
+    }
+}
+
+#[test]
+fn a_pure_crate_knows_no_runtime_no_http_and_no_database() {
+    let crates = crates();
+    for folder in PURE_CRATES {
+        let used = crates[*folder].packages_used.iter();
+        let impure: Vec<_> = used
+            .filter(|package| !PURE_PACKAGES.contains(&package.as_str()))
+            .collect();
+        assert!(
+            impure.is_empty(),
+            "{folder} is pure and may not be built on {impure:?}"
+        );
+    }
+}
+
+/// One test, since reading all sources takes seconds. It tells everything that breaks a rule.
+#[test]
+fn the_sources_keep_the_rules_of_the_house() {
+    let workspace = WorkspaceFiles::read(&root()).expect("the workspace's own files can be read");
+    let trees: BTreeMap<&str, ModuleTree> = workspace
+        .crates
+        .keys()
+        .map(|folder| {
+            (
+                folder.as_str(),
+                ModuleTree::of_crate(folder, &workspace.product),
+            )
+        })
+        .collect();
+    let mut breaches = HouseBreaches::with_known_exceptions();
+    check_knots(&trees, &mut breaches);
+    check_top_modules(&trees, &mut breaches);
+    check_pure_crates(&trees, &mut breaches);
+    check_package_homes(&trees, &mut breaches);
+    check_bookings_port(&trees, &mut breaches);
+    breaches.assert_none();
+}
+
+type ModuleTrees<'a> = BTreeMap<&'a str, ModuleTree<'a>>;
+
+/// Compares what breaks each rule with the list of what is known to break it.
+struct HouseBreaches {
+    known: BTreeMap<String, BTreeSet<String>>,
+    sentences: Vec<String>,
+}
+
+impl HouseBreaches {
+    fn with_known_exceptions() -> HouseBreaches {
+        let lists: Table = KNOWN_EXCEPTIONS
+            .parse()
+            .expect("the list of exceptions is TOML");
+        let list_of = |list: Value| list.try_into().expect("each rule has a list of names");
+        let known = lists
+            .into_iter()
+            .map(|(rule, list)| (rule, list_of(list)))
+            .collect();
+        HouseBreaches {
+            known,
+            sentences: Vec::new(),
+        }
+    }
+
+    /// Notes what breaks a rule and is not known, and what is known and no longer breaks it.
+    fn compare(&mut self, list: &str, rule: &str, found: &BTreeSet<String>) {
+        let known = self.known.remove(list).unwrap_or_default();
+        let new = found
+            .difference(&known)
+            .map(|name| format!("{list}: \"{name}\" breaks a rule: {rule}"));
+        let gone = known.difference(found).map(|name| {
+            format!("{list}: \"{name}\" is an exception no more: take it off the list")
+        });
+        self.sentences.extend(new.chain(gone));
+    }
+
+    fn assert_none(mut self) {
+        let unused = self
+            .known
+            .keys()
+            .map(|list| format!("{list}: no rule has this list"));
+        self.sentences.extend(unused);
+        assert!(self.sentences.is_empty(), "\n{}", self.sentences.join("\n"));
+    }
+}
+
+fn check_knots(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+    for (folder, tree) in trees {
+        let tied = find_circles(&tree.module_imports())
+            .into_iter()
+            .flatten()
+            .collect();
+        let rule = format!("the modules of {folder} do not import each other in a circle");
+        breaches.compare(&format!("knots of {folder}"), &rule, &tied);
+    }
+}
+
+fn check_top_modules(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+    let mut named = BTreeSet::new();
+    for folder in ["booking", "gateway"] {
+        let is_top = |path: &str| {
+            let inside = path.trim_start_matches(folder).trim_start_matches("/src/");
+            let top = inside
+                .split('/')
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(".rs");
+            TOP_MODULES.contains(&top)
+        };
+        let is_root = |path: &str| path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
+        for (from, others) in trees[folder].file_imports() {
+            if !is_top(&from) && !is_root(&from) && others.keys().any(|to| is_top(to)) {
+                named.insert(from);
+            }
+        }
+    }
+    let rule = "only the root of a crate names its app and its router";
+    breaches.compare("app and router", rule, &named);
+}
+
+fn check_pure_crates(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+    for folder in PURE_CRATES {
+        for (file, words) in trees[folder].outside_names() {
+            let impure = IMPURE_WORDS.iter().filter(|word| words.contains(*word));
+            breaches
+                .sentences
+                .extend(impure.map(|word| format!("{file} is pure and names {word}")));
+        }
+    }
+}
+
+fn check_package_homes(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+    let mut named_in: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (file, words) in trees.values().flat_map(ModuleTree::outside_names) {
+        for word in words {
+            named_in.entry(word).or_default().insert(file);
+        }
+    }
+    for PackageHome { package, homes } in PACKAGE_HOMES {
+        let files = named_in.get(package).cloned().unwrap_or_default();
+        if files.is_empty() {
+            breaches.sentences.push(format!(
+                "{package} is named nowhere, so take it off the list"
+            ));
+        }
+        let strangers = files
+            .into_iter()
+            .filter(|file| !stands_in(file, homes))
+            .map(str::to_owned)
+            .collect();
+        let rule = format!("{package} is named only in {}", homes.join(", "));
+        breaches.compare(&format!("home of {package}"), &rule, &strangers);
+    }
+}
+
+fn check_bookings_port(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
+    let named = trees["gateway"]
+        .outside_names()
+        .into_iter()
+        .filter(|(file, words)| words.contains("booking") && !stands_in(file, BOOKING_NAMED_IN))
+        .map(|(file, _)| file.to_owned())
+        .collect();
+    let rule = "the gateway names booking's outer crate only at its port";
+    breaches.compare("booking's port", rule, &named);
+}
+
+fn stands_in(path: &str, homes: &[&str]) -> bool {
+    homes.iter().any(|home| match home.strip_prefix('/') {
+        Some(name) => path
+            .trim_end_matches(".rs")
+            .split('/')
+            .any(|part| part == name),
+        None => path.starts_with(home),
+    })
+}

@@ -37,6 +37,29 @@ impl Installation {
         }
     }
 
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time; false
+    /// while another owner has it. Whoever works under it counts from before this call.
+    ///
+    /// # Errors
+    /// Where the database did not take it.
+    pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
+        match self {
+            Self::File(writer) => writer.lease(name, owner, ttl_ms).await,
+            Self::Server(database) => database.lease(name, owner, ttl_ms).await,
+        }
+    }
+
+    /// Gives a lease back, so that nobody has to wait for its end; that of another owner stays.
+    ///
+    /// # Errors
+    /// Where the database did not take it.
+    pub async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+        match self {
+            Self::File(writer) => writer.let_go(name, owner).await,
+            Self::Server(database) => database.let_go(name, owner).await,
+        }
+    }
+
     /// Writes what is queued and closes a file, so that it is whole by itself; a server's database needs nothing of the kind.
     ///
     /// # Errors

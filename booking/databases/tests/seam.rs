@@ -136,6 +136,26 @@ async fn lists_of_bytes_are_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_refused_and_not_told() {
+    for (installation, _kept) in databases().await {
+        let read = installation.write((), |tx, ()| {
+            Box::pin(async move {
+                put(tx, "a", 2).await?;
+                let sql = "SELECT mark, name FROM things WHERE size = ANY ($1)";
+                let row = tx.one(sql, &[&vec![2_u64]]).await?;
+                assert_eq!(row.get::<[u8; 32]>(0)?, [7; 32]);
+                assert_eq!(row.get::<Option<[u8; 32]>>(0)?, Some([7; 32]));
+                let told = [row.get::<[u8; 16]>(0).err(), row.get::<[u8; 1]>(1).err()];
+                Ok::<_, LedgerError>(told.map(|error| error.expect("an error").to_string()))
+            })
+        });
+        let [bytes, text] = read.await.expect("written");
+        assert!(bytes.contains("32 bytes, which is no [u8; 16]"), "{bytes}");
+        assert!(text.contains("a text of 1 bytes"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_that_fails_leaves_nothing() {
     for (installation, _kept) in databases().await {
         let failed = installation.write((), |tx, ()| {

@@ -21,6 +21,19 @@ pub enum ColumnValue<'a> {
     Bytes(&'a [u8]),
 }
 
+impl ColumnValue<'_> {
+    /// What an error says of the value. Text and bytes may be secrets or people's, so they are not told.
+    fn kind(&self) -> String {
+        match self {
+            Self::Null => "nothing".to_owned(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => format!("a text of {} bytes", text.len()),
+            Self::Bytes(bytes) => format!("{} bytes", bytes.len()),
+        }
+    }
+}
+
 /// What a column can be read as.
 pub trait FromColumn<'a>: Sized {
     /// The value, or `None` where the column holds something else.
@@ -74,6 +87,13 @@ impl<'a> FromColumn<'a> for &'a [u8] {
             ColumnValue::Bytes(bytes) => Some(bytes),
             _ => None,
         }
+    }
+}
+
+/// Bytes of another length are none.
+impl<const LENGTH: usize> FromColumn<'_> for [u8; LENGTH] {
+    fn from_column(value: ColumnValue<'_>) -> Option<Self> {
+        <&[u8]>::from_column(value)?.try_into().ok()
     }
 }
 
@@ -147,7 +167,8 @@ impl SqlRow {
         let value = self.column(at)?;
         T::from_column(value).ok_or_else(|| {
             LedgerError::Corrupt(format!(
-                "column {at} holds {value:?}, which is no {}",
+                "column {at} holds {}, which is no {}",
+                value.kind(),
                 std::any::type_name::<T>()
             ))
         })

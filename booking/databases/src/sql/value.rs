@@ -107,6 +107,7 @@ macro_rules! lists {
 
 lists!(
     bool,
+    u64,
     i64,
     Option<i64>,
     String,
@@ -114,7 +115,8 @@ lists!(
     &[u8],
     Option<&[u8]>,
     Vec<u8>,
-    [u8; 32]
+    [u8; 32],
+    Option<[u8; 32]>
 );
 
 impl ToSql for SqlValue<'_> {

@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// As [`Writer::enqueue`], over the seam of both databases.
-    pub(crate) fn enqueue_sql<A, T, E, F>(
+    pub fn enqueue_sql<A, T, E, F>(
         &self,
         given: A,
         transaction: F,

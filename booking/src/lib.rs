@@ -7,7 +7,7 @@ pub mod config;
 pub mod door;
 pub mod dump;
 pub mod holds;
-pub mod idempotency;
+pub mod http;
 pub mod internal;
 pub mod inventory;
 pub mod ledger;
@@ -24,5 +24,5 @@ pub mod tickets;
 pub mod waitlist;
 pub mod wake;
 
-pub use fairgate_base::{clock, http, process};
+pub use fairgate_base::{clock, process};
 pub use fairgate_model::{ids, money};

@@ -5,18 +5,18 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::catalogue::http::{self as catalogue, CatalogueRoutes};
-use crate::catalogue::promoter::{self, PromoterRoutes};
-use crate::cinema::http::{self as cinema, CinemaRoutes};
-use crate::holds::http::{self as holds, HoldRoutes};
-use crate::orders::exchange::http as exchanges;
-use crate::orders::http::{self as orders, OrderRoutes};
-use crate::orders::refund::http as refunds;
-use crate::orders::refund::promoter::{self as fates, FateRoutes};
-use crate::payments::http::{self as payments, PaymentRoutes};
-use crate::rail::http::{self as rail, RailRoutes};
-use crate::tickets::http::{self as tickets, TicketRoutes};
-use crate::waitlist::http::{self as waitlist, WaitlistRoutes};
+use crate::http::catalogue::{self, CatalogueRoutes};
+use crate::http::cinema::{self, CinemaRoutes};
+use crate::http::exchanges;
+use crate::http::fates::{self, FateRoutes};
+use crate::http::holds::{self, HoldRoutes};
+use crate::http::orders::{self, OrderRoutes};
+use crate::http::payments::{self, PaymentRoutes};
+use crate::http::promoter::{self, PromoterRoutes};
+use crate::http::rail::{self, RailRoutes};
+use crate::http::refunds;
+use crate::http::tickets::{self, TicketRoutes};
+use crate::http::waitlist::{self, WaitlistRoutes};
 
 /// Bodies of visitors' calls, in bytes.
 const BODY_MAX: usize = 64 * 1024;

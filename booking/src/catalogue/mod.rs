@@ -2,9 +2,7 @@
 //! What is asked for on every request is kept in memory; the ledger has the truth.
 
 pub mod departures;
-pub mod http;
 pub mod places;
-pub mod promoter;
 pub mod trains;
 
 use std::collections::HashMap;

@@ -1,8 +1,5 @@
-//! Who may do what: role keys for promoters and doors, passes and order keys for visitors.
+//! Who may do what: the keys of promoters and doors, and those that passes and tickets are signed with.
 
-pub mod keys;
 pub mod signing;
-pub mod visitor;
 
-pub use keys::{Role, RoleKeys};
-pub use visitor::{Door, OrderCaller};
+pub use fairgate_base::http::keys::{self, Role, RoleKeys};

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::stretch::{NOTHING_HELD, legs_of};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::Show;
-use crate::http::Problem;
 use crate::inventory::choose::rail::Party;
 use crate::inventory::choose::{Ask, Wish};
+use fairgate_base::http::Problem;
 
 /// No list in a request may be longer than this; limits of shows are far below.
 const LIST_MAX: usize = 1_000;

@@ -10,11 +10,11 @@ use super::{Held, Hold, Purpose, Stage, cells_of};
 use fairgate_pass::Holder;
 
 use crate::catalogue::show::Show;
-use crate::http::Problem;
 use crate::ids::HoldId;
 use crate::inventory::CellState;
 use crate::orders::{Order, OrderItem};
 use crate::store::{Refused, View};
+use fairgate_base::http::Problem;
 
 /// What was chosen instead.
 pub struct Instead {

@@ -8,10 +8,10 @@ use super::Hold;
 use super::take::HoldDesk;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
-use crate::http::Problem;
 use crate::ids::HoldId;
 use crate::inventory::seats::Seats;
 use crate::store::CallId;
+use fairgate_base::http::Problem;
 
 /// How often what is overdue is looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);

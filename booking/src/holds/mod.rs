@@ -1,7 +1,6 @@
 //! Holds: cells locked for one visitor until a deadline, all or none.
 
 pub mod ask;
-pub mod http;
 pub mod instead;
 pub mod lapse;
 mod natural;

@@ -8,9 +8,9 @@ use super::ask::{Asked, Wanted};
 use super::take::HoldDesk;
 use super::{Hold, Stage};
 use crate::catalogue::show::Show;
-use crate::http::Problem;
 use crate::ids::{HoldId, OrderId};
 use crate::store::Refused;
+use fairgate_base::http::Problem;
 
 /// Orders of one stretch by one visitor that are looked through; whoever has made more of them is told apart by its key
 /// alone.

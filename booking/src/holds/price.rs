@@ -7,9 +7,9 @@ use super::{Held, Hold};
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::SaleTerms;
 use crate::holds::ask::not_for_sale;
-use crate::http::Problem;
 use crate::orders::OrderItem;
 use crate::orders::item::named;
+use fairgate_base::http::Problem;
 
 /// Seats as an order has them, at the prices of some terms.
 ///

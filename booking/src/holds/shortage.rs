@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::ask::{Asked, Wanted};
-use crate::http::Problem;
 use crate::inventory::CellState;
 use crate::inventory::choose::rail::{self, Train};
 use crate::inventory::choose::{self, NotFound};
+use fairgate_base::http::Problem;
 
 /// 409 `best_available_not_found`; where places run short, with how many that would fit are in baskets.
 pub(super) fn not_found(why: NotFound, train: &Train<'_>, asked: &Asked) -> Problem {

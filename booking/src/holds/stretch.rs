@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use crate::catalogue::show::Show;
-use crate::http::Problem;
 use crate::rail::run::{Call, Run};
+use fairgate_base::http::Problem;
 
 /// Characters of an unknown code that are told back.
 const SHOWN_MAX: usize = 40;

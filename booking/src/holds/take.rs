@@ -15,7 +15,6 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Orphans, Show};
 use crate::catalogue::terms::UNNUMBERED;
-use crate::http::Problem;
 use crate::ids::{CallIds, HoldId};
 use crate::inventory::choose::rail::Train;
 use crate::inventory::choose::{self, Choice};
@@ -23,6 +22,7 @@ use crate::inventory::seats::Seats;
 use crate::ledger::Ledger;
 use crate::rail::journey::Journey;
 use crate::store::{Refused, View};
+use fairgate_base::http::Problem;
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
 /// somebody else was quicker.

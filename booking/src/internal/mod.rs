@@ -4,7 +4,6 @@
 //! **Architecture invariant:** nothing here decides. Each call is one call of [`Booking`](crate::app::Booking), the same
 //! that a gateway makes with booking inside.
 
-pub mod http;
 pub mod wire;
 
 use axum::http::HeaderMap;
@@ -13,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use crate::config::Key;
 use crate::door::keys::bearer;
-use crate::http::Problem;
+use fairgate_base::http::Problem;
 
 /// Where the internal calls begin.
 pub const PREFIX: &str = "/internal/v1";

@@ -13,13 +13,13 @@ use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::ask::limit_exceeded;
 use crate::holds::take::{HoldDesk, cancelled, hold_expired};
 use crate::holds::{Hold, Purpose, lock_until_ms};
-use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
 use crate::money::Currency;
 use crate::orders::exchange::{Part, price};
 use crate::payments::{Payment, Provider, ProviderError};
 use crate::store::Refused;
+use fairgate_base::http::Problem;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;

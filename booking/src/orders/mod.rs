@@ -3,7 +3,6 @@
 pub mod checkout;
 pub mod exchange;
 pub mod expire;
-pub mod http;
 pub mod key;
 pub mod late;
 pub mod refund;

@@ -2,11 +2,11 @@
 
 use super::Order;
 use super::checkout::{OrderDesk, not_configured};
-use crate::holds::http::MoneyView;
-use crate::http::Problem;
+use crate::http::holds::MoneyView;
 use crate::money::Money;
 use crate::payments::limits::SumRefused;
 use crate::payments::{Payment, PaymentState, ProviderError};
+use fairgate_base::http::Problem;
 
 /// The provider's name in a payment of nothing.
 const NO_PROVIDER: &str = "none";

@@ -2,7 +2,7 @@
 
 use super::Traveller;
 use crate::catalogue::show::Show;
-use crate::http::Problem;
+use fairgate_base::http::Problem;
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 200;

@@ -2,7 +2,6 @@
 
 mod crew;
 pub mod effects;
-pub mod http;
 pub mod kind;
 pub mod refunding;
 pub mod sandbox;

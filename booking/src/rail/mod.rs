@@ -3,7 +3,6 @@
 
 pub mod availability;
 pub mod free;
-pub mod http;
 pub mod import;
 pub mod journey;
 pub mod timetables;

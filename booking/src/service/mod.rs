@@ -1,8 +1,6 @@
 //! Booking as a process of its own: built, run, drained. The public's routes are the same handlers that a gateway has inside;
 //! beside them stand the operators' and the gateways' own.
 
-mod ops;
-
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,14 +17,14 @@ use tokio::task::JoinSet;
 use crate::app::{Booking, Setup};
 use crate::config::{BadConfig, Config};
 use crate::door::signing::keyring;
-use crate::http::{Problem, request_id, wrapped, wrong_method};
+use crate::http::internal::{InternalRoutes, router as internal};
+use crate::http::ops::{self, Ops};
 use crate::internal::InternalKey;
-use crate::internal::http::{InternalRoutes, router as internal};
 use crate::open::{self, NotOpened};
 use crate::process::company::{Company, Keeps};
 use crate::process::data::DataLock;
 use crate::process::{recorder, serve, until_ended};
-use ops::Ops;
+use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
 const NOTICE: Duration = Duration::from_millis(1_200);

@@ -1,6 +1,5 @@
 //! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and at the door.
 
-pub mod http;
 pub mod render;
 
 use std::sync::Arc;
@@ -10,11 +9,11 @@ use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
-use crate::http::Problem;
 use crate::ids::TicketId;
 use crate::ledger::{Ledger, LedgerError, Scan};
 use crate::orders::Ticket;
 use crate::rail::journey::Journey;
+use fairgate_base::http::Problem;
 
 /// Where tickets are read and scanned.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use super::{Party, Stretch};
 use crate::catalogue::show::Show;
 use crate::holds::ask::{class_of, limit_exceeded};
 use crate::holds::stretch::legs_of;
-use crate::http::Problem;
 use crate::inventory::choose::BadWish;
+use fairgate_base::http::Problem;
 
 /// What a refused ask leaves undone.
 const NOT_WAITING: &str = "You are not on the waitlist.";

@@ -3,7 +3,6 @@
 
 pub mod ask;
 pub mod here;
-pub mod http;
 pub mod serve;
 
 pub use fairgate_model::waitlist::*;

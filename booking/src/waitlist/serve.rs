@@ -207,7 +207,11 @@ impl Waitlist {
         Ok(())
     }
 
-    pub(super) async fn end(
+    /// Ends a party's waiting; false where it had ended before.
+    ///
+    /// # Errors
+    /// Where the ledger does not answer.
+    pub async fn end(
         &self,
         waiter: &Waiter,
         end: WaitEnd,

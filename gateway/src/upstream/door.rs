@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use booking::door::keys::bearer;
-use booking::door::visitor::{pass_invalid, waiting_room};
+use booking::http::visitor::{pass_invalid, waiting_room};
 use fairgate_base::http::Problem;
 
 use crate::line::place_view::{PlaceState, PlaceView, describe};

@@ -2,6 +2,7 @@
 //! one request id. Deciding happens elsewhere.
 
 mod body;
+pub mod keys;
 mod problem;
 mod request_id;
 mod wrap;

@@ -12,7 +12,6 @@ use crate::holds::ask::Asked;
 use crate::holds::instead::{Instead, NewOwner};
 use crate::holds::take::cancelled;
 use crate::holds::{Held, Hold, Purpose, lock_until_ms};
-use crate::http::Problem;
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeRefused};
 use crate::orders::checkout::OrderDesk;
@@ -21,6 +20,7 @@ use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::payments::kind::ProviderKind;
 use crate::store::Refused;
+use fairgate_base::http::Problem;
 
 impl OrderDesk {
     /// Begins an exchange: the successor, pending where there is a difference to pay, else with its tickets. `id` is the hold

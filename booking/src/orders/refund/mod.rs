@@ -1,7 +1,5 @@
 //! Tickets given back: the calls that ask for it, and the worker that gives back what was cancelled.
 
-pub mod http;
 pub mod mass;
-pub mod promoter;
 
 pub use fairgate_model::orders::refund::*;

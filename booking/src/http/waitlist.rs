@@ -7,19 +7,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 
-use super::ask::WaitAsk;
-use super::serve::Waitlist;
-use super::wish::House;
-use super::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
-use crate::door::Door;
 use crate::holds::Purpose;
-use crate::http::{BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, Answers, key_of};
+use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::visitor::Door;
 use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::rail::journey::Journey;
 use crate::store::Refused;
+use crate::waitlist::ask::WaitAsk;
+use crate::waitlist::serve::Waitlist;
+use crate::waitlist::wish::House;
+use crate::waitlist::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
+use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// How often a party without a socket should ask.
 const REFRESH_S: u32 = 5;

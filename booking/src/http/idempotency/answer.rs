@@ -3,8 +3,8 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::Problem;
 use crate::ledger::KeptAnswer;
+use fairgate_base::http::Problem;
 
 /// A JSON answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,22 +5,22 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::checkout::OrderDesk;
-use super::exchange::http::{ExchangeOffer, SuccessorView, offered as exchange_offered};
-use super::exchange::{Part, price};
-use super::refund::http::{RefundOffer, RefundView, offered, view as refund_view};
-use super::transition::Happening;
-use super::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
 use crate::catalogue::places::Place;
 use crate::clock::{Clock, rfc3339};
-use crate::door::Door;
-use crate::holds::http::MoneyView;
-use crate::http::{BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, Answers, key_of};
+use crate::http::exchanges::{ExchangeOffer, SuccessorView, offered as exchange_offered};
+use crate::http::holds::MoneyView;
+use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::refunds::{RefundOffer, RefundView, offered, view as refund_view};
+use crate::http::visitor::Door;
 use crate::ids::{HoldId, OrderId, PaymentId, TicketId};
+use crate::orders::checkout::OrderDesk;
+use crate::orders::exchange::{Part, price};
+use crate::orders::transition::Happening;
+use crate::orders::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
 use crate::payments::PaymentState;
 use crate::rail::journey::Journey;
 use crate::reconciler::Bells;
+use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// What the handlers of orders need.
 #[derive(Clone)]
@@ -407,7 +407,7 @@ impl OrderRoutes {
         // The state that was read with the history: a later one would not agree with it.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
-        let as_seat = |item: &super::OrderItem, refunded| OrderSeat {
+        let as_seat = |item: &crate::orders::OrderItem, refunded| OrderSeat {
             label: item.label.clone(),
             category: item.category.clone(),
             price: MoneyView(currency.of(item.amount)),
@@ -417,7 +417,7 @@ impl OrderRoutes {
         let run = show.as_ref().and_then(|show| show.run.clone());
         let legs = items.first().map(|item| &item.held.legs);
         let journey = run.as_ref().zip(legs);
-        let link = |ticket: super::Ticket| {
+        let link = |ticket: crate::orders::Ticket| {
             let run = run.as_ref();
             let ends = run.and_then(|run| Journey::over(run, &ticket.legs));
             let (from, to) = ends
@@ -432,7 +432,7 @@ impl OrderRoutes {
                 to,
             }
         };
-        let seat = |item: &super::OrderItem| as_seat(item, false);
+        let seat = |item: &crate::orders::OrderItem| as_seat(item, false);
         let given_back = refunds.iter().flat_map(|refund| &refund.items);
         let given_back = given_back.map(|item| as_seat(item, true));
         let now_ms = self.clock.now_ms();

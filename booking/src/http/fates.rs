@@ -12,13 +12,13 @@ use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::clock::{Clock, rfc3339};
 use crate::door::{Role, RoleKeys};
-use crate::holds::http::MoneyView;
-use crate::http::{Body, Path, Problem};
-use crate::idempotency::Answer;
+use crate::http::holds::MoneyView;
+use crate::http::idempotency::Answer;
 use crate::ids::ShowId;
 use crate::ledger::{Ledger, RefundFigures, Sum};
 use crate::money::Currency;
 use crate::wake::Wake;
+use fairgate_base::http::{Body, Path, Problem};
 
 /// What these handlers need.
 #[derive(Clone)]

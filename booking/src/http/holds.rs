@@ -8,21 +8,21 @@ use axum::response::Response;
 use rand::RngExt;
 use serde::Serialize;
 
-use super::ask::{HoldAsk, HoldChange};
-use super::take::{HoldDesk, HoldName, hold_expired};
-use super::{Hold, Purpose, Stage};
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::SaleTerms;
 use crate::clock::{Clock, rfc3339};
-use crate::door::Door;
-use crate::http::{Body, BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, Answers, key_of};
+use crate::holds::ask::{HoldAsk, HoldChange};
+use crate::holds::take::{HoldDesk, HoldName, hold_expired};
+use crate::holds::{Hold, Purpose, Stage};
+use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::visitor::Door;
 use crate::ids::{HoldId, ShowId};
 use crate::money::Money;
 use crate::orders::OrderItem;
 use crate::orders::exchange::price;
 use crate::rail::journey::Journey;
 use crate::store::CallId;
+use fairgate_base::http::{Body, BodyBytes, Path, Problem, parse_json};
 
 /// What the handlers of holds need.
 #[derive(Clone)]

@@ -18,13 +18,13 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
-use super::{InternalKey, PREFIX};
 use crate::app::{Booking, Pulse, ShowInShort};
-use crate::http::{Body, Params, Path, Problem};
+use crate::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
+use crate::internal::{InternalKey, PREFIX};
 use crate::inventory::picture::Changes;
 use crate::process::stopped;
 use crate::store::HoldSignal;
+use fairgate_base::http::{Body, Params, Path, Problem};
 
 /// Lists of shows and of rooms are long where there are many.
 const BODY_MAX: usize = 16 << 20;

@@ -5,11 +5,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{Sandbox, SandboxOutcome};
-use super::webhook::{Inbox, NotTaken};
-use crate::http::{BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, Answers, key_of};
+use crate::http::idempotency::{Answer, Answers, key_of};
 use crate::ids::PaymentId;
+use crate::payments::sandbox::{Sandbox, SandboxOutcome};
+use crate::payments::webhook::{Inbox, NotTaken};
+use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// What the handlers of payments need.
 #[derive(Clone)]

@@ -9,15 +9,15 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::free::{Free, FreeSeats};
-use super::timetable::{Journey, Ride, Timetable};
-use super::timetables::{Current, Timetables};
 use crate::catalogue::fate::Fate;
 use crate::clock::Clock;
-use crate::http::{Params, Problem};
-use crate::idempotency::Answer;
+use crate::http::idempotency::Answer;
 use crate::ids::ShowId;
 use crate::money::Money;
+use crate::rail::free::{Free, FreeSeats};
+use crate::rail::timetable::{Journey, Ride, Timetable};
+use crate::rail::timetables::{Current, Timetables};
+use fairgate_base::http::{Params, Problem};
 
 /// How far away a station may be that is near, in kilometres, unless the caller says; and the most that it may say.
 const NEAR_KM: f64 = 50.0;

@@ -4,16 +4,16 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Fault, parse_grid, parse_seatsio};
-use super::seatmap::SeatMap;
-use super::show::{FieldFault, ShowDocument};
-use super::{Catalogue, PutRefused};
+use crate::catalogue::plan::{Fault, parse_grid, parse_seatsio};
+use crate::catalogue::seatmap::SeatMap;
+use crate::catalogue::show::{FieldFault, ShowDocument};
+use crate::catalogue::{Catalogue, PutRefused};
 use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
-use crate::http::{Body, BodyText, Params, Path, Problem, parse_json};
-use crate::idempotency::Answer;
+use crate::http::idempotency::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::Seats;
+use fairgate_base::http::{Body, BodyText, Params, Path, Problem, parse_json};
 
 /// What the promoter's handlers need.
 #[derive(Clone)]

@@ -5,16 +5,17 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::{Printed, TicketDesk, render, scan_of};
 use crate::clock::{Clock, rfc3339};
 use crate::door::keys::bearer;
-use crate::door::{Door, Role, RoleKeys};
-use crate::http::{Path, Problem};
-use crate::idempotency::{Answer, key_of};
+use crate::door::{Role, RoleKeys};
+use crate::http::idempotency::{Answer, key_of};
+use crate::http::visitor::Door;
 use crate::ids::{OrderId, ShowId, TicketId};
 use crate::ledger::Scan;
 use crate::orders::Ticket;
 use crate::rail::journey::Journey;
+use crate::tickets::{Printed, TicketDesk, render, scan_of};
+use fairgate_base::http::{Path, Problem};
 
 /// What the handlers of tickets need.
 #[derive(Clone)]

@@ -6,18 +6,18 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Catalogue;
-use super::places::Place;
-use super::show::{RefundRule, Show};
+use crate::catalogue::Catalogue;
+use crate::catalogue::places::Place;
+use crate::catalogue::show::{RefundRule, Show};
 use crate::clock::Clock;
-use crate::http::{Params, Path, Problem};
-use crate::idempotency::Answer;
+use crate::http::idempotency::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::CellState;
 use crate::inventory::seats::Seats;
 use crate::money::Money;
 use crate::rail::run::Call;
 use crate::store::View;
+use fairgate_base::http::{Params, Path, Problem};
 
 /// Shows a page of `GET /v1/shows` has.
 const PAGE: usize = 50;
@@ -92,7 +92,7 @@ pub struct ShowView {
     extensions: u32,
     hold_s: u32,
     pay_s: u32,
-    orphans: super::show::Orphans,
+    orphans: crate::catalogue::show::Orphans,
 }
 
 /// Where a train calls.
@@ -179,7 +179,7 @@ impl ShowView {
                 seats_per_visitor: document.seats_per_visitor,
             },
             refunds: document.refunds.clone(),
-            fate: show.fate.map(super::fate::Fate::word),
+            fate: show.fate.map(crate::catalogue::fate::Fate::word),
             extensions: document.extensions,
             hold_s: document.hold_s,
             pay_s: document.pay_s,

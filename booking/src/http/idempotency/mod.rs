@@ -23,8 +23,8 @@ pub use answer::Answer;
 use answer::{in_flight, mismatch, replay, respond};
 
 use crate::clock::Clock;
-use crate::http::Problem;
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger};
+use fairgate_base::http::Problem;
 
 /// Longest key accepted, in characters.
 const KEY_MAX: usize = 255;

@@ -4,12 +4,12 @@
 use axum::http::HeaderMap;
 use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};
 
-use super::keys::bearer;
 use crate::catalogue::Catalogue;
+use crate::door::keys::bearer;
 use crate::holds::take::not_yours;
-use crate::http::Problem;
 use crate::ids::{OrderId, ShowId};
 use crate::orders::key::{OrderKeys, PREFIX};
+use fairgate_base::http::Problem;
 
 /// Seconds a visitor without a pass is asked to wait before it tries again by itself.
 const WAITING_ROOM_RETRY_S: u64 = 10;

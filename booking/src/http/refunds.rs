@@ -5,19 +5,19 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::rules::{NoRule, in_force};
-use super::{Refund, RefundState, Standing, Which, plan};
 use crate::clock::rfc3339;
-use crate::holds::http::MoneyView;
-use crate::http::{BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, key_of};
+use crate::http::holds::MoneyView;
+use crate::http::idempotency::{Answer, key_of};
+use crate::http::orders::{OrderRoutes, OrderView};
 use crate::ids::{RefundId, TicketId};
 use crate::ledger::RefundRefused;
 use crate::money::Currency;
 use crate::orders::exchange::desk::exchange_open;
-use crate::orders::http::{OrderRoutes, OrderView};
+use crate::orders::refund::rules::{NoRule, in_force};
+use crate::orders::refund::{Refund, RefundState, Standing, Which, plan};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, Ticket};
+use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// Tickets named in one call.
 const TICKETS_MAX: usize = 1_000;

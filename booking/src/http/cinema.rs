@@ -8,20 +8,20 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use serde::Serialize;
 
-use super::query::{self, BadParam};
-use super::read::Fault;
-use super::search::{Hit, On};
-use super::{Changed, Charts, Cinemas, PutRefused};
 use crate::catalogue::Catalogue;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
+use crate::cinema::query::{self, BadParam};
+use crate::cinema::read::Fault;
+use crate::cinema::search::{Hit, On};
+use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
 use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
-use crate::http::{BodyText, Params, Path, Problem};
-use crate::idempotency::Answer;
+use crate::http::idempotency::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::{Left, Seats};
 use crate::money::Money;
+use fairgate_base::http::{BodyText, Params, Path, Problem};
 
 /// A category is almost full where one seat of so many is free, or the last one.
 const ALMOST_FULL_OF: u32 = 10;
@@ -265,7 +265,7 @@ impl CinemaRoutes {
 }
 
 impl FilmView {
-    fn new(film: &super::Film) -> Self {
+    fn new(film: &crate::cinema::Film) -> Self {
         Self {
             film: film.id.clone(),
             title: film.title.clone(),

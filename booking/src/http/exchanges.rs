@@ -5,25 +5,25 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::deal::offer;
-use super::may_give;
+use crate::orders::exchange::deal::offer;
+use crate::orders::exchange::may_give;
 
 use crate::catalogue::coverage::EVERYDAY;
 use crate::clock::rfc3339;
 use crate::door::keys::bearer;
 use crate::holds::ask::{AreaAsk, HoldAsk};
-use crate::holds::http::MoneyView;
 use crate::holds::instead::NewOwner;
 use crate::holds::take::not_yours;
-use crate::http::{BodyBytes, Path, Problem, parse_json};
-use crate::idempotency::{Answer, key_of};
+use crate::http::holds::MoneyView;
+use crate::http::idempotency::{Answer, key_of};
+use crate::http::orders::{OrderRoutes, OrderView};
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::choose::Ask;
 use crate::orders::OrderRecord;
-use crate::orders::http::{OrderRoutes, OrderView};
 use crate::orders::key::PREFIX;
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderState, Ticket, Traveller};
+use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// `POST /v1/orders/{order}/exchange`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]

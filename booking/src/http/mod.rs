@@ -1,0 +1,18 @@
+//! Booking over HTTP: what calls carry, what answers look like, and how refusals are worded. One file a noun.
+
+pub mod catalogue;
+pub mod cinema;
+pub mod exchanges;
+pub mod fates;
+pub mod holds;
+pub mod idempotency;
+pub mod internal;
+pub mod ops;
+pub mod orders;
+pub mod payments;
+pub mod promoter;
+pub mod rail;
+pub mod refunds;
+pub mod tickets;
+pub mod visitor;
+pub mod waitlist;

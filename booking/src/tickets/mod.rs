@@ -1,5 +1,6 @@
 //! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and at the door.
 
+mod calendar;
 pub mod render;
 
 use std::sync::Arc;

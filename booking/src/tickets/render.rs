@@ -1,10 +1,10 @@
 //! A ticket as a QR code and as a calendar entry.
 
-use icalendar::{Calendar, Component, Event, EventLike};
 use qrcode::render::svg;
 use qrcode::{EcLevel, QrCode};
 
 use super::Printed;
+use super::calendar::CalendarEvent;
 
 /// How long a calendar entry lasts: only trains say when they end.
 const ENTRY_HOURS: i64 = 3;
@@ -42,17 +42,14 @@ pub fn calendar(printed: &Printed) -> String {
     };
     let issued =
         jiff::Timestamp::from_millisecond(printed.ticket.issued_at_ms).unwrap_or(printed.starts_at);
-    let event = Event::new()
-        .uid(printed.ticket.id.as_str())
-        .summary(&printed.title)
-        .location(place)
-        .description(&seat)
-        .append_property(icalendar::Property::new("DTSTAMP", stamp(issued)))
-        .append_property(icalendar::Property::new(
-            "DTSTART",
-            stamp(printed.starts_at),
-        ))
-        .append_property(icalendar::Property::new("DTEND", stamp(ends_at)))
-        .done();
-    Calendar::new().push(event).done().to_string()
+    CalendarEvent {
+        uid: printed.ticket.id.as_str(),
+        summary: &printed.title,
+        location: place,
+        description: &seat,
+        issued_at: &stamp(issued),
+        starts_at: &stamp(printed.starts_at),
+        ends_at: &stamp(ends_at),
+    }
+    .to_calendar()
 }

@@ -140,10 +140,6 @@ const PACKAGE_HOMES: &[PackageHome] = &[
         homes: &["booking/src/tickets/"],
     },
     PackageHome {
-        package: "icalendar",
-        homes: &["booking/src/tickets/"],
-    },
-    PackageHome {
         package: "csv",
         homes: &["booking/src/rail/import/"],
     },

@@ -12,25 +12,27 @@ use fairgate_base::process::company::{Company, Keeps};
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
-use fairgate_pass::Keyring;
 use fairgate_redis::Redis;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand::RngExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::config;
-use crate::config::{Config, Key, Upstream};
+use crate::clockwork;
+use crate::config::Config;
+use crate::follow::RoomFollower;
 use crate::guard::{Guard, Searches};
 use crate::ledger::postgres::Postgres;
 use crate::ledger::sqlite::Sqlite;
 use crate::ledger::{Failure, Ledger};
 use crate::line::Lobby;
+use crate::line::come_back::LineComeBackTimes;
 use crate::load::Load;
 use crate::ops::Ops;
 use crate::personal::Personal;
 use crate::promoter::Promoter;
-use crate::push::http::Push;
+use crate::push::Push;
+use crate::push::hub::Hubs;
 use crate::push::limit::Limit;
 use crate::push::seats::Seats;
 use crate::push::waiting;
@@ -38,8 +40,9 @@ use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::redis::RedisStore;
 use crate::store::{MemoryStore, RoomStore};
-use crate::upstream::Core;
+use crate::upstream::door::BookingDoor;
 use crate::upstream::health::Health;
+use crate::upstream::{Core, CoreParts};
 use crate::web::Web;
 
 /// How long sockets have to end.
@@ -47,34 +50,12 @@ const SOCKETS_MAX: Duration = Duration::from_secs(5);
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What booking is opened with, beside the gateway's own parts.
-#[derive(Clone)]
-pub struct Shared {
-    /// The database that everything durable is in.
-    pub installation: Installation,
-    /// The Redis that seats are in; without one they are in this process's memory.
-    pub redis_url: Option<Key>,
-    /// Signs tickets, verifies passes.
-    pub keyring: Keyring,
-    /// Where `now` comes from.
-    pub clock: Clock,
-    /// Keys by role.
-    pub keys: RoleKeys,
-    /// Who takes the money.
-    pub payments: config::Payments,
-    /// Where the public reaches this.
-    pub public_url: Option<String>,
-    /// Where booking is.
-    pub upstream: Upstream,
-    /// Which ledger this is, in hex.
-    pub ledger: String,
-}
-
 /// A gateway that is built and not serving yet.
 pub struct App {
     listener: TcpListener,
     router: Router,
     rooms: Rooms,
+    hubs: Hubs,
     stop: watch::Sender<bool>,
     company: Option<Company>,
     installation: Installation,
@@ -89,7 +70,7 @@ impl App {
     /// Where a part cannot be opened; nothing is left running.
     pub async fn build<F>(
         config: &Config,
-        open_core: impl FnOnce(Shared) -> F,
+        open_core: impl FnOnce(CoreParts) -> F,
     ) -> anyhow::Result<Self>
     where
         F: Future<Output = anyhow::Result<Arc<dyn Core>>>,
@@ -116,7 +97,7 @@ impl App {
             .context("there is no key to sign with")?;
         let keys = config.keys.roles();
         let ledger_id = installation.id().await?;
-        let core = open_core(Shared {
+        let core = open_core(CoreParts {
             installation: installation.clone(),
             redis_url: config.stores.redis_url.clone(),
             keyring: keyring.clone(),
@@ -140,15 +121,21 @@ impl App {
             health: Health::new(load.clone()),
             stopping,
         };
-        let rooms = Rooms::start(parts)
+        let (rooms, opened) = Rooms::new(parts);
+        let hubs = Hubs::default();
+        let follower = RoomFollower::new(rooms.clone(), hubs.clone());
+        follower
+            .take_up_all()
             .await
             .context("the rooms cannot be taken up")?;
-        let changing = rooms.changing().await?;
-        let told = rooms.cover().await;
+        tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
+        tokio::spawn(follower.clone().run(rooms.stopping()));
+        let changing = follower.changing().await?;
+        let told = follower.cover().await;
         changing.end().await;
         told.map_err(|problem| anyhow!("{}", problem.detail))?;
         let metrics = recorder();
-        let handles = handles(config, &rooms, keys, &metrics, &load);
+        let handles = handles(config, &rooms, &follower, &hubs, keys, &metrics, &load);
         start_upkeep(
             handles.lobby.guard.clone(),
             handles.searches.clone(),
@@ -158,6 +145,7 @@ impl App {
             listener,
             router: router::build(&handles),
             rooms,
+            hubs,
             stop,
             company,
             installation,
@@ -190,7 +178,8 @@ impl App {
         let Self {
             listener,
             router,
-            rooms,
+            rooms: _,
+            hubs,
             stop,
             company,
             installation,
@@ -202,8 +191,7 @@ impl App {
         until_ended(shutdown, company.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
-        let sockets = || rooms.all().iter().map(|room| room.hub().listeners()).sum();
-        drain_sockets(sockets, SOCKETS_MAX.min(calls_max)).await;
+        drain_sockets(|| hubs.listeners(), SOCKETS_MAX.min(calls_max)).await;
         close.send_replace(true);
         if serving.await.is_err() {
             tracing::error!("the accept loop had failed");
@@ -260,6 +248,8 @@ async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, Failure>
 fn handles(
     config: &Config,
     rooms: &Rooms,
+    follower: &RoomFollower,
+    hubs: &Hubs,
     keys: RoleKeys,
     metrics: &PrometheusHandle,
     load: &Load,
@@ -282,19 +272,35 @@ fn handles(
         },
         push: Push {
             rooms: rooms.clone(),
-            web,
+            hubs: hubs.clone(),
+            web: web.clone(),
             seats: Seats::new(Arc::clone(rooms.core()), load.clone()),
             personal,
             limit: Limit::new(config.sockets),
         },
         promoter: Promoter {
             rooms: rooms.clone(),
+            follower: follower.clone(),
+            hubs: hubs.clone(),
             keys,
         },
         ops: Ops {
             rooms: rooms.clone(),
+            follower: follower.clone(),
+            hubs: hubs.clone(),
             metrics: metrics.clone(),
             warnings: config.warnings(),
+        },
+        door: BookingDoor {
+            core: Arc::clone(rooms.core()),
+            health: rooms.health().clone(),
+            keyring: rooms.keyring().clone(),
+            clock: rooms.clock().clone(),
+            web,
+            load: load.clone(),
+            waits: Arc::new(LineComeBackTimes {
+                rooms: rooms.clone(),
+            }),
         },
         searches: Searches::new(per_s, burst, &config.api_keys),
         test: config.payments.is_test(),
@@ -328,9 +334,9 @@ mod tests {
             ("listen", "127.0.0.1:0".to_owned()),
             ("data", folder.path().display().to_string()),
         ];
-        let config = Config::resolve(&config::Sources {
+        let config = Config::resolve(&crate::config::Sources {
             flags: flags.into(),
-            ..config::Sources::default()
+            ..crate::config::Sources::default()
         })
         .expect("good settings");
         let app = App::build(&config, crate::upstream::local::open)
@@ -338,7 +344,7 @@ mod tests {
             .expect("it builds");
         let address = app.address().expect("an address");
         // As a socket that takes its time to say good-bye.
-        let socket = app.rooms.all()[0].hub().listen();
+        let socket = app.hubs.of_room(app.rooms.all()[0].id()).listen();
         let mut stopping = app.stop.subscribe();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let running = tokio::spawn(app.run(async {

@@ -7,6 +7,7 @@ pub mod config;
 pub mod demo;
 pub mod follow;
 pub mod guard;
+pub mod http;
 pub mod ledger;
 pub mod line;
 pub mod load;

@@ -8,9 +8,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
+use crate::follow::RoomFollower;
+use crate::push::hub::Hubs;
 use crate::room::Rooms;
 use crate::upstream::vitals;
 
@@ -25,24 +25,19 @@ const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
 pub struct Ops {
     /// Every room.
     pub rooms: Rooms,
+    /// Knows for how long other nodes were not heard.
+    pub follower: RoomFollower,
+    /// Counts sockets by room.
+    pub hubs: Hubs,
     /// What was counted.
     pub metrics: PrometheusHandle,
     /// Told at every `/readyz`: what works, and should not be left so.
     pub warnings: Vec<String>,
 }
 
-/// The routes of this file.
-pub fn router(ops: Ops) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-        .routes(routes!(metrics))
-        .with_state(ops)
-}
-
 /// Alive
 #[utoipa::path(get, path = "/healthz", tag = "operators", responses((status = 200)))]
-async fn healthz() -> &'static str {
+pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
@@ -58,7 +53,7 @@ struct Ready {
 
 /// Ready, with reasons and warnings
 #[utoipa::path(get, path = "/readyz", tag = "operators", responses((status = 200, body = Ready), (status = 503, body = Ready)))]
-async fn readyz(State(ops): State<Ops>) -> Response {
+pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
     let mut reasons = Vec::new();
     if *ops.rooms.stopping().borrow() {
         reasons.push("this process is draining".to_owned());
@@ -76,7 +71,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
-    if let Some(silent) = ops.rooms.unheard_for() {
+    if let Some(silent) = ops.follower.unheard_for() {
         reasons.push(format!(
             "what other gateways did to rooms could not be read for {} s",
             silent.as_secs()
@@ -102,7 +97,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
 
 /// Figures for Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "operators", responses((status = 200, content_type = "text/plain")))]
-async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+pub(crate) async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
     for room in ops.rooms.all() {
         let (tick, id) = (room.tick(), room.id().to_owned());
         let gauge = |name: &'static str, value: u64| {
@@ -113,7 +108,10 @@ async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
         gauge("fairgate_room_released", tick.released);
         gauge("fairgate_room_inside", tick.counts.inside);
         gauge("fairgate_room_inside_max", tick.inside_max);
-        gauge("fairgate_room_sockets", room.hub().listeners() as u64);
+        gauge(
+            "fairgate_room_sockets",
+            ops.hubs.of_room(room.id()).listeners() as u64,
+        );
         let waits_ms = room.draw_waits_until().map_or(0, |at| at - ops.rooms.now());
         gauge(
             "fairgate_room_draw_waits_s",

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, header};
 use fairgate_base::http::Problem;
 
@@ -127,6 +128,12 @@ impl Network {
             IpAddr::V6(v6) => Self(Ipv6Addr::to_bits(v6) >> 64 << 64),
         }
     }
+}
+
+/// The peer's address; a request that came without one (in process) counts as local.
+#[must_use]
+pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
+    peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
 }
 
 /// The value of one cookie.

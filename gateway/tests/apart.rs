@@ -13,10 +13,10 @@ use booking::app::Setup;
 use booking::config::Config as BookingConfig;
 use booking::service::Service;
 use fairgate_base::config::Sources as BookingSources;
-use gateway::app::{App, Shared};
+use gateway::app::App;
 use gateway::config::{Config, Key, Sources};
 use gateway::upstream::remote::Remote;
-use gateway::upstream::{Changes, Core};
+use gateway::upstream::{Changes, Core, CoreParts};
 use serde_json::{Value, json};
 use support::{Answer, PROMOTER};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Apart {
     gateway: SocketAddr,
     booking: SocketAddr,
-    shared: Shared,
+    shared: CoreParts,
     core: Arc<Remote>,
     client: reqwest::Client,
     _running: JoinHandle<()>,
@@ -74,7 +74,7 @@ impl Apart {
         })
         .expect("good settings");
         let (hand_over, mut handed) = tokio::sync::mpsc::unbounded_channel();
-        let app = App::build(&config, async move |shared: Shared| {
+        let app = App::build(&config, async move |shared: CoreParts| {
             let base = format!("http://{booking}/").parse()?;
             let key = Key(INTERNAL.to_owned());
             let core = Arc::new(Remote::new(&[base], Some(&key), &shared.ledger)?);

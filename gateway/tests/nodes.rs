@@ -9,10 +9,13 @@ use booking::door::{RoleKeys, signing};
 use fairgate_base::clock::Clock;
 use fairgate_databases::{Database, Installation};
 use fairgate_servers::{Postgres as Server, or_skip};
+use gateway::clockwork;
+use gateway::follow::RoomFollower;
 use gateway::ledger::Ledger;
 use gateway::ledger::postgres::Postgres;
 use gateway::load::Load;
 use gateway::promoter::{Hand, PatchInput, Promoter};
+use gateway::push::hub::Hubs;
 use gateway::room::{DocumentInput, EVERYDAY, Parts, Phase, Room, Rooms};
 use gateway::store::MemoryStore;
 use gateway::upstream::health::Health;
@@ -49,9 +52,16 @@ impl Node {
             health: Health::new(Load::default()),
             stopping,
         };
-        let rooms = Rooms::start(parts).await.expect("it starts");
+        let (rooms, opened) = Rooms::new(parts);
+        let hubs = Hubs::default();
+        let follower = RoomFollower::new(rooms.clone(), hubs.clone());
+        follower.take_up_all().await.expect("it starts");
+        tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
+        tokio::spawn(follower.clone().run(rooms.stopping()));
         let promoter = Promoter {
             rooms: rooms.clone(),
+            follower,
+            hubs,
             keys: RoleKeys::default(),
         };
         Self {
@@ -164,11 +174,11 @@ async fn a_room_is_found_at_the_other_node_as_soon_as_somebody_asks_for_it() {
     for round in 0..5 {
         let room = format!("new-{round}");
         assert_eq!(one.put(&room, &format!("{room}-*")).await, Ok(true));
-        let looks = (0..20).map(|_| two.rooms.look_for(&room));
+        let looks = (0..20).map(|_| two.promoter.follower.look_for(&room));
         futures_util::future::join_all(looks).await;
         assert!(two.rooms.get(&room).is_ok(), "{room}");
     }
-    two.rooms.look_for("nobody-made-it").await;
+    two.promoter.follower.look_for("nobody-made-it").await;
     assert!(two.rooms.get("nobody-made-it").is_err());
 }
 
@@ -262,7 +272,7 @@ async fn a_change_that_takes_long_is_not_overtaken() {
     let Some((_server, one, two)) = two_nodes("a change that takes long").await else {
         return;
     };
-    let changing = one.rooms.changing().await.expect("it is free");
+    let changing = one.promoter.follower.changing().await.expect("it is free");
     let (began, ledger) = (Instant::now(), two.rooms.ledger());
     // A lease that nobody renews ends after five seconds.
     while began.elapsed() < Duration::from_millis(6500) {
@@ -293,7 +303,7 @@ async fn a_room_that_cannot_be_read_keeps_no_other_from_being_seen() {
         .await;
     let told = two.rooms.warnings().join("\n");
     assert!(told.contains("\"a-bad\" cannot be read"), "{told}");
-    assert_eq!(two.rooms.unheard_for(), None);
+    assert_eq!(two.promoter.follower.unheard_for(), None);
     let three = Node::start(&server.url()).await;
     three.sees("b", |_| true).await;
     server

@@ -4,44 +4,25 @@
 use std::sync::Arc;
 
 use fairgate_base::clock::rfc3339;
-use fairgate_pass::{Digest, FreezeClaims, VOID};
+use fairgate_pass::FreezeClaims;
 use serde_json::json;
 
-use crate::draw::merkle::Tree;
-use crate::draw::record::DrawRecord;
-use crate::draw::{self, shuffle};
-use crate::ledger::{DrawRow, Drawn, Entry, Failure, Freeze, Ledger, RoomRow, Sealed};
-use crate::room::{DrawState, Frozen, Ranked, Room, Rooms};
+use crate::draw;
+use crate::ledger::{Drawn, Entry, Failure, Freeze, RoomRow, Sealed};
+use crate::push::hub::Hub;
+use crate::room::{DrawState, Frozen, Ranked, Room, Rooms, published};
 use crate::store::{Freezing, StoreFailure};
-
-/// The draw of a stored room, as far as it had come.
-///
-/// # Errors
-/// Where the ledger cannot be read, or what it holds does not fit together.
-pub async fn restore(ledger: &dyn Ledger, row: &RoomRow) -> Result<DrawState, Failure> {
-    let draw = ledger.draw(&row.room).await?;
-    let mut state = DrawState {
-        record: Arc::new(publish(row, &draw)?),
-        row: draw,
-        frozen: None,
-        ranked: None,
-    };
-    if let (Some(freeze), Some(sealed)) = (state.row.freeze, &state.row.sealed) {
-        let frozen = build_tree(ledger, &row.room, freeze.n).await?;
-        agree(&row.room, &frozen, sealed)?;
-        state.frozen = Some(Arc::new(frozen));
-        if let Some(drawn) = &state.row.drawn {
-            state.ranked = Some(Arc::new(rank(drawn.seed, freeze.n).await?));
-        }
-    }
-    Ok(state)
-}
 
 /// Takes the next step of the room's draw, if one is due; gives whether anything changed.
 ///
 /// # Errors
 /// Where the ledger did not answer: the same step is tried again later.
-pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, StoreFailure> {
+pub async fn advance(
+    rooms: &Rooms,
+    hub: &Hub,
+    room: &Room,
+    due: bool,
+) -> Result<bool, StoreFailure> {
     let mut state = room.draw();
     let row = room.row();
     if state.ranked.is_some() || (state.row.freeze.is_none() && !due) {
@@ -61,21 +42,21 @@ pub async fn advance(rooms: &Rooms, room: &Room, due: bool) -> Result<bool, Stor
             None => match rooms.store().freeze(room.id(), rooms.now()).await? {
                 Freezing::Done(freeze) => freeze,
                 Freezing::NotBefore(at) => {
-                    tell_wait(rooms, room, Some(at));
+                    tell_wait(rooms, hub, room, Some(at));
                     return Ok(false);
                 }
             },
         };
-        tell_wait(rooms, room, None);
+        tell_wait(rooms, hub, room, None);
         state.row.freeze = Some(freeze);
     }
-    state.record = Arc::new(publish(&row, &state.row)?);
+    state.record = Arc::new(published(&row, &state.row)?);
     room.set_draw(state);
     Ok(true)
 }
 
 /// Whoever waits for the draw is told why it does not come.
-fn tell_wait(rooms: &Rooms, room: &Room, until: Option<i64>) {
+fn tell_wait(rooms: &Rooms, hub: &Hub, room: &Room, until: Option<i64>) {
     if !room.draw_waits(until) {
         return;
     }
@@ -87,7 +68,7 @@ fn tell_wait(rooms: &Rooms, room: &Room, until: Option<i64>) {
             "the draw waits: the room store lost its data, and whoever it forgot comes back until then"
         );
     }
-    room.hub().room(room, rooms.now());
+    hub.room(room, rooms.now());
 }
 
 async fn seal(
@@ -96,8 +77,8 @@ async fn seal(
     state: &mut DrawState,
     freeze: Freeze,
 ) -> Result<(), Failure> {
-    let frozen = build_tree(rooms.ledger(), room.id(), freeze.n).await?;
-    let voids = frozen.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64;
+    let frozen = Frozen::read(rooms.ledger(), room.id(), freeze.n).await?;
+    let voids = frozen.voids();
     let root = frozen.tree.root();
     let claims = FreezeClaims {
         room: room.id().to_owned(),
@@ -118,7 +99,7 @@ async fn seal(
         json!({"n": freeze.n, "voids": voids, "root": root}),
     );
     let sealed = rooms.ledger().seal(room.id(), ours, entry).await?;
-    agree(room.id(), &frozen, &sealed)?;
+    frozen.check(room.id(), &sealed)?;
     state.row.sealed = Some(sealed);
     state.frozen = Some(Arc::new(frozen));
     Ok(())
@@ -133,7 +114,7 @@ async fn draw_line(
     sealed: &Sealed,
 ) -> Result<(), Failure> {
     let seed = draw::seed(&row.secret.0, freeze.n, &sealed.root, b"");
-    let ranked = rank(seed, freeze.n).await?;
+    let ranked = Ranked::draw(seed, freeze.n).await?;
     let drawn = Drawn {
         seed,
         at: rooms.now(),
@@ -143,68 +124,6 @@ async fn draw_line(
     state.row.drawn = Some(drawn);
     state.ranked = Some(Arc::new(ranked));
     Ok(())
-}
-
-/// What is published of a draw at this point.
-fn publish(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, Failure> {
-    let announced = DrawRecord::announced(row.room.as_str(), draw::commitment(&row.secret.0));
-    let (Some(freeze), Some(sealed)) = (draw.freeze, &draw.sealed) else {
-        return Ok(announced);
-    };
-    let claims = FreezeClaims {
-        room: row.room.clone(),
-        n: freeze.n,
-        voids: sealed.voids,
-        root: sealed.root,
-        frozen_at: rfc3339(freeze.at),
-    };
-    let frozen = announced.frozen(claims, sealed.signature.clone(), None);
-    let Some(drawn) = &draw.drawn else {
-        return Ok(frozen);
-    };
-    frozen
-        .drawn(row.secret.0, b"", rfc3339(drawn.at))
-        .filter(|record| record.seed == Some(drawn.seed))
-        .ok_or_else(|| {
-            Failure::Corrupt(format!(
-                "the draw of room \"{}\" does not follow from its secret",
-                row.room
-            ))
-        })
-}
-
-async fn build_tree(ledger: &dyn Ledger, room: &str, n: u64) -> Result<Frozen, Failure> {
-    let bytes = ledger.leaves(room, n).await?;
-    let built = tokio::task::spawn_blocking(move || {
-        let leaves = bytes.as_chunks::<32>().0.to_vec();
-        let tree = Tree::build(&leaves);
-        Frozen { leaves, tree }
-    });
-    built
-        .await
-        .map_err(|error| Failure::Unavailable(error.to_string()))
-}
-
-async fn rank(seed: Digest, n: u64) -> Result<Ranked, Failure> {
-    let n = u32::try_from(n)
-        .map_err(|_| Failure::Corrupt(format!("{n} numbers are more than one draw can rank")))?;
-    let drawn = tokio::task::spawn_blocking(move || shuffle::both(&seed, n)).await;
-    let drawn = drawn.map_err(|error| Failure::Unavailable(error.to_string()))?;
-    Ok(Ranked {
-        line: drawn.line,
-        rank_of: drawn.ranks,
-    })
-}
-
-/// What another node published must follow from the leaves that this one reads.
-fn agree(room: &str, frozen: &Frozen, sealed: &Sealed) -> Result<(), Failure> {
-    let voids = frozen.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64;
-    if (frozen.tree.root(), voids) == (sealed.root, sealed.voids) {
-        return Ok(());
-    }
-    Err(Failure::Corrupt(format!(
-        "the leaves of room \"{room}\" are not those of its published root"
-    )))
 }
 
 /// What the loop does is told in the audit as well.

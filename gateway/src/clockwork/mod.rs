@@ -1,17 +1,20 @@
 //! The loop of one room: phases and draw five times a second, release once a second, samples every ten. Every beat
 //! starts from what is stored, so a beat that failed is simply done again by the next.
 
-pub mod drawing;
+mod drawing;
 mod returning;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use returning::Returning;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::ledger::Sample;
 use crate::line::release;
+use crate::push::hub::{Hub, Hubs};
 use crate::room::{Method, Phase, Room, Rooms, draw_due};
 use crate::store::StoreFailure;
 
@@ -33,8 +36,24 @@ struct Beats {
     resolved: Option<Instant>,
 }
 
+/// Starts the loop of every room as it is opened on this node, until the process drains.
+pub async fn run_opened(rooms: Rooms, hubs: Hubs, mut opened: UnboundedReceiver<Room>) {
+    let mut stopping = rooms.stopping();
+    loop {
+        let room = tokio::select! {
+            room = opened.recv() => room,
+            () = fairgate_base::process::stopped(&mut stopping) => return,
+        };
+        let Some(room) = room else {
+            return;
+        };
+        let hub = hubs.of_room(room.id());
+        tokio::spawn(run(rooms.clone(), hub, room, rooms.stopping()));
+    }
+}
+
 /// Runs until the process drains.
-pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) {
+async fn run(rooms: Rooms, hub: Arc<Hub>, room: Room, mut stopping: watch::Receiver<bool>) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut beats = Beats {
@@ -51,7 +70,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
             () = room.nudged() => true,
             () = fairgate_base::process::stopped(&mut stopping) => return,
         };
-        if let Err(error) = one_beat(&rooms, &room, &mut beats, nudged).await {
+        if let Err(error) = one_beat(&rooms, &hub, &room, &mut beats, nudged).await {
             metrics::counter!("fairgate_room_beats_failed_total", "room" => room.id().to_owned())
                 .increment(1);
             tracing::warn!(room = room.id(), %error, "a beat of the room failed; the next one tries again");
@@ -65,6 +84,7 @@ pub async fn run(rooms: Rooms, room: Room, mut stopping: watch::Receiver<bool>) 
 
 async fn one_beat(
     rooms: &Rooms,
+    hub: &Hub,
     room: &Room,
     beats: &mut Beats,
     nudged: bool,
@@ -78,8 +98,8 @@ async fn one_beat(
     let lives = begun || !matches!(room.phase(now), Phase::Closed | Phase::Scheduled);
     if row.document.method == Method::Draw && lives {
         let due = room.is_begun_elsewhere() || draw_due(&row.document, &row.facts, now);
-        while drawing::advance(rooms, room, due).await? {
-            room.hub().draw(room, now);
+        while drawing::advance(rooms, hub, room, due).await? {
+            hub.draw(room, now);
         }
     }
     reported?;
@@ -97,9 +117,9 @@ async fn one_beat(
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
-    room.hub().phase(room, now);
+    hub.phase(room, now);
     if due || nudged {
-        room.hub().line(room, now);
+        hub.line(room, now);
     }
     if due && beats.sampled.elapsed() >= SAMPLE_EVERY {
         beats.sampled = Instant::now();

@@ -7,9 +7,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::follow;
+use super::RoomFollower;
 use crate::ledger::Failure;
-use crate::room::Rooms;
 
 /// The lease under which room documents are changed, at all nodes.
 const CHANGING: &str = "rooms";
@@ -22,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(40);
 
 /// Nobody else changes room documents while this is held, here or at another node.
 pub struct Changing<'r> {
-    rooms: &'r Rooms,
+    follower: &'r RoomFollower,
     _here: tokio::sync::MutexGuard<'r, ()>,
     /// The renewing ends when this is dropped.
     held: oneshot::Sender<()>,
@@ -37,26 +36,30 @@ impl Changing<'_> {
         if self.renewing.await.is_err() {
             tracing::error!("renewing the lease on room documents had failed");
         }
-        let given_back = self.rooms.ledger().let_go(CHANGING, self.rooms.node());
+        let given_back = self
+            .follower
+            .rooms()
+            .ledger()
+            .let_go(CHANGING, &self.follower.inner.node);
         if let Err(error) = given_back.await {
             tracing::debug!(%error, "the lease on room documents runs out by itself");
         }
     }
 }
 
-impl Rooms {
+impl RoomFollower {
     /// Held while a room document is changed. When it is given this node knows all that the others wrote.
     ///
     /// # Errors
     /// Where the ledger did not answer, or another node kept changing rooms for too long.
     pub async fn changing(&self) -> Result<Changing<'_>, Failure> {
         let changing = self.changing_anywhere().await?;
-        follow::catch_up(self).await?;
+        self.catch_up().await?;
         Ok(changing)
     }
 
-    pub(crate) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
-        let here = self.changing_here().await;
+    pub(super) async fn changing_anywhere(&self) -> Result<Changing<'_>, Failure> {
+        let here = self.inner.changing.lock().await;
         let asked = Instant::now();
         while !self.lease_changing().await? {
             if asked.elapsed() >= WAIT_MAX {
@@ -68,7 +71,7 @@ impl Rooms {
         }
         let (held, ended) = oneshot::channel();
         Ok(Changing {
-            rooms: self,
+            follower: self,
             _here: here,
             held,
             renewing: tokio::spawn(renew(self.clone(), ended)),
@@ -76,14 +79,17 @@ impl Rooms {
     }
 
     async fn lease_changing(&self) -> Result<bool, Failure> {
-        let lease = self.ledger().lease(CHANGING, self.node(), TTL_MS);
+        let lease = self
+            .rooms()
+            .ledger()
+            .lease(CHANGING, &self.inner.node, TTL_MS);
         lease.await
     }
 }
 
-async fn renew(rooms: Rooms, mut ended: oneshot::Receiver<()>) {
+async fn renew(follower: RoomFollower, mut ended: oneshot::Receiver<()>) {
     while timeout(RENEWED_EVERY, &mut ended).await.is_err() {
-        match rooms.lease_changing().await {
+        match follower.lease_changing().await {
             Ok(true) => {}
             Ok(false) => {
                 tracing::warn!("another node changes rooms while this one still does");

@@ -2,6 +2,7 @@
 //! and opens nothing.
 
 pub mod claim;
+pub mod come_back;
 pub mod http;
 mod join;
 mod leave;

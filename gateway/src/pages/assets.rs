@@ -9,7 +9,7 @@ use fairgate_base::http::Problem;
 
 use super::{Pages, render_problem};
 
-pub(super) async fn asset(
+pub(crate) async fn asset(
     State(pages): State<Pages>,
     Path(path): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,

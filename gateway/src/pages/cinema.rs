@@ -54,7 +54,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-pub(super) async fn cinema(
+pub(crate) async fn cinema(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {

@@ -13,14 +13,14 @@ use fairgate_base::http::Problem;
 use super::{Pages, lobby_page, render_problem};
 use crate::line::claim::claim;
 use crate::line::http::passes::PASS_COOKIE_S;
-use crate::line::http::places::{peer_of, place_cookie_header};
+use crate::line::http::places::place_cookie_header;
 use crate::line::{JoinBody, required, sign};
 use crate::room::Room;
-use crate::web::{pass_cookie, place_cookie};
+use crate::web::{pass_cookie, peer_of, place_cookie};
 
 type Cookie = Result<HeaderValue, Problem>;
 
-pub(super) async fn join(
+pub(crate) async fn join(
     State(pages): State<Pages>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
@@ -44,7 +44,7 @@ pub(super) async fn join(
     answer(&pages, &id, &headers, step).await
 }
 
-pub(super) async fn pass(
+pub(crate) async fn pass(
     State(pages): State<Pages>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ pub(super) async fn pass(
     answer(&pages, &id, &headers, step).await
 }
 
-pub(super) async fn leave(
+pub(crate) async fn leave(
     State(pages): State<Pages>,
     Path(id): Path<String>,
     headers: HeaderMap,

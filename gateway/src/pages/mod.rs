@@ -2,12 +2,12 @@
 
 mod address;
 mod asking;
-mod assets;
-mod cinema;
+pub(crate) mod assets;
+pub(crate) mod cinema;
 mod clocks;
-mod forms;
+pub(crate) mod forms;
 pub mod policy;
-mod rail;
+pub(crate) mod rail;
 mod render;
 mod stations;
 mod train;
@@ -18,7 +18,6 @@ use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use axum::routing::{get, post};
 use fairgate_base::http::Problem;
 use serde_json::{Value, json};
 
@@ -49,25 +48,7 @@ pub struct Pages {
     pub paying: HeaderValue,
 }
 
-/// The routes of this folder.
-pub fn router(pages: Pages) -> Router {
-    Router::new()
-        .route("/", get(home))
-        .route("/r/{room}", get(lobby))
-        .route("/r/{room}/join", post(forms::join))
-        .route("/r/{room}/pass", post(forms::pass))
-        .route("/r/{room}/leave", post(forms::leave))
-        .route("/cinema", get(cinema::cinema))
-        .route("/rail", get(rail::rail))
-        .route("/s/{show}", get(seats))
-        .route("/checkout/{hold}", get(checkout))
-        .route("/o/{order}", get(order))
-        .route("/t/{ticket}", get(ticket))
-        .route("/assets/{*path}", get(assets::asset))
-        .with_state(pages)
-}
-
-async fn home(
+pub(crate) async fn home(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
@@ -152,7 +133,11 @@ fn covers(patterns: &[String], show: &str) -> bool {
         .any(|pattern| crate::room::overlap(pattern, show))
 }
 
-async fn lobby(State(pages): State<Pages>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+pub(crate) async fn lobby(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     match pages.lobby.rooms.get(&id) {
         Ok(room) => lobby_page(&pages, &room, &headers, None).await,
         Err(problem) => render_problem(&pages, &problem),
@@ -192,7 +177,7 @@ fn listed(mut shows: Vec<ShowCard>) -> Vec<ShowCard> {
     shows
 }
 
-async fn seats(
+pub(crate) async fn seats(
     State(pages): State<Pages>,
     Path(show): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
@@ -230,7 +215,7 @@ async fn seats(
     )
 }
 
-async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Response {
+pub(crate) async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Response {
     render(
         &pages,
         "checkout",
@@ -238,7 +223,7 @@ async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Respo
     )
 }
 
-async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
+pub(crate) async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
     let mut page = render(
         &pages,
         "order",
@@ -249,7 +234,7 @@ async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Respons
     page
 }
 
-async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {
+pub(crate) async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {
     render(
         &pages,
         "ticket",

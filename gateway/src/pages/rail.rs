@@ -60,7 +60,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-pub(super) async fn rail(
+pub(crate) async fn rail(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {

@@ -65,7 +65,7 @@ impl Promoter {
         if id == EVERYDAY {
             return Err(built_in());
         }
-        let changing = self.rooms.changing().await.map_err(unanswered)?;
+        let changing = self.follower.changing().await.map_err(unanswered)?;
         let outcome = self.put_alone(id, document).await;
         changing.end().await;
         outcome
@@ -78,7 +78,7 @@ impl Promoter {
             Ok(room) => (self.replace(&room, document).await?, false),
             Err(_) => (self.create(id, document).await?, true),
         };
-        self.rooms.cover().await?;
+        self.follower.cover().await?;
         Ok(outcome)
     }
 
@@ -234,7 +234,7 @@ impl Promoter {
     pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, Problem> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
-        let changing = self.rooms.changing().await.map_err(unanswered)?;
+        let changing = self.follower.changing().await.map_err(unanswered)?;
         let outcome = self.put_codes_alone(&room, codes).await;
         changing.end().await;
         outcome
@@ -287,7 +287,7 @@ impl Promoter {
         let version = match outcome {
             Changed::To(version) => version,
             Changed::Conflict => {
-                self.rooms.refresh(room).await.map_err(unanswered)?;
+                self.follower.refresh(room).await.map_err(unanswered)?;
                 return Ok(None);
             }
             Changed::Joined => return Err(draw_fixed(fixed)),
@@ -299,7 +299,8 @@ impl Promoter {
             ..row.clone()
         };
         room.set_row(new.clone());
-        room.hub().room(room, self.rooms.now());
+        let hub = self.hubs.of_room(room.id());
+        hub.room(room, self.rooms.now());
         room.nudge();
         Ok(Some(new))
     }

@@ -1,45 +1,23 @@
 //! The promoter's calls: thin.
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use booking::door::Role;
 use fairgate_base::http::{Body, BodyText, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::{Hand, PatchInput, Promoter, audit, report};
 use crate::ledger::{AuditRow, Failure, RoomRow};
 use crate::room::{DocumentInput, RoomView};
 
-/// Codes for a large members' sale fit; nothing else here is long.
-const CODES_BYTES_MAX: usize = 64 << 20;
-
-/// The routes of this file.
-pub fn router(promoter: Promoter) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(put_room, patch_room, get_room))
-        .merge(
-            OpenApiRouter::new()
-                .routes(routes!(put_codes))
-                .layer(DefaultBodyLimit::max(CODES_BYTES_MAX)),
-        )
-        .routes(routes!(open))
-        .routes(routes!(draw))
-        .routes(routes!(close))
-        .routes(routes!(get_report))
-        .routes(routes!(get_audit))
-        .with_state(promoter)
-}
-
 /// Make or replace a room
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = DocumentInput,
     responses((status = 200, description = "The document"), (status = 201, description = "The document"),
         (status = 409, description = "draw_fixed, show_covered"), (status = 422, description = "invalid_field, not_available")))]
-async fn put_room(
+pub(crate) async fn put_room(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -58,7 +36,7 @@ async fn put_room(
 /// Change live settings
 #[utoipa::path(patch, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = PatchInput,
     responses((status = 200, description = "The document"), (status = 422, description = "invalid_field, not_available")))]
-async fn patch_room(
+pub(crate) async fn patch_room(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -71,7 +49,7 @@ async fn patch_room(
 /// The room's document
 #[utoipa::path(get, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)),
     responses((status = 200, description = "The document"), (status = 404)))]
-async fn get_room(
+pub(crate) async fn get_room(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -82,7 +60,7 @@ async fn get_room(
 
 /// How many codes a room has now.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct CodesAnswer {
+pub(crate) struct CodesAnswer {
     codes: usize,
 }
 
@@ -90,7 +68,7 @@ struct CodesAnswer {
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}/codes", tag = "promoter", params(("room" = String, Path,)),
     request_body(content = String, content_type = "text/plain"),
     responses((status = 200, body = CodesAnswer), (status = 409, description = "draw_fixed")))]
-async fn put_codes(
+pub(crate) async fn put_codes(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -104,7 +82,7 @@ async fn put_codes(
 
 /// Open the lobby now
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/open", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
-async fn open(
+pub(crate) async fn open(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -114,7 +92,7 @@ async fn open(
 
 /// Freeze and draw now
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/draw", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
-async fn draw(
+pub(crate) async fn draw(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -124,7 +102,7 @@ async fn draw(
 
 /// Close the room
 #[utoipa::path(post, path = "/v1/promoter/rooms/{room}/close", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = RoomView)))]
-async fn close(
+pub(crate) async fn close(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -145,7 +123,7 @@ async fn by_hand(
 /// How the report is wanted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ReportQuery {
+pub(crate) struct ReportQuery {
     format: Option<String>,
 }
 
@@ -159,7 +137,7 @@ struct Report {
 /// Figures over time
 #[utoipa::path(get, path = "/v1/promoter/rooms/{room}/report", tag = "promoter", params(("room" = String, Path,), ("format" = Option<String>, Query, description = "csv")),
     responses((status = 200, body = Report)))]
-async fn get_report(
+pub(crate) async fn get_report(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -188,7 +166,7 @@ async fn get_report(
 
 /// Who changed what.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Audit {
+pub(crate) struct Audit {
     /// Whether the chain holds.
     intact: bool,
     rows: Vec<AuditRow>,
@@ -196,7 +174,7 @@ struct Audit {
 
 /// Who changed what, hash-chained
 #[utoipa::path(get, path = "/v1/promoter/rooms/{room}/audit", tag = "promoter", params(("room" = String, Path,)), responses((status = 200, body = Audit)))]
-async fn get_audit(
+pub(crate) async fn get_audit(
     State(promoter): State<Promoter>,
     Path(id): Path<String>,
     headers: HeaderMap,

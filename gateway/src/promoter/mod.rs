@@ -9,6 +9,8 @@ mod shown;
 
 use booking::door::RoleKeys;
 
+use crate::follow::RoomFollower;
+use crate::push::hub::Hubs;
 use crate::room::Rooms;
 
 pub use controls::{Hand, PatchInput};
@@ -18,6 +20,10 @@ pub use controls::{Hand, PatchInput};
 pub struct Promoter {
     /// Every room.
     pub rooms: Rooms,
+    /// Changes documents under the lease of all nodes.
+    pub follower: RoomFollower,
+    /// Tells sockets what changed.
+    pub hubs: Hubs,
     /// Keys by role.
     pub keys: RoleKeys,
 }

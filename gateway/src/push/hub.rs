@@ -1,6 +1,7 @@
 //! Shared frames of one room: encoded once, cloned by reference. What everybody must hear goes to everybody at once;
 //! how far the line has come goes to each socket as often as its nearness asks, and at once to whoever was called by it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -36,7 +37,32 @@ pub struct Line {
     pub tick: Arc<Tick>,
 }
 
-/// The sending half.
+/// The hubs of all rooms of this node; a cheap handle.
+#[derive(Debug, Clone, Default)]
+pub struct Hubs {
+    by_room: Arc<Mutex<HashMap<String, Arc<Hub>>>>,
+}
+
+impl Hubs {
+    /// The hub of a room; made where nobody asked for it before.
+    #[must_use]
+    pub fn of_room(&self, room: &str) -> Arc<Hub> {
+        let mut hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hub) = hubs.get(room) {
+            return Arc::clone(hub);
+        }
+        Arc::clone(hubs.entry(room.to_owned()).or_default())
+    }
+
+    /// How many sockets listen, in all rooms.
+    #[must_use]
+    pub fn listeners(&self) -> usize {
+        let hubs = self.by_room.lock().unwrap_or_else(PoisonError::into_inner);
+        hubs.values().map(|hub| hub.listeners()).sum()
+    }
+}
+
+/// The sending half of one room.
 #[derive(Debug)]
 pub struct Hub {
     news: broadcast::Sender<News>,

@@ -2,6 +2,7 @@
 
 pub mod cadence;
 pub mod drain;
+mod ending;
 pub mod frame;
 mod history;
 pub mod http;
@@ -12,3 +13,27 @@ pub mod seats;
 pub mod socket;
 pub mod waiting;
 pub mod wire;
+
+use crate::personal::Personal;
+use crate::room::Rooms;
+use crate::web::Web;
+use hub::Hubs;
+use limit::Limit;
+use seats::Seats;
+
+/// What sockets need.
+#[derive(Clone)]
+pub struct Push {
+    /// Every room.
+    pub rooms: Rooms,
+    /// Where shared frames go out.
+    pub hubs: Hubs,
+    /// Origins.
+    pub web: Web,
+    /// Watched shows.
+    pub seats: Seats,
+    /// Own holds.
+    pub personal: Personal,
+    /// How many there may be.
+    pub limit: Limit,
+}

@@ -1,6 +1,7 @@
 //! One visitor's socket: forwards shared frames, works out its own turn, and keeps no timer of its own. It never waits
 //! for its client: what cannot be sent now is not queued, but told later as things stand then.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
@@ -8,9 +9,10 @@ use booking::ids::HoldId;
 use fairgate_base::clock::rfc3339;
 use tokio::sync::watch;
 
+use super::Push;
 use super::cadence::Cadence;
-use super::http::{End, Push};
-use super::hub::{Heard, Line, Listener, News};
+use super::ending::SocketEnd;
+use super::hub::{Heard, Hub, Line, Listener, News};
 use super::message::{Message, Request, encode};
 use super::seats::{Seats, Watch};
 use super::wire::{Moved, Wire};
@@ -28,6 +30,7 @@ const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 pub struct Conn {
     wire: Wire,
     rooms: Rooms,
+    hub: Arc<Hub>,
     room: Room,
     seats: Seats,
     place: Place,
@@ -45,11 +48,13 @@ pub struct Conn {
 impl Conn {
     /// Over a socket that has just opened.
     pub fn new(socket: WebSocket, push: Push, room: Room, place: Place) -> Self {
+        let hub = push.hubs.of_room(room.id());
         Self {
             wire: Wire::new(socket),
             rank: room.rank(place.number),
             rooms: push.rooms,
-            listener: room.hub().listen(),
+            listener: hub.listen(),
+            hub,
             room,
             seats: push.seats,
             cadence: Cadence::of(None, false, 0, place.number),
@@ -63,9 +68,9 @@ impl Conn {
     }
 
     /// Serves the socket to its end.
-    pub async fn run(&mut self, mut ear: Ear, mut stopping: watch::Receiver<bool>) -> End {
+    pub async fn run(&mut self, mut ear: Ear, mut stopping: watch::Receiver<bool>) -> SocketEnd {
         match self.serve(&mut ear, &mut stopping).await {
-            Ok(()) => End::Gone,
+            Ok(()) => SocketEnd::Gone,
             Err(end) => end,
         }
     }
@@ -79,7 +84,7 @@ impl Conn {
         &mut self,
         ear: &mut Ear,
         stopping: &mut watch::Receiver<bool>,
-    ) -> Result<(), End> {
+    ) -> Result<(), SocketEnd> {
         self.greet().await?;
         self.settle().await?;
         loop {
@@ -92,7 +97,7 @@ impl Conn {
                     Heard::News(news) => self.pass_on(news).await?,
                     // Too far behind: what was missed is replaced by how things stand now.
                     Heard::Missed => self.catch_up().await?,
-                    Heard::Gone => return Err(End::Gone),
+                    Heard::Gone => return Err(SocketEnd::Gone),
                 },
                 frame = next_seats(&mut self.watch), if open => match frame {
                     Some(frame) => self.send(Ws::Binary(frame)).await?,
@@ -100,12 +105,12 @@ impl Conn {
                 },
                 word = ear.next(), if open => match word {
                     Some(Word::Hold(signal)) => self.tell_hold(&signal).await?,
-                    Some(Word::Left { room, number }) if self.is_place(&room, number) => return Err(End::left()),
+                    Some(Word::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::left()),
                     // The same visitor's place in another room, or one of before.
                     Some(Word::Left { .. }) => {}
-                    None => return Err(End::Gone),
+                    None => return Err(SocketEnd::Gone),
                 },
-                () = fairgate_base::process::stopped(stopping) => return Err(End::restart()),
+                () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
             }
         }
     }
@@ -114,19 +119,19 @@ impl Conn {
         self.room.id() == room && self.place.number == number
     }
 
-    async fn happened(&mut self, moved: Moved, was_open: bool) -> Result<(), End> {
+    async fn happened(&mut self, moved: Moved, was_open: bool) -> Result<(), SocketEnd> {
         if let Moved::Heard(heard) = moved {
             self.hear(heard).await?;
         }
         if self.wire.is_open() && !was_open {
-            self.caught_breath().await?;
+            self.resume_after_backpressure().await?;
         }
         Ok(())
     }
 
     /// The client takes frames again: it is told how things stand, once. Seats need nothing here: the watch knows what
     /// the client has.
-    async fn caught_breath(&mut self) -> Result<(), End> {
+    async fn resume_after_backpressure(&mut self) -> Result<(), SocketEnd> {
         if self.listener.skip_news() {
             self.catch_up().await
         } else if self.line_missed {
@@ -137,7 +142,7 @@ impl Conn {
     }
 
     /// How everything stands, on connect.
-    async fn greet(&mut self) -> Result<(), End> {
+    async fn greet(&mut self) -> Result<(), SocketEnd> {
         self.tell_room().await?;
         let draw = self.room.draw();
         if draw.row.sealed.is_some() {
@@ -148,13 +153,13 @@ impl Conn {
         self.tell_end(self.room.phase(self.rooms.now())).await
     }
 
-    async fn catch_up(&mut self) -> Result<(), End> {
+    async fn catch_up(&mut self) -> Result<(), SocketEnd> {
         metrics::counter!("fairgate_sockets_caught_up_total").increment(1);
         self.greet().await?;
         self.settle().await
     }
 
-    async fn pass_on(&mut self, news: News) -> Result<(), End> {
+    async fn pass_on(&mut self, news: News) -> Result<(), SocketEnd> {
         match news {
             News::Room(text, phase) => {
                 self.send(Ws::Text(text)).await?;
@@ -172,9 +177,9 @@ impl Conn {
     }
 
     /// The socket's second has come, or the line has come to its rank.
-    async fn beat(&mut self, line: Line) -> Result<(), End> {
+    async fn beat(&mut self, line: Line) -> Result<(), SocketEnd> {
         if self.wire.is_over() {
-            return Err(End::later(
+            return Err(SocketEnd::later(
                 "you read too slowly; come back, your place is kept",
             ));
         }
@@ -192,15 +197,15 @@ impl Conn {
     }
 
     /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at once.
-    async fn settle(&mut self) -> Result<(), End> {
+    async fn settle(&mut self) -> Result<(), SocketEnd> {
         let tick = self.room.tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
         let ahead = self.rank.map(|rank| tick.ahead(rank));
         let per_s_u = micros_per_s(self.room.pace());
         self.cadence = Cadence::of(ahead, called, per_s_u, self.place.number);
         let waits_at = self.rank.filter(|_| !called);
-        let hub = self.room.hub();
-        hub.wake(&mut self.listener, self.cadence.slot, waits_at);
+        self.hub
+            .wake(&mut self.listener, self.cadence.slot, waits_at);
         let tick = self.room.tick();
         if !self.is_called(&tick) {
             return Ok(());
@@ -218,13 +223,13 @@ impl Conn {
         !self.turned && self.rank.is_some_and(|rank| rank < tick.released)
     }
 
-    async fn tell_newest_line(&mut self) -> Result<(), End> {
+    async fn tell_newest_line(&mut self) -> Result<(), SocketEnd> {
         let (tick, per_s) = (self.room.tick(), self.room.pace());
         let line = encode(&Message::line(&tick, per_s, self.rooms.now()));
         self.tell_line(line, &tick).await
     }
 
-    async fn tell_line(&mut self, line: Utf8Bytes, tick: &Tick) -> Result<(), End> {
+    async fn tell_line(&mut self, line: Utf8Bytes, tick: &Tick) -> Result<(), SocketEnd> {
         (self.line_sent, self.line_missed) = (Some(Instant::now()), false);
         self.send(Ws::Text(line)).await?;
         let Some(rank) = self.rank.filter(|_| self.is_called(tick)) else {
@@ -254,12 +259,12 @@ impl Conn {
         self.say(&Message::Turn { claim_before }).await
     }
 
-    async fn tell_room(&mut self) -> Result<(), End> {
+    async fn tell_room(&mut self) -> Result<(), SocketEnd> {
         let view = RoomView::fresh(&self.rooms, &self.room).await;
         self.say(&Message::Room(&view)).await
     }
 
-    async fn tell_place(&mut self) -> Result<(), End> {
+    async fn tell_place(&mut self) -> Result<(), SocketEnd> {
         self.rank = self.room.rank(self.place.number);
         let ahead = self.rank.map(|rank| self.room.tick().ahead(rank));
         self.say(&Message::Place {
@@ -270,7 +275,7 @@ impl Conn {
         .await
     }
 
-    async fn tell_end(&mut self, phase: Phase) -> Result<(), End> {
+    async fn tell_end(&mut self, phase: Phase) -> Result<(), SocketEnd> {
         let text = match phase {
             Phase::SoldOut => Message::SOLD_OUT,
             Phase::Closed => Message::CLOSED,
@@ -279,7 +284,7 @@ impl Conn {
         self.send(Ws::Text(Utf8Bytes::from_static(text))).await
     }
 
-    async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), End> {
+    async fn tell_hold(&mut self, signal: &HoldSignal) -> Result<(), SocketEnd> {
         let expires_at = rfc3339(signal.expires_at_ms);
         if signal.state == "offered" {
             let show = signal.hold.parse::<HoldId>().map(|hold| hold.show());
@@ -301,21 +306,23 @@ impl Conn {
         .await
     }
 
-    async fn hear(&mut self, heard: Option<Result<Ws, axum::Error>>) -> Result<(), End> {
+    async fn hear(&mut self, heard: Option<Result<Ws, axum::Error>>) -> Result<(), SocketEnd> {
         if self.floods() {
-            return Err(End::policy("too many messages; slow down and come back"));
+            return Err(SocketEnd::policy(
+                "too many messages; slow down and come back",
+            ));
         }
         match heard {
-            None | Some(Ok(Ws::Close(_))) => Err(End::Gone),
+            None | Some(Ok(Ws::Close(_))) => Err(SocketEnd::Gone),
             // Also a message over the limit ends here: saying why does no harm where the client has gone.
-            Some(Err(_)) => Err(End::policy(
+            Some(Err(_)) => Err(SocketEnd::policy(
                 "a message was too long, or not a WebSocket message",
             )),
             Some(Ok(Ws::Ping(_) | Ws::Pong(_))) => Ok(()),
-            Some(Ok(Ws::Binary(_))) => Err(End::policy("clients send text only")),
+            Some(Ok(Ws::Binary(_))) => Err(SocketEnd::policy("clients send text only")),
             Some(Ok(Ws::Text(text))) => match serde_json::from_str(&text) {
                 Ok(request) => self.answer(request).await,
-                Err(_) => Err(End::policy(
+                Err(_) => Err(SocketEnd::policy(
                     "not a message of this socket: watch, unwatch or resync",
                 )),
             },
@@ -331,14 +338,16 @@ impl Conn {
         *count > FLOOD_MAX
     }
 
-    async fn answer(&mut self, request: Request) -> Result<(), End> {
+    async fn answer(&mut self, request: Request) -> Result<(), SocketEnd> {
         match request {
             Request::Watch { show } => {
                 self.watch = None;
                 let watched = self.seats.watch(&show).await;
-                let watched = watched
-                    .map_err(|_| End::later("the seats cannot be read now; come back shortly"))?;
-                self.watch = Some(watched.ok_or_else(|| End::policy("there is no such show"))?);
+                let watched = watched.map_err(|_| {
+                    SocketEnd::later("the seats cannot be read now; come back shortly")
+                })?;
+                self.watch =
+                    Some(watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?);
             }
             Request::Unwatch {} => self.watch = None,
             Request::Resync {} => {
@@ -350,11 +359,11 @@ impl Conn {
         Ok(())
     }
 
-    async fn say(&mut self, message: &Message<'_>) -> Result<(), End> {
+    async fn say(&mut self, message: &Message<'_>) -> Result<(), SocketEnd> {
         self.send(Ws::Text(encode(message))).await
     }
 
-    async fn send(&mut self, frame: Ws) -> Result<(), End> {
+    async fn send(&mut self, frame: Ws) -> Result<(), SocketEnd> {
         Ok(self.wire.put(frame).await?)
     }
 }

@@ -7,22 +7,8 @@ use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Serialize;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::live::Frozen;
-use super::{Method, Room, RoomView, Rooms};
-
-/// The routes of this file.
-pub fn router(rooms: Rooms) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(one))
-        .routes(routes!(draw))
-        .routes(routes!(proof))
-        .routes(routes!(leaves))
-        .with_state(rooms)
-}
+use super::{Frozen, Method, Room, RoomView, Rooms};
 
 const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
@@ -35,7 +21,7 @@ struct RoomList {
 
 /// The public rooms
 #[utoipa::path(get, path = "/v1/rooms", tag = "rooms", responses((status = 200, body = RoomList)))]
-async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
+pub(crate) async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
     let mut views = Vec::new();
     for room in rooms.all() {
         views.push(RoomView::fresh(&rooms, &room).await);
@@ -49,7 +35,10 @@ async fn list(State(rooms): State<Rooms>) -> impl IntoResponse {
 /// One room
 #[utoipa::path(get, path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
-async fn one(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn one(
+    State(rooms): State<Rooms>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
     let room = rooms.get(&id)?;
     let view = RoomView::fresh(&rooms, &room).await;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(view)).into_response())
@@ -58,7 +47,10 @@ async fn one(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Respo
 /// The draw's record, as far as it has come
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw", tag = "draw", params(("room" = String, Path,)),
     responses((status = 200, description = "The record; null for what is not known yet"), (status = 404)))]
-async fn draw(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn draw(
+    State(rooms): State<Rooms>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
     let room = with_draw(&rooms, &id)?;
     let record = room.draw().record;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(&*record)).into_response())
@@ -66,7 +58,7 @@ async fn draw(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Resp
 
 /// A leaf and its path to the root.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Proof {
+pub(crate) struct Proof {
     number: u64,
     /// 64 hex digits; zeros where nobody holds the number.
     holder: String,
@@ -81,7 +73,7 @@ struct Proof {
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw/proof/{number}", tag = "draw",
     params(("room" = String, Path,), ("number" = u64, Path,)),
     responses((status = 200, body = Proof), (status = 404), (status = 409, description = "not_frozen")))]
-async fn proof(
+pub(crate) async fn proof(
     State(rooms): State<Rooms>,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Json<Proof>, Problem> {
@@ -106,7 +98,10 @@ async fn proof(
 /// All n holders, 32 bytes each
 #[utoipa::path(get, path = "/v1/rooms/{room}/draw/leaves", tag = "draw", params(("room" = String, Path,)),
     responses((status = 200, content_type = "application/octet-stream"), (status = 404), (status = 409, description = "not_frozen")))]
-async fn leaves(State(rooms): State<Rooms>, Path(id): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn leaves(
+    State(rooms): State<Rooms>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
     let frozen = frozen(&with_draw(&rooms, &id)?)?;
     let headers = [
         (

@@ -7,95 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use fairgate_pass::Digest;
 use tokio::sync::Notify;
 
+use super::draw_state::DrawState;
 use super::presence::Presence;
+use super::tick::Tick;
 use super::{Codes, EVERYDAY, Known, Method, Phase, next};
-use crate::draw::record::DrawRecord;
-use crate::draw::{self, merkle::Tree};
-use crate::ledger::{DrawRow, ReleaseRow, RoomRow};
-use crate::push::hub::Hub;
-use crate::store::{Counts, Numbers};
-use crate::upstream::Pulse;
-use fairgate_rules::cohort::{Call, called_at};
+use crate::draw;
+use crate::ledger::{ReleaseRow, RoomRow};
 use fairgate_rules::counter::Counter;
-use fairgate_rules::crowd::Crowd;
-use fairgate_rules::demand::Demand;
 use fairgate_rules::limits::Memory;
-
-/// A drawn line: rank by number and number by rank.
-pub struct Ranked {
-    /// `line[rank]` is the number.
-    pub line: Vec<u32>,
-    /// `rank_of[number]` is the rank.
-    pub rank_of: Vec<u32>,
-}
-
-/// The frozen leaves and the roots above them.
-pub struct Frozen {
-    /// The holders of numbers 0..n.
-    pub leaves: Vec<[u8; 32]>,
-    /// Their tree.
-    pub tree: Tree,
-}
-
-/// How far the draw has come on this node.
-#[derive(Clone)]
-pub struct DrawState {
-    /// What the ledger has.
-    pub row: DrawRow,
-    /// What is published.
-    pub record: Arc<DrawRecord>,
-    /// From the root on.
-    pub frozen: Option<Arc<Frozen>>,
-    /// From the draw on.
-    pub ranked: Option<Arc<Ranked>>,
-}
-
-/// What the last second's tick found: shared by every socket and every poll.
-#[derive(Debug, Clone, Default)]
-pub struct Tick {
-    /// Ranks below this may claim.
-    pub released: u64,
-    /// People behind the counter.
-    pub waiting: u64,
-    /// Who was away, as last looked.
-    pub away: Numbers,
-    /// Who is here behind the counter, as last looked.
-    pub crowd: Arc<Crowd>,
-    /// When that was, ms.
-    pub looked_at: i64,
-    /// The store's figures.
-    pub counts: Counts,
-    /// What newcomers wait for beside the line: millionths of visitors who were let in ahead of it.
-    pub owed_u: u64,
-    /// The calls whose window is open, oldest first.
-    pub calls: Arc<Vec<Call>>,
-    /// Booking's figures.
-    pub pulse: Pulse,
-    /// Whether booking has ever given any.
-    pub known: bool,
-    /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
-    pub rates: (f64, f64),
-    /// The most inside, as booking's health and the promoter have it.
-    pub inside_max: u64,
-    /// The seats against the people before the line; `None` where there is no line or no seats.
-    pub demand: Option<Demand>,
-    /// When, ms.
-    pub at: i64,
-}
-
-impl Tick {
-    /// How many people stand between the counter and `rank`.
-    #[must_use]
-    pub fn ahead(&self, rank: u64) -> u64 {
-        self.crowd.between(self.released, rank)
-    }
-
-    /// When the rank was called (ms), while its window is open.
-    #[must_use]
-    pub fn called_at(&self, rank: u64) -> Option<i64> {
-        called_at(&self.calls, rank)
-    }
-}
 
 /// A room's handle.
 #[derive(Clone)]
@@ -112,7 +31,6 @@ struct Inner {
     memory: Mutex<Memory>,
     presence: Presence,
     release: tokio::sync::Mutex<Counter>,
-    hub: Hub,
     nudge: Notify,
     begun_elsewhere: AtomicBool,
     /// From when on the line may be frozen, ms, while the draw waits for that.
@@ -134,7 +52,6 @@ impl Room {
             memory: Mutex::new(Memory::parse(&release.memory)),
             presence: Presence::default(),
             release: tokio::sync::Mutex::new(release.into()),
-            hub: Hub::new(),
             nudge: Notify::new(),
             begun_elsewhere: AtomicBool::new(false),
             draw_waits: RwLock::default(),
@@ -280,12 +197,6 @@ impl Room {
         self.inner.release.lock().await
     }
 
-    /// Where this room's shared frames go out.
-    #[must_use]
-    pub fn hub(&self) -> &Hub {
-        &self.inner.hub
-    }
-
     /// Wakes the room's loop before its next beat.
     pub fn nudge(&self) {
         self.inner.nudge.notify_one();
@@ -345,16 +256,5 @@ impl Room {
     #[must_use]
     pub fn needs_code(&self) -> bool {
         self.row().document.codes == Codes::Required
-    }
-}
-
-impl Ranked {
-    /// The number at a rank: beyond the drawn line they are the same.
-    #[must_use]
-    pub fn number_at(&self, rank: u64) -> u64 {
-        usize::try_from(rank)
-            .ok()
-            .and_then(|at| self.line.get(at))
-            .map_or(rank, |number| u64::from(*number))
     }
 }

@@ -1,18 +1,22 @@
 //! A room: its document, its phase, its draw, and the handle that everything else asks.
 
+mod draw_state;
 pub mod http;
 mod live;
 pub mod presence;
 mod registry;
+mod tick;
 mod troubles;
 mod view;
 
+pub use draw_state::{DrawState, Frozen, Ranked, published};
 pub use fairgate_rules::document::{Codes, Document, DocumentInput, Method, Mode};
 pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
 pub use fairgate_rules::naming::{is_slug, overlap};
 pub use fairgate_rules::phase::{Facts, Known, Phase, draw_due, next};
-pub use live::{DrawState, Frozen, Ranked, Room, Tick};
+pub use live::Room;
 pub use registry::{Parts, Rooms};
+pub use tick::Tick;
 pub use troubles::Troubles;
 pub use view::{RoomView, SeatCounts, Trust};
 

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use fairgate_base::clock::Clock;
+use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::Problem;
 use fairgate_pass::Keyring;
-use rand::{Rng, RngExt};
-use tokio::sync::watch;
+use rand::Rng;
+use tokio::sync::{mpsc, watch};
 
-use super::{Document, EVERYDAY, Facts, Room, Troubles, overlap};
-use crate::clockwork::{self, drawing};
-use crate::follow::{self, Followed, LookedAt};
-use crate::ledger::{Entry, Failure, Ledger, RoomRow, Secret};
+use super::draw_state::DrawState;
+use super::{Document, Facts, Room, Troubles, overlap};
+use crate::ledger::{Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
 use crate::upstream::health::Health;
 use crate::upstream::{Core, ShowCard};
@@ -47,53 +44,26 @@ pub struct Rooms {
 struct Inner {
     parts: Parts,
     rooms: RwLock<BTreeMap<String, Room>>,
-    /// Room documents are changed one after the other, so that no two rooms cover one show.
-    changing: tokio::sync::Mutex<()>,
-    /// What this node takes leases as.
-    node: String,
-    followed: Mutex<Followed>,
-    looked_at: LookedAt,
-    /// Booking has not been told of the newest coverage yet.
-    owes_coverage: AtomicBool,
+    /// Where rooms go as they are opened.
+    opened: mpsc::UnboundedSender<Room>,
     troubles: Troubles,
 }
 
 impl Rooms {
-    /// Takes up every room of the ledger, makes the built-in one where it is missing, and starts their loops.
-    ///
-    /// # Errors
-    /// Where the ledger cannot be read or written.
-    pub async fn start(parts: Parts) -> Result<Self, Failure> {
+    /// No rooms yet. Each room that is opened is handed to the receiver, for whoever runs its loop.
+    #[must_use]
+    pub fn new(parts: Parts) -> (Self, mpsc::UnboundedReceiver<Room>) {
+        let (opened, taken_up) = mpsc::unbounded_channel();
         let inner = Inner {
             parts,
             rooms: RwLock::default(),
-            changing: tokio::sync::Mutex::default(),
-            node: format!("node-{:032x}", rand::rng().random::<u128>()),
-            followed: Mutex::new(Followed::now()),
-            looked_at: LookedAt::default(),
-            owes_coverage: AtomicBool::new(false),
+            opened,
             troubles: Troubles::default(),
         };
         let rooms = Self {
             inner: Arc::new(inner),
         };
-        if rooms.ledger().room(EVERYDAY).await?.is_none() {
-            let row = rooms.fresh_row(EVERYDAY, Document::everyday());
-            let entry = Entry {
-                at: rooms.now(),
-                role: "fairgate",
-                action: "room_created",
-                detail: serde_json::json!({"built_in": true}),
-            };
-            // Of several nodes that start at once one makes it, and its secret is the room's.
-            rooms.ledger().create_room(row, entry).await?;
-        }
-        follow::catch_up(&rooms).await?;
-        // Whoever starts this tells booking of all rooms at once.
-        rooms.owe_coverage(false);
-        let stopping = rooms.inner.parts.stopping.clone();
-        tokio::spawn(follow::run(rooms.clone(), stopping));
-        Ok(rooms)
+        (rooms, taken_up)
     }
 
     /// A row for a room that does not exist yet, with its draw's secret.
@@ -111,14 +81,14 @@ impl Rooms {
         }
     }
 
-    /// Opens a stored room on this node and starts its loop; a room that is open stays as it is.
+    /// Opens a stored room on this node and hands it to whoever runs its loop; a room that is open stays as it is.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
     pub async fn take_up(&self, row: RoomRow) -> Result<Room, Failure> {
         let release = self.ledger().release(&row.room).await?;
         self.store().open(&row.room).await?;
-        let draw = drawing::restore(self.ledger(), &row).await?;
+        let draw = DrawState::restore(self.ledger(), &row).await?;
         let room = Room::new(row, draw, release);
         let mut rooms = self
             .inner
@@ -131,11 +101,8 @@ impl Rooms {
             btree_map::Entry::Vacant(free) => free.insert(room.clone()),
         };
         drop(rooms);
-        tokio::spawn(clockwork::run(
-            self.clone(),
-            room.clone(),
-            self.inner.parts.stopping.clone(),
-        ));
+        // A process that drains runs no more loops, and has nobody to hand rooms to.
+        let _ = self.inner.opened.send(room.clone());
         Ok(room)
     }
 
@@ -192,69 +159,24 @@ impl Rooms {
         Ok(shows)
     }
 
-    pub(crate) async fn changing_here(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.inner.changing.lock().await
-    }
-
     /// What is wrong with rooms.
     #[must_use]
     pub fn troubles(&self) -> &Troubles {
         &self.inner.troubles
     }
 
-    /// What this node takes leases as.
-    pub(crate) fn node(&self) -> &str {
-        &self.inner.node
-    }
-
-    /// Reads a room again, as the ledger has it.
-    ///
-    /// # Errors
-    /// Where the ledger did not answer.
-    pub async fn refresh(&self, room: &Room) -> Result<(), Failure> {
-        follow::refresh(self, room).await
-    }
-
-    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`](crate::follow::Changing) is held.
-    ///
-    /// # Errors
-    /// Where the ledger or booking did not answer.
-    pub async fn cover(&self) -> Result<(), Problem> {
-        follow::cover(self).await
-    }
-
-    /// Says whether booking is still to be told of the coverage.
-    pub(crate) fn owe_coverage(&self, owes: bool) {
-        self.inner.owes_coverage.store(owes, Ordering::Release);
-    }
-
-    pub(crate) fn owes_coverage(&self) -> bool {
-        self.inner.owes_coverage.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn looked_at(&self) -> &LookedAt {
-        &self.inner.looked_at
-    }
-
-    fn followed(&self) -> MutexGuard<'_, Followed> {
-        self.inner
-            .followed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn note_read(&self) {
-        self.followed().read();
-    }
-
-    pub(crate) fn note_unread(&self, error: &Failure) {
-        self.followed().unread(error);
-    }
-
-    /// For how long this node has not heard what the others do, where that is too long.
+    /// What works, and should not be left so.
     #[must_use]
-    pub fn unheard_for(&self) -> Option<Duration> {
-        self.followed().stale_for()
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.store().warnings();
+        warnings.extend(self.troubles().warnings(self.now()));
+        for room in self.all() {
+            if let Some(at) = room.draw_waits_until() {
+                let (room, at) = (room.id(), rfc3339(at));
+                warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data, and whoever it forgot comes back with their place until then"));
+            }
+        }
+        warnings
     }
 
     /// The ledger.
@@ -285,6 +207,12 @@ impl Rooms {
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.inner.parts.health
+    }
+
+    /// Where `now` comes from.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.inner.parts.clock
     }
 
     /// Milliseconds since the epoch.

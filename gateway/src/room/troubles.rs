@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairgate_base::clock::rfc3339;
 
-use super::Rooms;
 use crate::ledger::Failure;
 
 /// That a ledger was set back is told for so long, milliseconds.
@@ -48,7 +47,8 @@ impl Troubles {
         self.lock().set_back.insert(room.to_owned(), now);
     }
 
-    fn warnings(&self, now: i64) -> Vec<String> {
+    /// What is wrong at `now` (ms), a sentence each.
+    pub(super) fn warnings(&self, now: i64) -> Vec<String> {
         let Inner {
             unreadable,
             set_back,
@@ -71,21 +71,5 @@ impl Troubles {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Entries are put in and taken out whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Rooms {
-    /// What works, and should not be left so.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.store().warnings();
-        warnings.extend(self.troubles().warnings(self.now()));
-        for room in self.all() {
-            if let Some(at) = room.draw_waits_until() {
-                let (room, at) = (room.id(), rfc3339(at));
-                warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data, and whoever it forgot comes back with their place until then"));
-            }
-        }
-        warnings
     }
 }

@@ -11,9 +11,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Shared;
-
-use super::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use super::{Changes, Condition, Core, CoreParts, HoldSignal, Pulse, ShowCard, Snapshot};
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
@@ -29,7 +27,7 @@ pub struct Local {
 ///
 /// # Errors
 /// Where its ledger cannot be opened.
-pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
+pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
     let setup = Setup {
         keyring: shared.keyring,
         keys: shared.keys,

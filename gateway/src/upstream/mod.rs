@@ -10,18 +10,43 @@ use std::sync::Arc;
 use async_trait::async_trait;
 pub use booking::app::Condition;
 use booking::app::ShowInShort;
+use booking::door::RoleKeys;
 use booking::internal::wire;
 use booking::inventory::picture;
 use bytes::Bytes;
+use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
-use fairgate_pass::Holder;
+use fairgate_databases::Installation;
+use fairgate_pass::{Holder, Keyring};
 pub use fairgate_rules::vitals;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::Shared;
-use crate::config::Upstream;
+use crate::config::{Key, Payments, Upstream};
 use remote::Remote;
+
+/// What booking is opened with, beside the gateway's own parts.
+#[derive(Clone)]
+pub struct CoreParts {
+    /// The database that everything durable is in.
+    pub installation: Installation,
+    /// The Redis that seats are in; without one they are in this process's memory.
+    pub redis_url: Option<Key>,
+    /// Signs tickets, verifies passes.
+    pub keyring: Keyring,
+    /// Where `now` comes from.
+    pub clock: Clock,
+    /// Keys by role.
+    pub keys: RoleKeys,
+    /// Who takes the money.
+    pub payments: Payments,
+    /// Where the public reaches this.
+    pub public_url: Option<String>,
+    /// Where booking is.
+    pub upstream: Upstream,
+    /// Which ledger this is, in hex.
+    pub ledger: String,
+}
 
 /// What the line needs to know of a show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -179,7 +204,7 @@ impl From<picture::Changes> for Changes {
 ///
 /// # Errors
 /// Where it cannot be opened.
-pub async fn open(shared: Shared) -> anyhow::Result<Arc<dyn Core>> {
+pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
     if shared.upstream.bases.is_empty() {
         return local::open(shared).await;
     }

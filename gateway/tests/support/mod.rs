@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use gateway::app::{App, Shared};
+use gateway::app::App;
 use gateway::config::{Config, Sources};
-use gateway::upstream::Core;
+use gateway::upstream::{Core, CoreParts};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -95,7 +95,7 @@ impl Gateway {
         data: &Path,
         settings: &[(&'static str, &str)],
         core: Bare,
-        open: impl FnOnce(Shared) -> F,
+        open: impl FnOnce(CoreParts) -> F,
     ) -> Self
     where
         F: Future<Output = anyhow::Result<Arc<dyn Core>>>,

@@ -9,22 +9,11 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Params, Problem};
 use fairgate_pass::{Jwks, Presented};
 use serde::{Deserialize, Serialize};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::line::claim::claim;
 use crate::line::{Lobby, required};
 use crate::room::Rooms;
 use crate::web::{cookie, pass_cookie};
-
-/// The routes of this file.
-pub fn router(lobby: Lobby) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(pass))
-        .routes(routes!(verify))
-        .routes(routes!(jwks))
-        .with_state(lobby)
-}
 
 /// A claimed pass.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -39,7 +28,7 @@ struct PassAnswer {
 #[utoipa::path(post, path = "/v1/rooms/{room}/pass", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
-async fn pass(
+pub(crate) async fn pass(
     State(lobby): State<Lobby>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -71,14 +60,14 @@ pub const PASS_COOKIE_S: i64 = 2 * 86_400;
 /// Which room's pass is asked about.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct VerifyQuery {
+pub(crate) struct VerifyQuery {
     room: String,
 }
 
 /// Is this request's pass good? For `auth_request` and `ext_authz`
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
-async fn verify(
+pub(crate) async fn verify(
     State(lobby): State<Lobby>,
     Params(query): Params<VerifyQuery>,
     headers: HeaderMap,
@@ -113,7 +102,7 @@ async fn verify(
 
 /// The public keys of places, passes, freezes and tickets
 #[utoipa::path(get, path = "/.well-known/jwks.json", tag = "lobby", responses((status = 200, description = "RFC 7517")))]
-async fn jwks(State(lobby): State<Lobby>) -> (HeaderMap, Json<Jwks>) {
+pub(crate) async fn jwks(State(lobby): State<Lobby>) -> (HeaderMap, Json<Jwks>) {
     let mut headers = HeaderMap::new();
     headers.insert(
         header::CACHE_CONTROL,

@@ -8,26 +8,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use fairgate_base::http::{Body, Problem};
 use serde::Serialize;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::line::place_view::{PlaceView, describe};
 use crate::line::{JoinBody, Lobby, required, sign};
 use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
 use crate::store::Place;
-use crate::web::place_cookie;
+use crate::web::{peer_of, place_cookie};
 
 /// How long a browser keeps a place: longer than any on-sale.
 const PLACE_COOKIE_S: i64 = 180 * 86_400;
-
-/// The routes of this file.
-pub fn router(lobby: Lobby) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(challenge))
-        .routes(routes!(join))
-        .routes(routes!(place, leave))
-        .with_state(lobby)
-}
 
 /// The answer to a join.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -46,7 +35,7 @@ struct Joined {
 /// What a join must solve
 #[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204, description = "Nothing"), (status = 404)))]
-async fn challenge(
+pub(crate) async fn challenge(
     State(lobby): State<Lobby>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
@@ -59,7 +48,7 @@ async fn challenge(
     responses((status = 201, body = Joined), (status = 200, body = Joined, description = "The place of before"),
         (status = 403, description = "code_invalid, code_used"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
-async fn join(
+pub(crate) async fn join(
     State(lobby): State<Lobby>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
@@ -95,7 +84,7 @@ async fn join(
 /// Where the visitor stands
 #[utoipa::path(get, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
-async fn place(
+pub(crate) async fn place(
     State(lobby): State<Lobby>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -109,7 +98,7 @@ async fn place(
 /// Leave the line for good
 #[utoipa::path(delete, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204), (status = 401, description = "place_required, place_invalid")))]
-async fn leave(
+pub(crate) async fn leave(
     State(lobby): State<Lobby>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -138,12 +127,6 @@ pub fn place_cookie_header(lobby: &Lobby, room: &Room, jwt: &str) -> Result<Head
         PLACE_COOKIE_S
     };
     lobby.web.cookie(&place_cookie(room.id()), jwt, life)
-}
-
-/// The peer's address; a request that came without one (in process) counts as local.
-#[must_use]
-pub fn peer_of(peer: Option<&ConnectInfo<SocketAddr>>) -> SocketAddr {
-    peer.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), |peer| peer.0)
 }
 
 fn no_store() -> (header::HeaderName, HeaderValue) {

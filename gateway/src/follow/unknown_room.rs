@@ -3,25 +3,24 @@
 
 use std::time::{Duration, Instant};
 
-use crate::follow;
-use crate::room::Rooms;
+use super::RoomFollower;
 
 /// Addresses that nobody made are asked for too, so the ledger is not read for each of them.
 const APART: Duration = Duration::from_millis(100);
 
 /// When the ledger was last read because of a room that nobody here knew.
 #[derive(Debug, Default)]
-pub(crate) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
+pub(super) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
 
-impl Rooms {
+impl RoomFollower {
     /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares one reading. Where
     /// the ledger does not answer the room stays unknown, until the next reading.
     pub async fn look_for(&self, room: &str) {
-        if self.get(room).is_ok() {
+        if self.rooms().get(room).is_ok() {
             return;
         }
         let asked = Instant::now();
-        let mut looked = self.looked_at().0.lock().await;
+        let mut looked = self.inner.looked_at.0.lock().await;
         if looked.is_some_and(|at| at >= asked) {
             return;
         }
@@ -29,8 +28,8 @@ impl Rooms {
             tokio::time::sleep_until((at + APART).into()).await;
         }
         *looked = Some(Instant::now());
-        if let Err(error) = follow::catch_up(self).await {
-            self.note_unread(&error);
+        if let Err(error) = self.catch_up().await {
+            self.last_reading().unread(&error);
         }
     }
 }

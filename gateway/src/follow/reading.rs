@@ -1,0 +1,147 @@
+//! Several times a second one short reading tells which rooms are new, changed, or further with their draw, and only those
+//! are read again. A reading that failed is simply done again by the next.
+
+use std::time::Duration;
+
+use fairgate_base::http::Problem;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::RoomFollower;
+use crate::ledger::{Failure, RoomVersion};
+use crate::room::Room;
+
+/// A change is seen everywhere within a second: three readings may come late or fail.
+const FOLLOW_EVERY: Duration = Duration::from_millis(300);
+
+/// So many rooms that the ledger keeps silent about are enough to know that it does.
+const SILENT_MAX: usize = 3;
+
+impl RoomFollower {
+    /// Reads what changed several times a second, until the process drains.
+    pub async fn run(self, mut stopping: watch::Receiver<bool>) {
+        let mut beat = interval(FOLLOW_EVERY);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = beat.tick() => {}
+                () = fairgate_base::process::stopped(&mut stopping) => return,
+            }
+            if let Err(error) = self.look().await {
+                metrics::counter!("fairgate_rooms_unread_total").increment(1);
+                self.last_reading().unread(&error);
+            }
+        }
+    }
+
+    /// Reads what changed, once, and tells booking where that bears on who covers which show.
+    async fn look(&self) -> Result<(), Failure> {
+        let mut unread = self.read_changes().await?;
+        // One room may keep silent by itself; several mean the ledger.
+        if unread.len() > 1 {
+            return Err(unread.swap_remove(0));
+        }
+        self.last_reading().read();
+        if !self.owes_coverage() {
+            return Ok(());
+        }
+        // Under the lease, from what the ledger has by then: of two nodes that tell booking, the later one knows more.
+        let changing = self.changing_anywhere().await?;
+        let told = self.cover().await;
+        changing.end().await;
+        if let Err(problem) = told {
+            let code = problem.code;
+            tracing::warn!(
+                code,
+                "booking is to be told again which room covers which shows"
+            );
+        }
+        Ok(())
+    }
+
+    /// Takes over whatever other nodes wrote.
+    ///
+    /// # Errors
+    /// Where the ledger did not answer, be it for one room only.
+    pub async fn catch_up(&self) -> Result<(), Failure> {
+        if let Some(silent) = self.read_changes().await?.pop() {
+            return Err(silent);
+        }
+        self.last_reading().read();
+        Ok(())
+    }
+
+    /// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left as it was, and the ones
+    /// after it are taken over all the same. Gives why, for the rooms that the ledger only kept silent about.
+    async fn read_changes(&self) -> Result<Vec<Failure>, Failure> {
+        let mut silent = Vec::new();
+        for version in self.rooms().ledger().versions().await? {
+            match self.take_over(&version).await {
+                Ok(()) => self.rooms().troubles().readable(&version.room),
+                Err(error) => {
+                    self.rooms().troubles().unreadable(&version.room, &error);
+                    if !matches!(error, Failure::Corrupt(_)) {
+                        silent.push(error);
+                    }
+                }
+            }
+            // The others would be asked of the same silence.
+            if silent.len() >= SILENT_MAX {
+                break;
+            }
+        }
+        Ok(silent)
+    }
+
+    async fn take_over(&self, seen: &RoomVersion) -> Result<(), Failure> {
+        let Ok(room) = self.rooms().get(&seen.room) else {
+            if let Some(row) = self.rooms().ledger().room(&seen.room).await? {
+                self.rooms().take_up(row).await?;
+                self.owe_coverage(true);
+            }
+            return Ok(());
+        };
+        if seen.stage > room.draw().row.stage() {
+            room.begun_elsewhere();
+        }
+        if seen.version > room.row().version {
+            self.refresh(&room).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a room's row again.
+    ///
+    /// # Errors
+    /// Where the ledger did not answer.
+    pub async fn refresh(&self, room: &Room) -> Result<(), Failure> {
+        let Some(row) = self.rooms().ledger().room(room.id()).await? else {
+            return Ok(());
+        };
+        if room.row().document.shows != row.document.shows {
+            self.owe_coverage(true);
+        }
+        if room.set_row(row) {
+            let hub = self.inner.hubs.of_room(room.id());
+            hub.room(room, self.rooms().now());
+            room.nudge();
+        }
+        Ok(())
+    }
+
+    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`](super::Changing) is held.
+    ///
+    /// # Errors
+    /// Where the ledger or booking did not answer.
+    pub async fn cover(&self) -> Result<(), Problem> {
+        self.catch_up()
+            .await
+            .map_err(|error| Problem::from(&error))?;
+        self.owe_coverage(false);
+        let told = self.rooms().core().cover(self.rooms().coverage()).await;
+        if told.is_err() {
+            self.owe_coverage(true);
+        }
+        told
+    }
+}

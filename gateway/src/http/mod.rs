@@ -1,0 +1,3 @@
+//! The HTTP layer that belongs to no noun: what wraps all routes, and the problems that several nouns' failures become.
+
+pub mod wrapping;

@@ -1,0 +1,130 @@
+//! What wraps all routes: quotas of searches, rooms that other nodes made, errors that explain themselves, and the headers
+//! of every answer.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, RawPathParams, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::Problem;
+
+use crate::follow::RoomFollower;
+use crate::guard::Searches;
+use crate::pages::{policy, problem_page};
+use crate::web::{Web, peer_of};
+
+/// Whether a program asked, so that a program is answered.
+fn is_call(uri: &Uri) -> bool {
+    ["/v1/", "/.well-known/"]
+        .iter()
+        .any(|prefix| uri.path().starts_with(prefix))
+}
+
+/// Answers with a problem: as a document where a program asked, else as a page.
+#[must_use]
+pub fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
+    if is_call(uri) {
+        problem.into_response()
+    } else {
+        problem_page(test, &problem)
+    }
+}
+
+/// A fan who follows the promoter's link at once may reach a node that has not heard of the room yet.
+pub async fn rooms_of_other_nodes_are_found(
+    State(follower): State<RoomFollower>,
+    named: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some((_, room)) = named.iter().find(|(name, _)| *name == "room") {
+        follower.look_for(room).await;
+    }
+    next.run(request).await
+}
+
+/// Searches beyond the quota of their network or key are refused.
+pub async fn searches_have_quotas(
+    State((searches, web, test)): State<(Searches, Web, bool)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if Searches::is_search(request.method(), request.uri().path()) {
+        let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
+        let network = web.network(request.headers(), peer);
+        if let Err(refused) = searches.admit(request.headers(), network) {
+            return shown(test, request.uri(), refused);
+        }
+    }
+    next.run(request).await
+}
+
+/// Whatever refuses a request before a handler is reached says so in the one envelope, too.
+pub async fn bare_errors_explain_themselves(
+    State(test): State<bool>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    let status = response.status();
+    let explained = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| {
+            [
+                &b"application/problem+json"[..],
+                b"text/html",
+                b"application/json",
+            ]
+            .iter()
+            .any(|known| kind.as_bytes().starts_with(known))
+        });
+    if explained || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let title = status
+        .canonical_reason()
+        .unwrap_or("The request was refused");
+    let problem = Problem::new(
+        status.as_u16(),
+        if status.is_server_error() {
+            "internal"
+        } else {
+            "bad_request"
+        },
+        title,
+        "The request could not be read as it was sent. Nothing was changed. Compare it with /openapi.json.",
+    );
+    let mut told = shown(test, &uri, problem);
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        told.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    told
+}
+
+/// Every answer but an opened socket carries the headers that browsers protect their users by.
+pub async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        secure(response.headers_mut());
+    }
+    response
+}
+
+fn secure(headers: &mut HeaderMap) {
+    policy::secure(headers);
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    headers.insert(
+        HeaderName::from_static("x-frame-options"),
+        HeaderValue::from_static("DENY"),
+    );
+}

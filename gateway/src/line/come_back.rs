@@ -1,0 +1,75 @@
+//! When somebody who came to booking's door without a pass should come back: when their own turn is expected, or that of
+//! somebody who joins now.
+
+use async_trait::async_trait;
+use fairgate_rules::estimate::Wait;
+
+use super::place_view::{PlaceState, PlaceView, describe};
+use super::rejoin::recognise;
+use crate::room::{Method, Phase, Room, Rooms};
+use crate::upstream::door::ComeBackTimes;
+
+/// Nobody is told to come back later than this: things change.
+const BACK_MAX_S: u64 = 3600;
+/// When to look again where nothing is known of the wait.
+const BACK_UNKNOWN_S: u64 = 60;
+
+/// Works the times out from the rooms.
+pub struct LineComeBackTimes {
+    /// Every room.
+    pub rooms: Rooms,
+}
+
+#[async_trait]
+impl ComeBackTimes for LineComeBackTimes {
+    async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64 {
+        let Ok(room) = self.rooms.get(room) else {
+            return BACK_UNKNOWN_S;
+        };
+        let now = self.rooms.now();
+        let place = match place {
+            Some(jwt) => recognise(&self.rooms, &room, jwt, now).await.ok(),
+            None => None,
+        };
+        let back_s = match place {
+            Some(place) => own_wait_s(&describe(&room, &place, now)),
+            None => newcomers_wait_s(&room, now),
+        };
+        back_s.clamp(1, BACK_MAX_S)
+    }
+}
+
+/// How long a place waits for its turn.
+fn own_wait_s(place: &PlaceView) -> u64 {
+    match (place.state, place.wait.p50_s) {
+        (PlaceState::Waiting, Some(wait_s)) => wait_s.ceil() as u64,
+        (PlaceState::Waiting, None) => BACK_UNKNOWN_S.min(place.refresh_s.max(5)),
+        // The pass is there to be claimed, or was.
+        (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => 1,
+        (PlaceState::Closed, _) => BACK_MAX_S,
+    }
+}
+
+/// How long somebody waits who joins now.
+fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
+    let (row, tick) = (room.row(), room.tick());
+    let document = &row.document;
+    let until = |at: i64| u64::try_from(at.saturating_sub(now).div_euclid(1000) + 1).unwrap_or(1);
+    match room.phase(now) {
+        Phase::Scheduled => until(document.opens_at),
+        Phase::Prequeue | Phase::Drawing => until(document.draw_at),
+        Phase::Selling if row.facts.paused => BACK_UNKNOWN_S,
+        Phase::Selling
+            if document.method == Method::Open && tick.counts.inside < tick.inside_max =>
+        {
+            1
+        }
+        Phase::Selling => {
+            let wait = Wait::at_rates((tick.waiting + 1) as f64, tick.rates);
+            wait.p50_s
+                .map_or(BACK_UNKNOWN_S, |wait_s| wait_s.ceil() as u64)
+        }
+        Phase::SoldOut => BACK_UNKNOWN_S,
+        Phase::Closed => BACK_MAX_S,
+    }
+}

@@ -1,0 +1,161 @@
+//! How far a room's draw has come on this node: what the ledger has of it, what is published, and the line as it was
+//! frozen and ranked.
+
+use std::sync::Arc;
+
+use fairgate_base::clock::rfc3339;
+use fairgate_pass::{Digest, FreezeClaims, VOID};
+
+use crate::draw::merkle::Tree;
+use crate::draw::record::DrawRecord;
+use crate::draw::{self, shuffle};
+use crate::ledger::{DrawRow, Failure, Ledger, RoomRow, Sealed};
+
+/// A drawn line: rank by number and number by rank.
+pub struct Ranked {
+    /// `line[rank]` is the number.
+    pub line: Vec<u32>,
+    /// `rank_of[number]` is the rank.
+    pub rank_of: Vec<u32>,
+}
+
+/// The frozen leaves and the roots above them.
+pub struct Frozen {
+    /// The holders of numbers 0..n.
+    pub leaves: Vec<[u8; 32]>,
+    /// Their tree.
+    pub tree: Tree,
+}
+
+/// How far the draw has come on this node.
+#[derive(Clone)]
+pub struct DrawState {
+    /// What the ledger has.
+    pub row: DrawRow,
+    /// What is published.
+    pub record: Arc<DrawRecord>,
+    /// From the root on.
+    pub frozen: Option<Arc<Frozen>>,
+    /// From the draw on.
+    pub ranked: Option<Arc<Ranked>>,
+}
+
+impl DrawState {
+    /// Reads the draw of a stored room, as far as it had come.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, or what it holds does not fit together.
+    pub async fn restore(ledger: &dyn Ledger, row: &RoomRow) -> Result<Self, Failure> {
+        let draw = ledger.draw(&row.room).await?;
+        let mut state = Self {
+            record: Arc::new(published(row, &draw)?),
+            row: draw,
+            frozen: None,
+            ranked: None,
+        };
+        if let (Some(freeze), Some(sealed)) = (state.row.freeze, &state.row.sealed) {
+            let frozen = Frozen::read(ledger, &row.room, freeze.n).await?;
+            frozen.check(&row.room, sealed)?;
+            state.frozen = Some(Arc::new(frozen));
+            if let Some(drawn) = &state.row.drawn {
+                state.ranked = Some(Arc::new(Ranked::draw(drawn.seed, freeze.n).await?));
+            }
+        }
+        Ok(state)
+    }
+}
+
+impl Frozen {
+    /// Reads the leaves 0..n and builds their tree, on a thread that may take its time.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read.
+    pub async fn read(ledger: &dyn Ledger, room: &str, n: u64) -> Result<Self, Failure> {
+        let bytes = ledger.leaves(room, n).await?;
+        let built = tokio::task::spawn_blocking(move || {
+            let leaves = bytes.as_chunks::<32>().0.to_vec();
+            let tree = Tree::build(&leaves);
+            Self { leaves, tree }
+        });
+        built
+            .await
+            .map_err(|error| Failure::Unavailable(error.to_string()))
+    }
+
+    /// Counts the leaves that nobody holds.
+    #[must_use]
+    pub fn voids(&self) -> u64 {
+        self.leaves.iter().filter(|leaf| **leaf == VOID.0).count() as u64
+    }
+
+    /// Checks that what another node published follows from the leaves that this one reads.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub fn check(&self, room: &str, sealed: &Sealed) -> Result<(), Failure> {
+        if (self.tree.root(), self.voids()) == (sealed.root, sealed.voids) {
+            return Ok(());
+        }
+        Err(Failure::Corrupt(format!(
+            "the leaves of room \"{room}\" are not those of its published root"
+        )))
+    }
+}
+
+impl Ranked {
+    /// The number at a rank: beyond the drawn line they are the same.
+    #[must_use]
+    pub fn number_at(&self, rank: u64) -> u64 {
+        usize::try_from(rank)
+            .ok()
+            .and_then(|at| self.line.get(at))
+            .map_or(rank, |number| u64::from(*number))
+    }
+
+    /// Ranks the numbers 0..n by a seed, on a thread that may take its time.
+    ///
+    /// # Errors
+    /// Where n is more than one draw can rank.
+    pub async fn draw(seed: Digest, n: u64) -> Result<Self, Failure> {
+        let n = u32::try_from(n).map_err(|_| {
+            Failure::Corrupt(format!("{n} numbers are more than one draw can rank"))
+        })?;
+        let drawn = tokio::task::spawn_blocking(move || shuffle::both(&seed, n)).await;
+        let drawn = drawn.map_err(|error| Failure::Unavailable(error.to_string()))?;
+        Ok(Self {
+            line: drawn.line,
+            rank_of: drawn.ranks,
+        })
+    }
+}
+
+/// Gives what is published of a draw at this point.
+///
+/// # Errors
+/// Where the stored draw does not follow from the room's secret.
+pub fn published(row: &RoomRow, draw: &DrawRow) -> Result<DrawRecord, Failure> {
+    let announced = DrawRecord::announced(row.room.as_str(), draw::commitment(&row.secret.0));
+    let (Some(freeze), Some(sealed)) = (draw.freeze, &draw.sealed) else {
+        return Ok(announced);
+    };
+    let claims = FreezeClaims {
+        room: row.room.clone(),
+        n: freeze.n,
+        voids: sealed.voids,
+        root: sealed.root,
+        frozen_at: rfc3339(freeze.at),
+    };
+    let frozen = announced.frozen(claims, sealed.signature.clone(), None);
+    let Some(drawn) = &draw.drawn else {
+        return Ok(frozen);
+    };
+    frozen
+        .drawn(row.secret.0, b"", rfc3339(drawn.at))
+        .filter(|record| record.seed == Some(drawn.seed))
+        .ok_or_else(|| {
+            Failure::Corrupt(format!(
+                "the draw of room \"{}\" does not follow from its secret",
+                row.room
+            ))
+        })
+}

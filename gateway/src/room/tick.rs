@@ -1,0 +1,57 @@
+//! What the last second's tick found of a room.
+
+use std::sync::Arc;
+
+use fairgate_rules::cohort::{Call, called_at};
+use fairgate_rules::crowd::Crowd;
+use fairgate_rules::demand::Demand;
+
+use crate::store::{Counts, Numbers};
+use crate::upstream::Pulse;
+
+/// What the last second's tick found: shared by every socket and every poll.
+#[derive(Debug, Clone, Default)]
+pub struct Tick {
+    /// Ranks below this may claim.
+    pub released: u64,
+    /// People behind the counter.
+    pub waiting: u64,
+    /// Who was away, as last looked.
+    pub away: Numbers,
+    /// Who is here behind the counter, as last looked.
+    pub crowd: Arc<Crowd>,
+    /// When that was, ms.
+    pub looked_at: i64,
+    /// The store's figures.
+    pub counts: Counts,
+    /// What newcomers wait for beside the line: millionths of visitors who were let in ahead of it.
+    pub owed_u: u64,
+    /// The calls whose window is open, oldest first.
+    pub calls: Arc<Vec<Call>>,
+    /// Booking's figures.
+    pub pulse: Pulse,
+    /// Whether booking has ever given any.
+    pub known: bool,
+    /// The line's rates, visitors a second: expected, and fallen short of once in ten times.
+    pub rates: (f64, f64),
+    /// The most inside, as booking's health and the promoter have it.
+    pub inside_max: u64,
+    /// The seats against the people before the line; `None` where there is no line or no seats.
+    pub demand: Option<Demand>,
+    /// When, ms.
+    pub at: i64,
+}
+
+impl Tick {
+    /// How many people stand between the counter and `rank`.
+    #[must_use]
+    pub fn ahead(&self, rank: u64) -> u64 {
+        self.crowd.between(self.released, rank)
+    }
+
+    /// When the rank was called (ms), while its window is open.
+    #[must_use]
+    pub fn called_at(&self, rank: u64) -> Option<i64> {
+        called_at(&self.calls, rank)
+    }
+}

@@ -1,0 +1,105 @@
+//! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
+//! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use booking::door::keys::bearer;
+use booking::http::visitor::{pass_invalid, waiting_room};
+use fairgate_base::http::Problem;
+
+use super::{BookingDoor, is_a_purchase, show_of, takes_seats};
+use crate::web::{cookie, pass_cookie, place_cookie};
+
+/// Puts the door in front of booking's routes.
+pub fn layer(booking: Router, door: BookingDoor) -> Router {
+    booking.layer(from_fn_with_state(door, guard))
+}
+
+async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next) -> Response {
+    let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
+    if let Some(room) = room
+        && let Err(problem) = door.admit(&mut request, &room).await
+    {
+        return problem.into_response();
+    }
+    let call = is_a_purchase(request.method(), request.uri().path()).then(|| door.health.call());
+    let answer = next.run(request).await;
+    if let Some(call) = call {
+        // Whoever was turned away for what they sent took none of booking's time.
+        let status = answer.status();
+        let took_time =
+            status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
+        if took_time && !is_a_setting(&answer) {
+            call.answered(status.is_server_error());
+        } else {
+            call.refused();
+        }
+    }
+    answer
+}
+
+impl BookingDoor {
+    /// Turns away who has no pass, or none of ours; booking looks at room and time, again by itself.
+    async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
+        if bearer(request.headers()).is_none() {
+            self.lift_cookie(request, room)?;
+        }
+        if !takes_seats(request.method(), request.uri().path()) {
+            return Ok(());
+        }
+        let Some(pass) = bearer(request.headers()) else {
+            let place = cookie(request.headers(), &place_cookie(room));
+            let back_s = self.waits.back_in_s(room, place).await;
+            return Err(waiting_room(room).retry_after(back_s));
+        };
+        self.check_pass(pass, room)?;
+        // Last: who has no pass is told of the room, and not of the load.
+        self.load.admit_hold()
+    }
+
+    /// A cookie travels by itself, so on a call that changes something it counts only from our own pages.
+    fn lift_cookie(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
+        let Some(pass) = cookie(request.headers(), &pass_cookie(room)) else {
+            return Ok(());
+        };
+        let Ok(value) = HeaderValue::from_str(&format!("Bearer {pass}")) else {
+            return Ok(());
+        };
+        if !request.method().is_safe() {
+            self.web.check_origin(request.headers())?;
+        }
+        request.headers_mut().insert(header::AUTHORIZATION, value);
+        Ok(())
+    }
+
+    fn check_pass(&self, pass: &str, room: &str) -> Result<(), Problem> {
+        let verified = self
+            .keyring
+            .verifier()
+            .verify_pass(pass, self.clock.now_ms() / 1_000);
+        verified
+            .map(drop)
+            .map_err(|error| pass_invalid(&error, room))
+    }
+}
+
+/// Whether an answer is about how booking was set up, and not about how it is.
+fn is_a_setting(answer: &Response) -> bool {
+    let code = answer.headers().get(fairgate_base::http::CODE);
+    code.is_some_and(|code| code == "payments_not_configured")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_that_nobody_set_up_is_no_illness() {
+        let answer = |code| Problem::new(503, code, "t", "d").into_response();
+        assert!(is_a_setting(&answer("payments_not_configured")));
+        assert!(!is_a_setting(&answer("ledger_unavailable")));
+    }
+}

@@ -1,5 +1,5 @@
-//! A clock that can be moved under a process: libfaketime, and a file that says by how much. Monotonic intervals go on as
-//! they were, as they do where a machine's clock is set.
+//! A clock that can be moved under a process: libfaketime, and a file that says by how much.
+//! Monotonic intervals go on as they were, as they do where a machine's clock is set.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ impl MovableClock {
         Self { file }
     }
 
-    /// What a process is started with to go by it. libc stands behind the library so that memory comes from there:
-    /// jemalloc asks for the time while the library is not ready to tell it.
+    /// What a process is started with to go by it. libc stands behind the library so that memory
+    /// comes from there: jemalloc asks for the time while the library is not ready to tell it.
     ///
     /// # Errors
     /// Where there is no libfaketime.

@@ -1,5 +1,6 @@
-//! An address that leads to PostgreSQL and, while it is told to, cuts connections exactly at their COMMIT: some before the
-//! server has heard of it, some after it has answered. Whoever commits cannot tell one from the other.
+//! An address that leads to PostgreSQL and, while it is told to, cuts connections exactly at their
+//! COMMIT: some before the server has heard of it, some after it has answered. Whoever commits
+//! cannot tell one from the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

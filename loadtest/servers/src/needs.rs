@@ -1,9 +1,10 @@
-//! Which programs there are. Where one is missing, a test that needs it says so loudly and passes, but never where
-//! somebody relies on everything having run.
+//! Which programs there are. Where one is missing, a test that needs it says so loudly and passes,
+//! but never where somebody relies on everything having run.
 
 use std::path::{Path, PathBuf};
 
-/// The programs that Redis and PostgreSQL need and that are not here, with what installs them; none where all are.
+/// The programs that Redis and PostgreSQL need and that are not here, with what installs them; none
+/// where all are.
 #[must_use]
 pub fn missing() -> Option<String> {
     let mut absent = Vec::new();
@@ -28,7 +29,8 @@ pub fn clock_missing() -> Option<String> {
     }
 }
 
-/// Whether a test that needs the servers is to be skipped, which is then said: `if or_skip("…") { return; }`.
+/// Whether a test that needs the servers is to be skipped, which is then said: `if or_skip("…") {
+/// return; }`.
 ///
 /// # Panics
 /// Instead of skipping, where `CI=true` or `FAIRGATE_NOTHING_SKIPPED=1`.

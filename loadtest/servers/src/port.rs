@@ -8,8 +8,8 @@ use rand::RngExt;
 /// A cluster's nodes talk to one another on a port so far above their own.
 pub const BUS_ABOVE: u16 = 10_000;
 
-/// A port between 20,000 and 30,000: below those that the system hands out to clients, so that nobody takes it while
-/// the server that has it is down.
+/// A port between 20,000 and 30,000: below those that the system hands out to clients, so that
+/// nobody takes it while the server that has it is down.
 ///
 /// # Errors
 /// Where a hundred tries found none.

@@ -24,7 +24,8 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Leaves out `fsync`: quicker, and after a power cut worth nothing. `kill` is none: what a process wrote stays.
+    /// Leaves out `fsync`: quicker, and after a power cut worth nothing. `kill` is none: what a
+    /// process wrote stays.
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;
@@ -58,7 +59,8 @@ pub struct Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // At once, but with its own hands: killed, it would leave a segment of shared memory behind.
+        // At once, but with its own hands: killed, it would leave a segment of shared memory
+        // behind.
         self.process.end(Signal::QUIT);
     }
 }
@@ -132,7 +134,8 @@ impl Postgres {
         self.url_of("fairgate")
     }
 
-    /// An address of the same database that cuts connections at their COMMIT when it is told to, and its URL.
+    /// An address of the same database that cuts connections at their COMMIT when it is told to,
+    /// and its URL.
     ///
     /// # Errors
     /// Where no port is free.
@@ -152,7 +155,8 @@ impl Postgres {
         Ok(self.url_of(&name))
     }
 
-    /// What a statement answers in the database `fairgate`: one row a line, values separated by `|`.
+    /// What a statement answers in the database `fairgate`: one row a line, values separated by
+    /// `|`.
     ///
     /// # Errors
     /// What the server said against it.

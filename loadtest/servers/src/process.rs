@@ -1,5 +1,5 @@
-//! One server as a process: started, killed, stopped where it stands, and gone with whoever started it. rustix is named
-//! only here.
+//! One server as a process: started, killed, stopped where it stands, and gone with whoever started
+//! it. rustix is named only here.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -203,8 +203,9 @@ pub fn command(program: &Program) -> anyhow::Result<Command> {
 
 type Wanted = (Program, mpsc::SyncSender<anyhow::Result<Child>>);
 
-/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the thread that started it
-/// for the end of its parent, and the threads of tests and runtimes come and go.
+/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the
+/// thread that started it for the end of its parent, and the threads of tests and runtimes come and
+/// go.
 fn spawn(program: Program) -> anyhow::Result<Child> {
     static KEEPER: OnceLock<Mutex<mpsc::Sender<Wanted>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! As much of Redis' protocol as it takes to arrange servers and to break them. Tests talk to Redis by the product's
-//! own client; this one is for what the product never does.
+//! As much of Redis' protocol as it takes to arrange servers and to break them. Tests talk to Redis
+//! by the product's own client; this one is for what the product never does.
 
 use std::time::Duration;
 
@@ -55,7 +55,8 @@ pub async fn call(port: u16, words: &[&str]) -> anyhow::Result<Reply> {
         .with_context(|| format!("redis on port {port}: {}", words.join(" ")))
 }
 
-/// Reads one reply. Lists are read without recursion into futures: what stands inside them is flat or a list again.
+/// Reads one reply. Lists are read without recursion into futures: what stands inside them is flat
+/// or a list again.
 async fn read(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Reply> {
     let mut open: Vec<(usize, Vec<Reply>)> = Vec::new();
     loop {

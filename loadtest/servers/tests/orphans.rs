@@ -1,5 +1,5 @@
-//! Whoever is killed leaves no server behind. The process that is killed is this program again, told by its
-//! environment to start servers and wait.
+//! Whoever is killed leaves no server behind. The process that is killed is this program again,
+//! told by its environment to start servers and wait.
 
 use std::io::BufRead;
 use std::process::{Command, Stdio};

@@ -65,8 +65,8 @@ async fn fresh_databases_know_nothing_of_one_another_and_a_paused_server_does_no
     assert_eq!(postgres.query("SELECT 1").await.expect("an answer"), "1");
 }
 
-/// One connection over the address that cuts: says these statements one after the other, and gives what the last was
-/// answered; nothing where the connection ended.
+/// One connection over the address that cuts: says these statements one after the other, and gives
+/// what the last was answered; nothing where the connection ended.
 async fn last_answer(port: u16, statements: &[&str]) -> Option<Vec<u8>> {
     let mut wire = TcpStream::connect(("127.0.0.1", port))
         .await

@@ -1,4 +1,5 @@
-//! Every form of Redis starts, does what it is for, breaks as it is told to, and is gone after its drop.
+//! Every form of Redis starts, does what it is for, breaks as it is told to, and is gone after its
+//! drop.
 
 use std::time::{Duration, Instant};
 

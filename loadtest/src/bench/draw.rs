@@ -1,5 +1,6 @@
-//! Is drawing a line that anybody can check as cheap as shuffling one that nobody can? The whole draw, permutation
-//! and inverse, against a plain shuffle of as many numbers, and the memory it takes.
+//! Is drawing a line that anybody can check as cheap as shuffling one that nobody can? The whole
+//! draw, permutation and inverse, against a plain shuffle of as many numbers, and the memory it
+//! takes.
 
 use std::{hint::black_box, process};
 

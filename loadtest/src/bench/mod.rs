@@ -22,13 +22,15 @@ pub enum Bench {
     Draw(draw::Options),
     /// Holds a second through booking's Redis store against its bare scripts.
     Holds(holds::Options),
-    /// A country's timetable: import, cold start, availability under a rush, one hot train beside the others.
+    /// A country's timetable: import, cold start, availability under a rush, one hot train beside
+    /// the others.
     Rail(rail::Options),
     /// Everybody at once for one seat, over several gateways: exactly one hold.
     OneSeat(one_seat::Options),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
     Seats(seats::Options),
-    /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice, nobody forgotten.
+    /// A thousand parties on a waitlist, baskets that lapse, a kill: served in turn, no seat twice,
+    /// nobody forgotten.
     Waitlist(waitlist::Options),
 }
 

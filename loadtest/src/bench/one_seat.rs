@@ -1,5 +1,5 @@
-//! Everybody wants the same seat in the same instant, at several gateways: exactly one gets it, every time, and all the
-//! others are told that it is taken.
+//! Everybody wants the same seat in the same instant, at several gateways: exactly one gets it,
+//! every time, and all the others are told that it is taken.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,7 +51,8 @@ struct Figures {
     rounds: u32,
     /// Rounds in which exactly one got the seat, and everybody else was told that it is taken.
     right: u32,
-    /// How often a busy gateway put somebody off, or a connection ended without an answer, and the same was asked again.
+    /// How often a busy gateway put somebody off, or a connection ended without an answer, and the
+    /// same was asked again.
     put_off: usize,
     /// The longest that somebody waited for the final answer.
     answered_max_ms: f64,
@@ -190,7 +191,8 @@ async fn one_round(http: &Http, passes: &Arc<[String]>, seat: &str) -> anyhow::R
     Ok(round)
 }
 
-/// Asks until the answer is final, always with the same key: what it was, how often it was put off, how long that took.
+/// Asks until the answer is final, always with the same key: what it was, how often it was put off,
+/// how long that took.
 async fn final_answer(
     http: &Http,
     who: usize,

@@ -13,7 +13,8 @@ use crate::swarm::{Answer, Call, Http};
 
 /// The room of every bench.
 const ROOM: &str = "sale";
-/// How long a call may take to be granted: the line lets in second by second, and a node hears of a room within one.
+/// How long a call may take to be granted: the line lets in second by second, and a node hears of a
+/// room within one.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 /// How soon what was put off is asked again.
 const AGAIN: Duration = Duration::from_millis(50);

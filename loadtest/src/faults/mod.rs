@@ -1,5 +1,5 @@
-//! `loadtest faults`: schedules of faults, each settled by a seed, against real processes while a crowd buys, and each
-//! ending in the verdict.
+//! `loadtest faults`: schedules of faults, each settled by a seed, against real processes while a
+//! crowd buys, and each ending in the verdict.
 
 mod schedule;
 mod strike;
@@ -21,7 +21,8 @@ pub use schedule::Strike;
 use schedule::What;
 pub use strike::inflict;
 
-/// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is final soon.
+/// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is
+/// final soon.
 const CROWD: &str = include_str!("../../scenarios/faults.toml");
 /// Everything is final so long after the last fault is healed, seconds.
 const FINAL_WITHIN_S: f64 = 10.0;
@@ -44,8 +45,9 @@ pub struct Options {
     /// Only this seed, or these: 3,17,40
     #[arg(long, conflicts_with = "seeds", value_delimiter = ',')]
     seed: Vec<u64>,
-    /// The processes; without it gateways=2,bookings=2,ledger=postgres with every form of Redis in turns, with the sandbox and
-    /// then with payments=stripe, and after those eight seeds two with everything in one process on SQLite
+    /// The processes; without it gateways=2,bookings=2,ledger=postgres with every form of Redis in
+    /// turns, with the sandbox and then with payments=stripe, and after those eight seeds two with
+    /// everything in one process on SQLite
     #[arg(long)]
     rig: Option<Spec>,
     /// Prints what each seed came to as one JSON document
@@ -130,7 +132,8 @@ impl Options {
 
 fn spec_of(seed: u64) -> Spec {
     let turn = usize::try_from(seed % schedule::RIGS).unwrap_or_default();
-    // Behind those with every form of Redis come two with everything in one process and a ledger file.
+    // Behind those with every form of Redis come two with everything in one process and a ledger
+    // file.
     if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
         return Spec {
             payments: [Payments::Sandbox, Payments::Stripe][payments % 2],
@@ -150,7 +153,8 @@ fn spec_of(seed: u64) -> Spec {
     }
 }
 
-/// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the command's.
+/// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the
+/// command's.
 async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Trial> {
     let mut strikes = schedule::draw(seed, spec);
     let fills = |strike: &Strike| strike.what == What::FullDisk;

@@ -1,5 +1,5 @@
-//! What is done to a system when: settled by a seed before anything starts, so that a run that went wrong can be
-//! played again.
+//! What is done to a system when: settled by a seed before anything starts, so that a run that went
+//! wrong can be played again.
 
 use std::fmt;
 
@@ -52,7 +52,8 @@ pub enum What {
     Clock(i64),
     /// The clock of one gateway is so many seconds off, and right again at the end.
     NodeClock(Part, i64),
-    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before it was heard of, some after it was done.
+    /// Connections to PostgreSQL are cut exactly at their COMMIT: some before it was heard of, some
+    /// after it was done.
     CutCommits,
     /// The disk of the ledger file is full, and has room again at the end.
     FullDisk,
@@ -63,7 +64,8 @@ pub enum What {
 /// What is wrong with the payment provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mood {
-    /// It delays, repeats, reorders and drops events, answers 500 after it did what was asked, or not at all.
+    /// It delays, repeats, reorders and drops events, answers 500 after it did what was asked, or
+    /// not at all.
     Misbehaves,
     /// It refuses everything, and tells nothing.
     Away,
@@ -131,7 +133,8 @@ impl What {
                 Part::Gateway(_) | Part::Booking(_) => spec.redis == RedisForm::None,
                 part => is_data(part),
             },
-            // A primary that stands still is replaced by a replica that may have missed its last words.
+            // A primary that stands still is replaced by a replica that may have missed its last
+            // words.
             Self::Pause(part) => spec.redis == RedisForm::Sentinel && is_data(part),
             Self::RestartLedger
             | Self::Provider(_)
@@ -142,8 +145,8 @@ impl What {
         }
     }
 
-    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system. None is the provider,
-    /// which is no process of ours.
+    /// What nothing else may happen to meanwhile: all of Redis is one, as its nodes are one system.
+    /// None is the provider, which is no process of ours.
     fn subject(self) -> Option<Part> {
         match self {
             Self::Kill(Part::Redis(_)) | Self::Pause(Part::Redis(_)) => Some(Part::Redis(0)),
@@ -194,15 +197,16 @@ impl Strike {
     }
 }
 
-/// The strikes of a seed, in the order of time. One of them is of a kind that has its turn: dice alone leave some kinds out
-/// for hundreds of seeds.
+/// The strikes of a seed, in the order of time. One of them is of a kind that has its turn: dice
+/// alone leave some kinds out for hundreds of seeds.
 pub fn draw(seed: u64, spec: Spec) -> Vec<Strike> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let possible = possible(spec);
     let turn = in_turn(seed, &possible);
     let mut strikes: Vec<Strike> = Vec::new();
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
-        // Kinds are drawn before victims: what there are many of is not struck the more often for it.
+        // Kinds are drawn before victims: what there are many of is not struck the more often for
+        // it.
         let found = (0..TRIES).find_map(|_| {
             let kind = match strikes.is_empty() {
                 true => turn,

@@ -1,4 +1,5 @@
-//! Carrying a schedule out: each strike at its time, healed at its end, and written down for the judge.
+//! Carrying a schedule out: each strike at its time, healed at its end, and written down for the
+//! judge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +18,8 @@ const REBUILT_WITHIN_MS: f64 = 3_000.0;
 /// Sentinels take a second to see that a primary is gone, and a moment more to promote.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(15);
 
-/// Inflicts all strikes, waits until each is healed and everything is ready again; returns when that was.
+/// Inflicts all strikes, waits until each is healed and everything is ready again; returns when
+/// that was.
 ///
 /// # Errors
 /// What could not be inflicted, or did not come back.

@@ -1,4 +1,5 @@
-//! Starting a rig: servers first, then bookings, then gateways; those of a kind all at once, as a deployment does.
+//! Starting a rig: servers first, then bookings, then gateways; those of a kind all at once, as a
+//! deployment does.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +20,8 @@ use super::{Rig, Spec, judge, memory, railway};
 
 /// How often memory is read.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// A payment that Stripe has told nothing of for so long is read back: sooner than by default, as everything is in a rig
-/// whose holds last seconds.
+/// A payment that Stripe has told nothing of for so long is read back: sooner than by default, as
+/// everything is in a rig whose holds last seconds.
 const READ_BACK_S: &str = "1";
 /// Settles what the provider does by chance.
 const PROVIDERS_SEED: u64 = 1;

@@ -1,4 +1,5 @@
-//! A small disk for the ledger file of a gateway that hosts everything, so that it can be filled up and freed again.
+//! A small disk for the ledger file of a gateway that hosts everything, so that it can be filled up
+//! and freed again.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! After a run: the ledger is dumped by booking's own tool, and the judge compares it with the history.
+//! After a run: the ledger is dumped by booking's own tool, and the judge compares it with the
+//! history.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -29,7 +30,8 @@ pub enum Kept {
     Database(String),
 }
 
-/// Dumps the ledger, writes the provider's books into the folder where they are ours to write, and judges.
+/// Dumps the ledger, writes the provider's books into the folder where they are ours to write, and
+/// judges.
 ///
 /// # Errors
 /// Where the ledger cannot be dumped or the history cannot be read.
@@ -82,8 +84,8 @@ async fn dump_ledger(kept: &Kept, dump: &Path) -> anyhow::Result<()> {
 }
 
 impl Rig {
-    /// Runs one of booking's commands, such as `import timetable`, on a folder, for the ledger of a rig that is embedded and
-    /// stands still.
+    /// Runs one of booking's commands, such as `import timetable`, on a folder, for the ledger of a
+    /// rig that is embedded and stands still.
     ///
     /// # Errors
     /// Where the program cannot be started.

@@ -1,5 +1,5 @@
-//! The rig: the processes under test, started by the swarm itself on free ports with folders of their own, killed,
-//! slowed and broken on demand, and gone in the end, also on an interrupt.
+//! The rig: the processes under test, started by the swarm itself on free ports with folders of
+//! their own, killed, slowed and broken on demand, and gone in the end, also on an interrupt.
 
 mod build;
 mod disk;
@@ -89,7 +89,8 @@ impl Rig {
         self.spec
     }
 
-    /// Whether a gateway or booking that is killed forgets the baskets it handed out: only where they live in it.
+    /// Whether a gateway or booking that is killed forgets the baskets it handed out: only where
+    /// they live in it.
     pub fn forgets(&self, what: Target) -> bool {
         match what {
             Target::Gateway | Target::Booking => self.redis.is_none(),
@@ -150,8 +151,8 @@ impl Rig {
         }
     }
 
-    /// Gives the processes that host booking one part in `factor` of their time, for so many seconds. In the embedded
-    /// form everything in them is slowed, the line too.
+    /// Gives the processes that host booking one part in `factor` of their time, for so many
+    /// seconds. In the embedded form everything in them is slowed, the line too.
     pub async fn slow_down(&self, factor: f64, for_s: f64) {
         let runs = CYCLE.div_f64(factor);
         let until = tokio::time::Instant::now() + Duration::from_secs_f64(for_s);
@@ -188,7 +189,8 @@ impl Rig {
             .collect()
     }
 
-    /// Asks everything that keeps no data to end, and waits until it has. Redis and PostgreSQL end with the rig.
+    /// Asks everything that keeps no data to end, and waits until it has. Redis and PostgreSQL end
+    /// with the rig.
     ///
     /// # Errors
     /// Where something did not end well.
@@ -199,8 +201,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Judges a history against the ledger that the stopped system left. Its dump goes to `dump`, or else into the rig's
-    /// own folder.
+    /// Judges a history against the ledger that the stopped system left. Its dump goes to `dump`,
+    /// or else into the rig's own folder.
     ///
     /// # Errors
     /// Where the ledger cannot be dumped or the judge cannot be asked.

@@ -111,7 +111,8 @@ impl Rig {
         postgres.restart().await
     }
 
-    /// Resident memory of a gateway or booking in megabytes (10^6 bytes); none while it does not run.
+    /// Resident memory of a gateway or booking in megabytes (10^6 bytes); none while it does not
+    /// run.
     pub fn resident_mb(&self, part: Part) -> Option<f64> {
         let pid = self.process(part).ok()?.pid_cell();
         let pid = *pid.lock().unwrap_or_else(PoisonError::into_inner);

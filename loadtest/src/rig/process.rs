@@ -1,5 +1,5 @@
-//! A gateway or a booking as a process: found or built, started with settings of its own, killed, slowed and stopped.
-//! rustix is named only here.
+//! A gateway or a booking as a process: found or built, started with settings of its own, killed,
+//! slowed and stopped. rustix is named only here.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -157,7 +157,8 @@ impl Process {
         let log = self.log()?;
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars_os() {
-            // Nothing of this program's own settings reaches the system under test, but for its log's level.
+            // Nothing of this program's own settings reaches the system under test, but for its
+            // log's level.
             if name.to_string_lossy().starts_with("FAIRGATE_") && name != "FAIRGATE_LOG" {
                 command.env_remove(name);
             }
@@ -182,7 +183,8 @@ impl Process {
         Ok(())
     }
 
-    /// Starts it as its supervisor does: again, where it ended because something that it needs was not there yet.
+    /// Starts it as its supervisor does: again, where it ended because something that it needs was
+    /// not there yet.
     ///
     /// # Errors
     /// Where it does not become ready; the log is shown.

@@ -1,5 +1,5 @@
-//! A railway line of one train a day, for crowds that also buy trains: a timetable like any other, imported before anything
-//! that serves it is started.
+//! A railway line of one train a day, for crowds that also buy trains: a timetable like any other,
+//! imported before anything that serves it is started.
 
 use std::path::Path;
 

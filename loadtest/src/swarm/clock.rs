@@ -1,5 +1,5 @@
-//! One clock for a whole run: the wall's time at the start, carried on by the monotonic one, so that a step of the
-//! wall's clock in the middle disturbs no interval.
+//! One clock for a whole run: the wall's time at the start, carried on by the monotonic one, so
+//! that a step of the wall's clock in the middle disturbs no interval.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,5 @@
-//! What is done to the system while the crowd is there: kills and slowings, each written down with its beginning and
-//! its end.
+//! What is done to the system while the crowd is there: kills and slowings, each written down with
+//! its beginning and its end.
 
 use std::sync::Arc;
 

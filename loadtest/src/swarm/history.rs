@@ -1,5 +1,6 @@
-//! The run's history as JSON Lines: everything that was told to a visitor, written down as it came, for a judge who
-//! was not there. A thread of its own writes, so that no visitor waits for the disk.
+//! The run's history as JSON Lines: everything that was told to a visitor, written down as it came,
+//! for a judge who was not there. A thread of its own writes, so that no visitor waits for the
+//! disk.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

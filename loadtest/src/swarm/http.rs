@@ -1,6 +1,7 @@
-//! HTTP as visitors speak it: keep-alive connections from many source addresses, one answer read whole.
-//! hyper's client is named only here. Connections are shared between visitors: a browser's own connection would cost
-//! the swarm as much as the call, on the cores it shares with the gateway.
+//! HTTP as visitors speak it: keep-alive connections from many source addresses, one answer read
+//! whole. hyper's client is named only here. Connections are shared between visitors: a browser's
+//! own connection would cost the swarm as much as the call, on the cores it shares with the
+//! gateway.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -120,7 +121,8 @@ impl Call {
         self
     }
 
-    /// A digest of what is asked, for the judge: two calls with one key and another digest have two bodies.
+    /// A digest of what is asked, for the judge: two calls with one key and another digest have two
+    /// bodies.
     pub fn digest(&self) -> String {
         let body = self.body.as_ref().map(Value::to_string);
         let asked = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
@@ -155,7 +157,8 @@ impl Answer {
 }
 
 impl Http {
-    /// Calls gateways such as `http://127.0.0.1:8080`; over several source addresses where they are on loopback.
+    /// Calls gateways such as `http://127.0.0.1:8080`; over several source addresses where they are
+    /// on loopback.
     pub fn new(urls: &[String]) -> Self {
         let base = |url: &String| Base {
             url: url.trim_end_matches('/').to_owned(),
@@ -183,8 +186,8 @@ impl Http {
         }
     }
 
-    /// The gateway that `who` is served by: always the same one while it answers, then whichever does. Any serves
-    /// anybody.
+    /// The gateway that `who` is served by: always the same one while it answers, then whichever
+    /// does. Any serves anybody.
     pub fn base_of(&self, who: usize) -> usize {
         let now_ms = now_ms();
         let count = self.bases.len();

@@ -37,14 +37,16 @@ pub use stage::{Stage, round};
 pub struct Options {
     /// The scenario's file
     scenario: PathBuf,
-    /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from FAIRGATE_PROMOTER_KEY
+    /// A running gateway, such as http://127.0.0.1:8080; the promoter's key is read from
+    /// FAIRGATE_PROMOTER_KEY
     #[arg(long, conflicts_with = "rig", required_unless_present = "rig")]
     target: Option<String>,
-    /// Starts the processes itself: gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
+    /// Starts the processes itself:
+    /// gateways=3,bookings=2,redis=none|single|replica|sentinel|cluster,ledger=sqlite|postgres
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     rig: Option<Spec>,
-    /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration, and starts it again:
-    /// gateway@30%,gateway@60%. Where there are several, they take turns
+    /// Kills gateway, booking, redis or ledger without warning at shares of the planned duration,
+    /// and starts it again: gateway@30%,gateway@60%. Where there are several, they take turns
     #[arg(long, requires = "rig", value_delimiter = ',')]
     kill: Vec<Kill>,
     /// Where the history goes; without it, it is gone after the verdict
@@ -171,7 +173,8 @@ async fn perform(options: &Options, scenario: &Scenario) -> anyhow::Result<Ended
     Ok(outcome.ended())
 }
 
-/// One run, in a rig of its own where there is one; the rig is stopped and comes back for the verdict.
+/// One run, in a rig of its own where there is one; the rig is stopped and comes back for the
+/// verdict.
 async fn once(
     options: &Options,
     scenario: &Scenario,
@@ -216,7 +219,8 @@ pub async fn is_ready(url: &str) -> bool {
     ready.is_ok_and(|answer| answer.is_ok())
 }
 
-/// What a gateway or booking counted, in the text format of Prometheus; none where it does not answer.
+/// What a gateway or booking counted, in the text format of Prometheus; none where it does not
+/// answer.
 pub async fn figures_of(url: &str) -> Option<String> {
     let answer = http::Http::new(&[url.to_owned()])
         .send(&http::Call::get("/metrics"), 0)

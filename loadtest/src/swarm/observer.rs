@@ -1,5 +1,5 @@
-//! Two sockets a show that only watch: they write down the line, the room, the draw and every change of seats, so that
-//! a judge has a picture that no buyer painted.
+//! Two sockets a show that only watch: they write down the line, the room, the draw and every
+//! change of seats, so that a judge has a picture that no buyer painted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

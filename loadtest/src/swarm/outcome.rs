@@ -1,5 +1,5 @@
-//! What a run came to: its thresholds, the verdict on its history, whether the swarm itself kept its schedule, and how
-//! that is told.
+//! What a run came to: its thresholds, the verdict on its history, whether the swarm itself kept
+//! its schedule, and how that is told.
 
 use std::io::Write;
 

@@ -1,5 +1,6 @@
-//! Who comes when, and with what in mind: settled from the seed before anybody comes, so that a slow server changes
-//! nothing about who arrives (an open model), and a seed gives the same crowd again.
+//! Who comes when, and with what in mind: settled from the seed before anybody comes, so that a
+//! slow server changes nothing about who arrives (an open model), and a seed gives the same crowd
+//! again.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +47,8 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<Plan> {
         let mut rng = rng_of(seed, who);
         #[expect(clippy::cast_precision_loss, reason = "thousands of visitors")]
         let share = match crowd.arrivals {
-            // So many independent arrivals in a time are a Poisson process that happened to bring as many.
+            // So many independent arrivals in a time are a Poisson process that happened to bring
+            // as many.
             Arrivals::Poisson => rng.random::<f64>(),
             Arrivals::Uniform => who as f64 / count as f64,
         };

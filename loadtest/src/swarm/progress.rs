@@ -1,5 +1,5 @@
-//! One line a second on a terminal, and one every five seconds elsewhere, on the standard error: a run of minutes that
-//! says nothing looks like one that hangs.
+//! One line a second on a terminal, and one every five seconds elsewhere, on the standard error: a
+//! run of minutes that says nothing looks like one that hangs.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The promoter in the run: cancels a show while the crowd buys it, and follows what goes back of all shows to its end.
+//! The promoter in the run: cancels a show while the crowd buys it, and follows what goes back of
+//! all shows to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// That often at most: longer than anything that is struck stays down.
 const TRIES_MAX: usize = 300;
 
-/// Cancels a show at its time, again and again until that is acknowledged, and writes down when it was.
+/// Cancels a show at its time, again and again until that is acknowledged, and writes down when it
+/// was.
 ///
 /// # Errors
 /// Where it never was.
@@ -42,7 +44,8 @@ pub async fn cancel(stage: Arc<Stage>, key: String, cancel: Cancel) -> anyhow::R
     bail!("{} could not be cancelled", cancel.show)
 }
 
-/// Looks at how far the refunds of every show are, and writes that down; whether nothing is left to wait for.
+/// Looks at how far the refunds of every show are, and writes that down; whether nothing is left to
+/// wait for.
 pub async fn all_went_back(stage: &Stage, key: &str) -> bool {
     let mut all = true;
     for show in &stage.shows {
@@ -69,7 +72,8 @@ pub async fn all_went_back(stage: &Stage, key: &str) -> bool {
     all
 }
 
-/// Whether a show's refunds are where they are going. What is left of a show that takes place stays.
+/// Whether a show's refunds are where they are going. What is left of a show that takes place
+/// stays.
 fn is_done(told: &Value) -> bool {
     let none = |what: &Value| what["refunds"] == 0;
     let left = told["fate"] == "cancelled" && told["orders_left"] != 0;

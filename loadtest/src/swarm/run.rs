@@ -1,5 +1,5 @@
-//! One run of a scenario against one address: applies the on-sale, lets the crowd come, waits until nothing is left
-//! to wait for, and writes down how everything stands in the end.
+//! One run of a scenario against one address: applies the on-sale, lets the crowd come, waits until
+//! nothing is left to wait for, and writes down how everything stands in the end.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -259,8 +259,8 @@ fn write_beginning(
     }
 }
 
-/// Gives those who never asked for their rank the one that the published draw gave them: the line counted them for as
-/// long as it believed them there.
+/// Gives those who never asked for their rank the one that the published draw gave them: the line
+/// counted them for as long as it believed them there.
 fn rank_the_silent(stage: &Stage, record: &Value) {
     let seed = record["seed"]
         .as_str()

@@ -1,5 +1,6 @@
-//! After the crowd: waits until nothing is left to wait for. Buyers who went before they saw how their payment ended come
-//! back for it, and say yes or no where other seats are offered for late money.
+//! After the crowd: waits until nothing is left to wait for. Buyers who went before they saw how
+//! their payment ended come back for it, and say yes or no where other seats are offered for late
+//! money.
 
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ const HELD_MAX_S: f64 = 30.0;
 /// How often somebody looks.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
-/// Waits until baskets and orders that were left behind have ended and all money is decided; returns when, or nothing where
-/// some of it never was.
+/// Waits until baskets and orders that were left behind have ended and all money is decided;
+/// returns when, or nothing where some of it never was.
 pub async fn settle(stage: &Stage, ground: &Ground<'_>) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
@@ -93,8 +94,8 @@ pub fn accepts(who: usize) -> bool {
     who.is_multiple_of(2)
 }
 
-/// Whether nothing more becomes of an order that was paid, as it is read. Money that the ledger has not heard of may come
-/// still; how long that is waited for is the provider's books' to say.
+/// Whether nothing more becomes of an order that was paid, as it is read. Money that the ledger has
+/// not heard of may come still; how long that is waited for is the provider's books' to say.
 pub fn is_over(order: &Value) -> bool {
     let money = order["payment"]["state"].as_str().unwrap_or_default();
     match order["state"].as_str().unwrap_or_default() {

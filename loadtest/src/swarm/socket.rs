@@ -1,5 +1,6 @@
-//! A visitor's live socket: kept open, found again when it closes, and listened to. tokio-tungstenite is named only
-//! here. What was heard is written down, and what concerns the visitor is passed on.
+//! A visitor's live socket: kept open, found again when it closes, and listened to.
+//! tokio-tungstenite is named only here. What was heard is written down, and what concerns the
+//! visitor is passed on.
 
 mod frames;
 mod wire;

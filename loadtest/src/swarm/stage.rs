@@ -1,4 +1,5 @@
-//! What all visitors of a run share: where to call, what is for sale, and where everything told is written down.
+//! What all visitors of a run share: where to call, what is for sale, and where everything told is
+//! written down.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -253,9 +254,9 @@ impl Stage {
         }
     }
 
-    /// Makes a call at `intended_ms` until there is an answer that is final: a dead connection, a timeout and a "come
-    /// again" are tried again, with the same `Idempotency-Key`. Every try is written down; `more` gives the fields of
-    /// its operation.
+    /// Makes a call at `intended_ms` until there is an answer that is final: a dead connection, a
+    /// timeout and a "come again" are tried again, with the same `Idempotency-Key`. Every try is
+    /// written down; `more` gives the fields of its operation.
     ///
     /// # Errors
     /// Where the run or patience ended first.

@@ -1,5 +1,5 @@
-//! The provider's books against the ledger's: every cent that was taken belongs to an order that was confirmed, or went
-//! back, and neither side knows of money that the other does not.
+//! The provider's books against the ledger's: every cent that was taken belongs to an order that
+//! was confirmed, or went back, and neither side knows of money that the other does not.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -104,7 +104,8 @@ impl Intent {
 }
 
 impl Books {
-    /// Each refund that the ledger has as done is in the books once, with its amount, and no other is.
+    /// Each refund that the ledger has as done is in the books once, with its amount, and no other
+    /// is.
     fn refunds(&self, dump: &Dump, findings: &mut Findings) {
         let mut owed: HashMap<&str, (&str, i64)> = HashMap::new();
         let done = dump
@@ -131,7 +132,8 @@ impl Books {
         if self.intents.iter().any(|intent| intent.refunds.is_none()) {
             return;
         }
-        // Money that was never taken went back by being let go, and what was taken while it was to be let go, whole.
+        // Money that was never taken went back by being let go, and what was taken while it was to
+        // be let go, whole.
         let taken = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
@@ -152,7 +154,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
     findings.add(Invariant::Books, evidence);
 }
 
-/// Money of a buyer that is neither captured nor let go: only an order that waits for consent may keep it.
+/// Money of a buyer that is neither captured nor let go: only an order that waits for consent may
+/// keep it.
 fn undecided(intent: &Intent, dump: &Dump, findings: &mut Findings) {
     let waits = dump
         .order(&intent.order)
@@ -180,7 +183,8 @@ fn agree(payment: &Payment, intents: &[&Intent], dump: &Dump, findings: &mut Fin
         });
     }
     let sold = dump.order(&payment.order).filter(|order| order.sold());
-    // What a refund of some tickets keeps is the show's rule, and the ledger's own books are held to it.
+    // What a refund of some tickets keeps is the show's rule, and the ledger's own books are held
+    // to it.
     let exact = sold.is_none_or(|order| order.state != "partly_refunded");
     let refunded_by_rule = dump
         .order(&payment.order)

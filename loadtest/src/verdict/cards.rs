@@ -1,4 +1,5 @@
-//! Cards: one card buys no more seats of a show than it may, as buyers know their cards and as the ledger tells them apart.
+//! Cards: one card buys no more seats of a show than it may, as buyers know their cards and as the
+//! ledger tells them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Chains of exchanges: each order is given once, at what its seats had cost, and what a chain paid in all is what its last
-//! seats cost and what was kept on the way.
+//! Chains of exchanges: each order is given once, at what its seats had cost, and what a chain paid
+//! in all is what its last seats cost and what was kept on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! The line: numbers are given once, ranks are those of the published draw, and nobody's ever changes.
+//! The line: numbers are given once, ranks are those of the published draw, and nobody's ever
+//! changes.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,6 @@
-//! Tickets given for others, seen from their buyers: nobody's seats are given without asking, and what was answered is so.
-//! What they cost more or less is [`super::money`]'s concern, whose they are when [`super::seats`]'.
+//! Tickets given for others, seen from their buyers: nobody's seats are given without asking, and
+//! what was answered is so. What they cost more or less is [`super::money`]'s concern, whose they
+//! are when [`super::seats`]'.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +69,8 @@ fn asked(story: &Story<'_>, exchange: &Exchange, new: &Order, findings: &mut Fin
         let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
         let answered = asked.successor.is_empty() || *asked.successor == *new.order;
-        // Where the provider refused its sum the exchange was made and ended before the call was refused.
+        // Where the provider refused its sum the exchange was made and ended before the call was
+        // refused.
         let tried = call.perhaps() || new.reason == "payment_refused";
         tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
     });

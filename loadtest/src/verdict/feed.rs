@@ -1,4 +1,5 @@
-//! Seats as observers saw them: versions without a gap, and pictures that end as the seats and the ledger do.
+//! Seats as observers saw them: versions without a gap, and pictures that end as the seats and the
+//! ledger do.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -143,7 +144,8 @@ impl<'a> Picture<'a> {
         (version, cells): (u64, Vec<u8>),
         findings: &mut Findings,
     ) {
-        // While the store is lost every node shows the last picture that it has, and of two nodes one has the older one.
+        // While the store is lost every node shows the last picture that it has, and of two nodes
+        // one has the older one.
         let since = self.fed_ms..=feed.at_ms;
         let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
         let other_node = story.history.closes.iter().any(moved)

@@ -1,5 +1,5 @@
-//! Holds in time: they stand until their deadline and are gone soon after it. A restart may forget baskets, so nothing
-//! is asked of those that lived through one.
+//! Holds in time: they stand until their deadline and are gone soon after it. A restart may forget
+//! baskets, so nothing is asked of those that lived through one.
 
 use std::collections::HashMap;
 
@@ -111,7 +111,8 @@ fn honoured_late(id: &str, hold: &HoldStory<'_>, gone_ms: f64, findings: &mut Fi
     }
 }
 
-/// The cells of a hold that ran out are seen free, or another's; true where somebody watched one of them.
+/// The cells of a hold that ran out are seen free, or another's; true where somebody watched one of
+/// them.
 fn held_late(
     story: &Story<'_>,
     pictures: &[Picture<'_>],

@@ -1,4 +1,5 @@
-//! Limits: seats a visitor, and people inside. Whatever is not certain is counted in the visitors' favour.
+//! Limits: seats a visitor, and people inside. Whatever is not certain is counted in the visitors'
+//! favour.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -95,7 +96,8 @@ fn seats_at_any_time(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or left.
+/// So many passes lived at once: each from its answer until it ran out, its visitor had tickets, or
+/// left.
 fn inside(story: &Story<'_>, findings: &mut Findings) {
     let Some(run) = &story.history.run else {
         return;

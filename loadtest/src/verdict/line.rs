@@ -6,7 +6,8 @@ use super::history::{Frame, Op, Seen};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
-/// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the claim.
+/// A frame may be so long on its way, milliseconds: one that came later tells of a moment after the
+/// claim.
 const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks all three; returns how many passes could be held against the counter.
@@ -107,15 +108,17 @@ fn counter(frame: &Frame) -> Option<u64> {
     }
 }
 
-/// The counter as it was told by a frame that was surely made after a moment; with none, nothing is certain. Frames
-/// may be a minute apart, so what was told before that moment proves nothing either.
+/// The counter as it was told by a frame that was surely made after a moment; with none, nothing is
+/// certain. Frames may be a minute apart, so what was told before that moment proves nothing
+/// either.
 fn bound(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
     let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
     told.get(after).copied()
 }
 
 fn never_falls(story: &Story<'_>, findings: &mut Findings) {
-    // Frames of the line and of the room come from two sources of one socket, each in its own order.
+    // Frames of the line and of the room come from two sources of one socket, each in its own
+    // order.
     let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
     for frame in &story.history.frames {
         let Some(released) = counter(frame) else {
@@ -143,8 +146,8 @@ fn never_falls(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// When the room was paused for certain: from when an observer knew it until its socket closed, a gateway was stopped,
-/// or shortly before it heard otherwise.
+/// When the room was paused for certain: from when an observer knew it until its socket closed, a
+/// gateway was stopped, or shortly before it heard otherwise.
 fn paused(story: &Story<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();

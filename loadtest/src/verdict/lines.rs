@@ -1,4 +1,5 @@
-//! Reads files of one JSON record a line: what cannot be read is named with its file and line, and nothing is guessed.
+//! Reads files of one JSON record a line: what cannot be read is named with its file and line, and
+//! nothing is guessed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,7 +11,8 @@ use serde::Deserialize;
 /// Hands each line and its number (from 1) to `see`. Blank lines are passed over.
 ///
 /// # Errors
-/// Where the text cannot be read, or where `see` does not take a line: the message begins with `name` and the line.
+/// Where the text cannot be read, or where `see` does not take a line: the message begins with
+/// `name` and the line.
 pub fn each_line(
     name: &str,
     mut text: impl BufRead,

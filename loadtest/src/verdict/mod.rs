@@ -1,5 +1,5 @@
-//! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It shares no code with the
-//! gateway or with booking, so a mistake in those is not repeated here.
+//! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It
+//! shares no code with the gateway or with booking, so a mistake in those is not repeated here.
 
 mod books;
 mod cards;
@@ -50,16 +50,19 @@ pub struct Options {
     /// The ledger's dump, from `booking dump`.
     #[arg(long, required_unless_present = "self_test")]
     ledger: Option<PathBuf>,
-    /// The books of the payment provider, one intent a line, where it is the rig's own server in the shape of Stripe.
+    /// The books of the payment provider, one intent a line, where it is the rig's own server in
+    /// the shape of Stripe.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// The published draw, where it is not the one in the history: the answer of GET /v1/rooms/{room}/draw.
+    /// The published draw, where it is not the one in the history: the answer of GET
+    /// /v1/rooms/{room}/draw.
     #[arg(long)]
     draw: Option<PathBuf>,
     /// Prints the findings as JSON.
     #[arg(long)]
     json: bool,
-    /// Plants one violation after another in a clean run, and requires that each is found and nothing else is.
+    /// Plants one violation after another in a clean run, and requires that each is found and
+    /// nothing else is.
     #[arg(long, conflicts_with_all = ["history", "ledger", "provider", "draw"])]
     self_test: bool,
 }

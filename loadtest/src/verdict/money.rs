@@ -57,7 +57,8 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// The refunds by their orders, each held to what its seats had cost: what goes back and what is kept is exactly that.
+/// The refunds by their orders, each held to what its seats had cost: what goes back and what is
+/// kept is exactly that.
 fn fair_refunds<'a>(
     story: &Story<'a>,
     findings: &mut Findings,
@@ -113,8 +114,8 @@ fn fair_refunds<'a>(
     refunds
 }
 
-/// The sandbox keeps records of its own, as a provider does: what it gave back in parts is what the ledger says, each refund
-/// once.
+/// The sandbox keeps records of its own, as a provider does: what it gave back in parts is what the
+/// ledger says, each refund once.
 fn sandbox_agrees(story: &Story<'_>, findings: &mut Findings) {
     for payment in &story.dump.payments {
         let Some(booked) = &payment.provider_refunds else {
@@ -139,7 +140,8 @@ fn sandbox_agrees(story: &Story<'_>, findings: &mut Findings) {
             refunds.any(|one| one.refund == refund && one.done_ms.is_none())
         };
         sandbox.retain(|(refund, _)| !on_its_way(refund));
-        // Money that was to be let go and was taken meanwhile went back whole, which is no refund of a part.
+        // Money that was to be let go and was taken meanwhile went back whole, which is no refund
+        // of a part.
         let sum: i64 = ledger.iter().map(|(_, amount)| amount).sum();
         let whole = payment.provider_state.as_deref() == Some("refunded");
         if whole && sandbox.is_empty() && sum == payment.captured {
@@ -197,7 +199,8 @@ fn taken_and_owed(
         .sum();
     let owes = match order.state.as_str() {
         "ticketed" => order.amount,
-        // A capture on its way is not missing yet; that it is on its way in the end is another invariant's concern.
+        // A capture on its way is not missing yet; that it is on its way in the end is another
+        // invariant's concern.
         "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
         // Let go before it was taken.
         "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,

@@ -1,5 +1,6 @@
-//! The draw, worked out once more from its published description and from nothing else: SHA-256, an RFC 6962 tree, and
-//! Fisher–Yates driven by ChaCha20 as RFC 8439 describes it, with a 64-bit counter and a zero nonce.
+//! The draw, worked out once more from its published description and from nothing else: SHA-256, an
+//! RFC 6962 tree, and Fisher–Yates driven by ChaCha20 as RFC 8439 describes it, with a 64-bit
+//! counter and a zero nonce.
 
 use sha2::{Digest, Sha256};
 
@@ -42,7 +43,8 @@ pub fn root(holders: &[Bytes32]) -> Bytes32 {
     if hashes.is_empty() {
         return sha(&[]);
     }
-    // Level by level, an odd last one moving up as it is: the same tree as the recursive definition.
+    // Level by level, an odd last one moving up as it is: the same tree as the recursive
+    // definition.
     while hashes.len() > 1 {
         let pairs = hashes.chunks(2).map(|pair| match pair {
             [left, right] => sha(&[&[1], left, right]),

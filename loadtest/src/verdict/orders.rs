@@ -1,4 +1,5 @@
-//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets, who bought was let in.
+//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets,
+//! who bought was let in.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +14,8 @@ const ROUNDING_MS: f64 = 5.0;
 /// What is dated in the ledger can be read so much later, milliseconds.
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
-/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second of rounding.
+/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second
+/// of rounding.
 const PASS_LEEWAY_MS: f64 = 6_000.0;
 
 /// Checks all four.
@@ -168,8 +170,9 @@ fn state_kept(state: &str, line: u32, order: &Order, wrong: &mut impl FnMut(u32,
     }
 }
 
-/// The seats that an order may have been read with by a call: those of its refunds are gone a moment after they were given
-/// back, and the seats that it was made for are shown until late money buys it others.
+/// The seats that an order may have been read with by a call: those of its refunds are gone a
+/// moment after they were given back, and the seats that it was made for are shown until late money
+/// buys it others.
 fn seats_while<'a>(story: &Story<'_>, order: &'a Order, call: &Call) -> Vec<BTreeSet<&'a str>> {
     let set =
         |labels: &'a [String]| -> BTreeSet<&'a str> { labels.iter().map(String::as_str).collect() };

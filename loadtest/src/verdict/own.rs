@@ -1,5 +1,5 @@
-//! Baskets and keys: an order is made of a basket that its visitor was given, and of two bodies under one key one is carried
-//! out.
+//! Baskets and keys: an order is made of a basket that its visitor was given, and of two bodies
+//! under one key one is carried out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,8 @@ use super::history::{Call, Op};
 use super::report::{Findings, Invariant};
 use super::story::Story;
 
-/// Checks both; returns how many calls tried another's hold, and how many keys came with two bodies.
+/// Checks both; returns how many calls tried another's hold, and how many keys came with two
+/// bodies.
 pub fn judge(story: &Story<'_>, findings: &mut Findings) -> (u64, u64) {
     baskets_in_the_ledger(story, findings);
     (foreign(story, findings), keys(story, findings))

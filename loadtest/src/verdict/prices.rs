@@ -1,4 +1,5 @@
-//! Prices: every total, difference, refund and fee is worked out once more, from the terms in the ledger and nothing else.
+//! Prices: every total, difference, refund and fee is worked out once more, from the terms in the
+//! ledger and nothing else.
 
 use std::collections::HashMap;
 
@@ -15,8 +16,8 @@ pub const DIFFERENCE: &str = "exchange_difference";
 /// Clocks of two programs on one machine agree to this, milliseconds: both round.
 const ROUNDING_MS: f64 = 5.0;
 
-/// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge amounts",
-/// docs.stripe.com/currencies. A difference below it is let go.
+/// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge
+/// amounts", docs.stripe.com/currencies. A difference below it is let go.
 const STRIPE_LEAST: [(&str, i64); 6] = [
     ("EUR", 50),
     ("USD", 50),
@@ -207,7 +208,8 @@ fn difference(
     }
     let credit = exchange.credit - old.let_go;
     let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
-    // Another exchange of the same order may have been done in place of this one, and what went back is that one's.
+    // Another exchange of the same order may have been done in place of this one, and what went
+    // back is that one's.
     let done = exchange.done_ms.is_some();
     let over = old.state == "exchanged" && !done;
     let expected_back = |back: i64| if done { back } else { 0 };
@@ -249,7 +251,8 @@ fn difference(
     }
 }
 
-/// What of an order's price was let go when it was made: what is open of it still, and what its refunds were less for it.
+/// What of an order's price was let go when it was made: what is open of it still, and what its
+/// refunds were less for it.
 fn let_go(story: &Story<'_>, order: &Order) -> i64 {
     let own = story.dump.refunds.iter();
     let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
@@ -268,7 +271,8 @@ pub fn uncharged(story: &Story<'_>, refund: &Refund) -> i64 {
     refund.paid - refund.fee - refund.amount - back
 }
 
-/// What is kept of tickets that go back is what the better of the order's and the present rules keeps of each.
+/// What is kept of tickets that go back is what the better of the order's and the present rules
+/// keeps of each.
 fn kept(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findings) {
     let Some(show) = story.dump.shows.get(&order.show) else {
         return;
@@ -308,10 +312,12 @@ fn kept(story: &Story<'_>, order: &Order, refund: &Refund, findings: &mut Findin
     }
 }
 
-/// Nothing is kept of a show that was cancelled, nor of one that was postponed while its buyers may think it over.
+/// Nothing is kept of a show that was cancelled, nor of one that was postponed while its buyers may
+/// think it over.
 fn without_fee(show: &Show, refund: &Refund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
-    // Whether it was cancelled at all is another invariant's concern; a postponed one may have been cancelled since.
+    // Whether it was cancelled at all is another invariant's concern; a postponed one may have been
+    // cancelled since.
     let until_ms = fate
         .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
         .and_then(|fate| fate.refunds_until_ms);

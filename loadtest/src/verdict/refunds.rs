@@ -1,5 +1,5 @@
-//! What was given back: only what a buyer named, or all of a show that does not take place; each once. What is kept of it is
-//! [`super::prices`]'s concern. And what promoters were told of it.
+//! What was given back: only what a buyer named, or all of a show that does not take place; each
+//! once. What is kept of it is [`super::prices`]'s concern. And what promoters were told of it.
 
 use std::collections::{BTreeSet, HashMap};
 

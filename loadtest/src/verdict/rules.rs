@@ -1,4 +1,5 @@
-//! The rules of terms, worked out from what is written in them: which refund rule counts, and what an exchange costs. Pure.
+//! The rules of terms, worked out from what is written in them: which refund rule counts, and what
+//! an exchange costs. Pure.
 
 use super::dump::{Cheaper, ExchangeRule, Order, Show, Terms};
 
@@ -15,15 +16,16 @@ pub struct Difference {
     pub fee: i64,
 }
 
-/// The terms that count for an order at a moment: its own, and those in force then. Where they were replaced within
-/// `leeway_ms` of it, the others may have been in force as well.
+/// The terms that count for an order at a moment: its own, and those in force then. Where they were
+/// replaced within `leeway_ms` of it, the others may have been in force as well.
 fn counting<'a>(show: &'a Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Vec<&'a Terms> {
     let own = show.terms.get(&order.terms);
     let then = [show.terms_at(at_ms), show.terms_at(at_ms - leeway_ms)];
     own.into_iter().chain(then.into_iter().flatten()).collect()
 }
 
-/// When an order's show begins: the later of what was told and what is known. A train begins at the stop where one boards.
+/// When an order's show begins: the later of what was told and what is known. A train begins at the
+/// stop where one boards.
 fn starts_ms(show: &Show, order: &Order, terms: &[&Terms]) -> f64 {
     let boards = order.items.iter().map(|item| item.from).min();
     let departs = boards.and_then(|leg| show.departs_ms(leg));
@@ -31,8 +33,8 @@ fn starts_ms(show: &Show, order: &Order, terms: &[&Terms]) -> f64 {
     departs.unwrap_or_else(|| starts.fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// The share that is kept of a ticket that goes back at a moment: of all rules that count and have not run out, the one that
-/// keeps least. Nothing where none lets it go back.
+/// The share that is kept of a ticket that goes back at a moment: of all rules that count and have
+/// not run out, the one that keeps least. Nothing where none lets it go back.
 pub fn best_refund(show: &Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Option<i64> {
     let terms = counting(show, order, at_ms, leeway_ms);
     let starts_ms = starts_ms(show, order, &terms);
@@ -41,8 +43,8 @@ pub fn best_refund(show: &Show, order: &Order, at_ms: f64, leeway_ms: f64) -> Op
     lives.map(|rule| rule.fee_pct).min()
 }
 
-/// What an exchange may come to: one outcome for each exchange rule that counts and has not run out. The buyer gets the
-/// better one; where both cost alike they are the same.
+/// What an exchange may come to: one outcome for each exchange rule that counts and has not run
+/// out. The buyer gets the better one; where both cost alike they are the same.
 pub fn differences(
     show: &Show,
     old: &Order,
@@ -64,7 +66,8 @@ pub fn differences(
     outcomes
 }
 
-/// What one rule says of seats of `credit` given for seats of `price`, where `pct` would be kept of a refund.
+/// What one rule says of seats of `credit` given for seats of `price`, where `pct` would be kept of
+/// a refund.
 fn difference(rule: &ExchangeRule, (credit, price): (i64, i64), pct: Option<i64>) -> Difference {
     let cheaper = (credit - price).max(0);
     let back = match (rule.cheaper, pct) {

@@ -1,5 +1,5 @@
-//! Scans: a ticket lets in once, and none that was given back before. A scan that was sent again with its key is the same
-//! scan, as long as the key counts.
+//! Scans: a ticket lets in once, and none that was given back before. A scan that was sent again
+//! with its key is the same scan, as long as the key counts.
 
 use std::collections::HashMap;
 

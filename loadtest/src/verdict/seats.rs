@@ -68,8 +68,9 @@ fn one_ticket(story: &Story<'_>, findings: &mut Findings) {
     }
 }
 
-/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it was written. An answer
-/// that came only after the order had given its seats up tells of no time at all.
+/// When an order surely had which seats: from its answer, or, where nobody heard one, from when it
+/// was written. An answer that came only after the order had given its seats up tells of no time at
+/// all.
 fn stays<'a>(story: &Story<'a>, order: &'a Order) -> Vec<Stay<'a>> {
     let told = story
         .orders

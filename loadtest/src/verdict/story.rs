@@ -126,8 +126,8 @@ impl<'a> Story<'a> {
                 drops: Vec::new(),
                 orders: Vec::new(),
             });
-            // A journey on a train has one id until it is ordered: once its basket ran out or was lost, the next one has
-            // other seats under it, and that is what is ordered.
+            // A journey on a train has one id until it is ordered: once its basket ran out or was
+            // lost, the next one has other seats under it, and that is what is ordered.
             let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
             if is_anew && asked.seats != hold.asked.seats {
                 (hold.call, hold.asked) = (call, asked);
@@ -216,7 +216,8 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of its holder.
+    /// Who an order of the ledger belongs to, by what the history says of it, of its hold, or of
+    /// its holder.
     pub fn visitor_of(&self, order: &Order) -> Option<u64> {
         let by_order = self
             .orders
@@ -263,7 +264,8 @@ impl<'a> HoldStory<'a> {
             .map(|call| call.sent_ms)
             .fold(self.asked.expires_ms, f64::min);
         for (call, change) in &self.changes {
-            // A change that was refused changed nothing, but it may only be called certain where none was under way.
+            // A change that was refused changed nothing, but it may only be called certain where
+            // none was under way.
             if let Some(seats) = &seats {
                 self.stretches.push(Stretch {
                     from_ms,

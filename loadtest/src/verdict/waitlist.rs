@@ -1,5 +1,5 @@
-//! Waitlists: freed seats are offered to the first party that waits, is here and that they fit; a place in it that was
-//! acknowledged is in the ledger.
+//! Waitlists: freed seats are offered to the first party that waits, is here and that they fit; a
+//! place in it that was acknowledged is in the ledger.
 
 use std::collections::{HashMap, HashSet};
 
@@ -75,8 +75,9 @@ fn acknowledged(call: &Call, wait: &WaitCall, known: &HashSet<&str>, findings: &
     }
 }
 
-/// Whether a party that never had an offer before stood before another one when that one was made its offer, and would have
-/// been content with the same seats. Numbers only grow, so whoever has a lower one now had it then.
+/// Whether a party that never had an offer before stood before another one when that one was made
+/// its offer, and would have been content with the same seats. Numbers only grow, so whoever has a
+/// lower one now had it then.
 fn comes_first(other: &Waiter, waiter: &Waiter, offer: &Offer) -> bool {
     let at = offer.made_ms;
     let stood = other.number < waiter.number

@@ -1,4 +1,5 @@
-//! How each form comes to be: the nodes, what they are told of one another, and when they are one system.
+//! How each form comes to be: the nodes, what they are told of one another, and when they are one
+//! system.
 
 use std::time::{Duration, Instant};
 

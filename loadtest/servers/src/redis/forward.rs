@@ -1,5 +1,5 @@
-//! An address that always leads to the primary of a pair, as a cloud's does. When the primary changes, connections to
-//! the old one are cut.
+//! An address that always leads to the primary of a pair, as a cloud's does. When the primary
+//! changes, connections to the old one are cut.
 
 use std::sync::Arc;
 

@@ -30,8 +30,8 @@ enum Form {
     Cluster,
 }
 
-/// Running servers. Data nodes have the indices from 0 on, sentinels those behind them. Dropping it ends them all and
-/// removes their data.
+/// Running servers. Data nodes have the indices from 0 on, sentinels those behind them. Dropping it
+/// ends them all and removes their data.
 #[derive(Debug)]
 pub struct Redis {
     nodes: Vec<Node>,
@@ -60,7 +60,8 @@ impl Redis {
         Self::options().replica_pair().await
     }
 
-    /// A primary, its replica and three sentinels, who take a second to find a node down and a moment more to promote.
+    /// A primary, its replica and three sentinels, who take a second to find a node down and a
+    /// moment more to promote.
     ///
     /// # Errors
     /// As [`Self::single`].
@@ -213,8 +214,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Makes a pair's replica the primary, whatever it missed; the address leads to it from now on, and the former
-    /// primary becomes its replica, where it answers.
+    /// Makes a pair's replica the primary, whatever it missed; the address leads to it from now on,
+    /// and the former primary becomes its replica, where it answers.
     ///
     /// # Errors
     /// Where it does not answer, or where this is no pair.
@@ -234,7 +235,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Whether a pair's or the sentinels' replica has all that its primary has: a copy made before that proves nothing.
+    /// Whether a pair's or the sentinels' replica has all that its primary has: a copy made before
+    /// that proves nothing.
     pub async fn replica_has_all(&self) -> bool {
         let primaries = self.primaries().await;
         let [primary] = primaries[..] else {
@@ -247,7 +249,8 @@ impl Redis {
             && at(replica, "slave_repl_offset").await == at(primary, "master_repl_offset").await
     }
 
-    /// Sets the clock of every data node so many seconds ahead of the true one; behind, where it is below zero.
+    /// Sets the clock of every data node so many seconds ahead of the true one; behind, where it is
+    /// below zero.
     ///
     /// # Errors
     /// Where the clock was not asked for at the start.

@@ -36,8 +36,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node with a folder of its own below `folder`; not started yet. Its configuration is a file, as Redis writes
-    /// down there what it has become.
+    /// A node with a folder of its own below `folder`; not started yet. Its configuration is a
+    /// file, as Redis writes down there what it has become.
     pub fn new(
         name: String,
         role: Role,
@@ -76,7 +76,8 @@ impl Node {
         })
     }
 
-    /// Starts it and waits until it answers, and until it is truly this one that answers on the port.
+    /// Starts it and waits until it answers, and until it is truly this one that answers on the
+    /// port.
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {

@@ -1,4 +1,5 @@
-//! The calls: those of the account's owner, with its secret key, and a card form's one, with the intent's own secret.
+//! The calls: those of the account's owner, with its secret key, and a card form's one, with the
+//! intent's own secret.
 
 use std::collections::HashMap;
 
@@ -225,7 +226,8 @@ async fn read(State(server): State<Stripe>, Path(id): Path<String>, uri: Uri) ->
     }
 }
 
-/// A card form knows the intent's secret and a card. It is answered alike once the money is there, whatever became of it.
+/// A card form knows the intent's secret and a card. It is answered alike once the money is there,
+/// whatever became of it.
 async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Bytes) -> Response {
     let asked = fields(&body);
     let field = |name: &str| asked.get(name).map_or("", String::as_str);

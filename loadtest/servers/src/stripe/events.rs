@@ -1,4 +1,5 @@
-//! Events: signed over their raw body, sent as the dice fall, and sent again until somebody takes them.
+//! Events: signed over their raw body, sent as the dice fall, and sent again until somebody takes
+//! them.
 
 use std::time::{Duration, SystemTime};
 
@@ -77,8 +78,8 @@ impl Stripe {
     }
 }
 
-/// The header's value: `t=UNIX_SECONDS,v1=HEX` over `t.body`. Written from Stripe's description and not shared with booking:
-/// a mistake there is not repeated here.
+/// The header's value: `t=UNIX_SECONDS,v1=HEX` over `t.body`. Written from Stripe's description and
+/// not shared with booking: a mistake there is not repeated here.
 fn sign(body: &str, at_s: u64) -> String {
     let mut mac = <Hmac<Sha256>>::new_from_slice(STRIPE_WEBHOOK_SECRET.as_bytes())
         .expect("HMAC takes a key of any length");

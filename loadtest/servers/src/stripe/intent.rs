@@ -1,4 +1,5 @@
-//! A payment intent as the server keeps it, and as it is shown: to its maker, in events, in the books.
+//! A payment intent as the server keeps it, and as it is shown: to its maker, in events, in the
+//! books.
 
 use std::collections::HashMap;
 
@@ -33,7 +34,8 @@ impl Intent {
     /// One that waits for a card, from the fields of the call that makes it.
     ///
     /// # Errors
-    /// [`Refusal`], where Stripe would not make it, and where its money would be taken without being held first.
+    /// [`Refusal`], where Stripe would not make it, and where its money would be taken without
+    /// being held first.
     pub(super) fn asked_for(made: u64, fields: &HashMap<String, String>) -> Result<Self, Refusal> {
         let (amount, currency) = charge(fields.get("amount"), fields.get("currency"))?;
         if fields.get("capture_method").map(String::as_str) != Some("manual") {

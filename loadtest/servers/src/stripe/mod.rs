@@ -1,7 +1,8 @@
-//! A server in the shape of Stripe, as far as booking and a card form know it: it keeps intents, honours idempotency keys,
-//! refuses the currencies and sums that Stripe refuses, signs events and sends them. By its dice it delays, repeats, reorders and drops events, says 429, answers 500 after it did
-//! what was asked, and leaves calls without an answer. Seeded, so that a run can be told again.
-//! axum and reqwest are named only here.
+//! A server in the shape of Stripe, as far as booking and a card form know it: it keeps intents,
+//! honours idempotency keys, refuses the currencies and sums that Stripe refuses, signs events and
+//! sends them. By its dice it delays, repeats, reorders and drops events, says 429, answers 500
+//! after it did what was asked, and leaves calls without an answer. Seeded, so that a run can be
+//! told again. axum and reqwest are named only here.
 
 mod calls;
 mod events;
@@ -28,13 +29,15 @@ pub const STRIPE_PUBLISHABLE_KEY: &str = "pk_test_scripted";
 /// How the server misbehaves. Shares are per cent of calls, or of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chaos {
-    /// Every call is refused with 503 before anything is done, and no event is sent until that is over.
+    /// Every call is refused with 503 before anything is done, and no event is sent until that is
+    /// over.
     pub away: bool,
     /// Intents that are not made, because their sum is said to be none that is taken.
     pub sums_pct: u32,
     /// Calls refused with 429 before anything is done.
     pub too_many_pct: u32,
-    /// Calls refused with 409 or 429 before anything is done, because another call has the same key or object.
+    /// Calls refused with 409 or 429 before anything is done, because another call has the same key
+    /// or object.
     pub locked_pct: u32,
     /// Calls that are done and answered with 500.
     pub broken_pct: u32,
@@ -127,7 +130,8 @@ impl Stripe {
         self.inner().chaos = chaos;
     }
 
-    /// Whether calls are refused from now on as if their key were wrong (401) or might not do this (403).
+    /// Whether calls are refused from now on as if their key were wrong (401) or might not do this
+    /// (403).
     pub fn refuse_keys(&self, status: Option<u16>) {
         self.inner().keys_refused = status;
     }
@@ -181,7 +185,8 @@ impl Stripe {
         by_payment
     }
 
-    /// Its books, for a judge: one record an intent, with what was captured and what went back, in the order of making.
+    /// Its books, for a judge: one record an intent, with what was captured and what went back, in
+    /// the order of making.
     #[must_use]
     pub fn books(&self) -> Vec<Value> {
         let inner = self.inner();
@@ -213,8 +218,8 @@ impl Stripe {
         self.inner().calls
     }
 
-    /// What a card form does: confirms with a card that is good or not. A client secret is `ID_secret_x`; none that is
-    /// known changes nothing. Gives the intent's status afterwards.
+    /// What a card form does: confirms with a card that is good or not. A client secret is
+    /// `ID_secret_x`; none that is known changes nothing. Gives the intent's status afterwards.
     pub fn confirm(&self, client_secret: &str, card: &str, good: bool) -> Option<&'static str> {
         let id = id_in(client_secret);
         let (status, kind) = {

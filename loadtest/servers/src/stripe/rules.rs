@@ -1,6 +1,7 @@
-//! What may be charged: Stripe's currencies, how their amounts are written, and the smallest and largest of them. Written
-//! from Stripe's documentation (<https://docs.stripe.com/currencies>, <https://docs.stripe.com/error-codes>) and not shared
-//! with booking: a mistake there is not repeated here.
+//! What may be charged: Stripe's currencies, how their amounts are written, and the smallest and
+//! largest of them. Written from Stripe's documentation (<https://docs.stripe.com/currencies>,
+//! <https://docs.stripe.com/error-codes>) and not shared with booking: a mistake there is not
+//! repeated here.
 
 use serde_json::{Value, json};
 
@@ -46,7 +47,8 @@ const SMALLEST: &[(&str, i64)] = &[
     ("thb", 1_000),
 ];
 
-/// What other currencies are converted at, roughly: so many units of an amount are a cent of the account's euros.
+/// What other currencies are converted at, roughly: so many units of an amount are a cent of the
+/// account's euros.
 const A_CENT_IS: &[(&str, i64)] = &[
     ("cny", 8),
     ("twd", 35),

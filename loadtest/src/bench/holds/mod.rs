@@ -1,5 +1,6 @@
-//! How much does booking's store add to its scripts? Holds a second through the store, against the very same script
-//! calls sent by a pipelined client that does nothing else, in the same run; and over HTTP beside it.
+//! How much does booking's store add to its scripts? Holds a second through the store, against the
+//! very same script calls sent by a pipelined client that does nothing else, in the same run; and
+//! over HTTP beside it.
 
 mod record;
 mod replay;

@@ -1,11 +1,13 @@
-//! Listens in on what a client asks of Redis, so that the very same can be asked again without that client.
+//! Listens in on what a client asks of Redis, so that the very same can be asked again without that
+//! client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Commands as they went over the wire, in the order they arrived, whatever connection they came by.
+/// Commands as they went over the wire, in the order they arrived, whatever connection they came
+/// by.
 #[derive(Clone, Default)]
 pub struct Recorded {
     commands: Arc<Mutex<Vec<Vec<u8>>>>,

@@ -1,5 +1,5 @@
-//! The bare baseline: recorded commands, sent again over one connection with as many on their way as the store had,
-//! and their answers counted, not read.
+//! The bare baseline: recorded commands, sent again over one connection with as many on their way
+//! as the store had, and their answers counted, not read.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// Commands of a burst. So many bursts are on their way that there are as many commands as the store had.
+/// Commands of a burst. So many bursts are on their way that there are as many commands as the
+/// store had.
 const BURST: usize = 32;
 
-/// Sends all commands to the Redis on a port; returns how long it took until the last was answered, and how many
-/// answers were errors.
+/// Sends all commands to the Redis on a port; returns how long it took until the last was answered,
+/// and how many answers were errors.
 ///
 /// # Errors
 /// Where the connection broke.

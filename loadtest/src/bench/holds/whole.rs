@@ -1,5 +1,6 @@
-//! The same over the whole way: one gateway with booking inside, Redis and PostgreSQL, and visitors with passes who ask
-//! over HTTP. It has no threshold: it says how much of a hold is anything but the hold.
+//! The same over the whole way: one gateway with booking inside, Redis and PostgreSQL, and visitors
+//! with passes who ask over HTTP. It has no threshold: it says how much of a hold is anything but
+//! the hold.
 
 use std::sync::Arc;
 use std::time::Instant;

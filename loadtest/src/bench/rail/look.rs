@@ -1,5 +1,5 @@
-//! Free seats between two stations on a date: any pair of the whole timetable, at a pace, with trains among them that
-//! somebody holds seats of.
+//! Free seats between two stations on a date: any pair of the whole timetable, at a pace, with
+//! trains among them that somebody holds seats of.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,8 @@ use crate::swarm::{Call, Http};
 
 /// 99 of 100 are answered within this, milliseconds.
 const P99_MAX_MS: f64 = 5.0;
-/// Departures that somebody holds a seat of before it begins; every other look is at a stretch of one of them.
+/// Departures that somebody holds a seat of before it begins; every other look is at a stretch of
+/// one of them.
 const HELD: usize = 500;
 /// Every run asks for the same pairs.
 const SEED: u64 = 4_458;

@@ -1,5 +1,5 @@
-//! A whole country's timetable: how long its import takes, how soon after a start its trips are found, how quickly seats
-//! are told under a rush, and whether one hot train slows the others.
+//! A whole country's timetable: how long its import takes, how soon after a start its trips are
+//! found, how quickly seats are told under a rush, and whether one hot train slows the others.
 
 mod asked;
 mod hot;

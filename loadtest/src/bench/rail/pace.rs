@@ -1,4 +1,5 @@
-//! Calls at a pace that no answer slows: each is timed from when it was due, so that waiting for a busy system counts.
+//! Calls at a pace that no answer slows: each is timed from when it was due, so that waiting for a
+//! busy system counts.
 
 use std::time::{Duration, Instant};
 
@@ -36,8 +37,8 @@ impl Times {
     }
 }
 
-/// Makes `per_s` calls a second for so long. `call` is given the number of the call and when it is due; what it answers
-/// with is the moment at which it was done.
+/// Makes `per_s` calls a second for so long. `call` is given the number of the call and when it is
+/// due; what it answers with is the moment at which it was done.
 ///
 /// # Errors
 /// The first call that failed, or that the calls could not be started on time.
@@ -80,8 +81,8 @@ pub async fn at<F: Future<Output = anyhow::Result<Instant>> + Send + 'static>(
     Ok(times)
 }
 
-/// When calls are due, each told at that moment: by a thread, since the runtime's timers are as coarse as a millisecond, which
-/// would be counted as the system's.
+/// When calls are due, each told at that moment: by a thread, since the runtime's timers are as
+/// coarse as a millisecond, which would be counted as the system's.
 fn dues(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
     let (teller, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;

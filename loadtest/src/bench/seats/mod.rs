@@ -1,5 +1,5 @@
-//! A million seats in one Redis: what they take, and how long it takes to import them, to sell a show out, to start again
-//! and to rebuild what was lost.
+//! A million seats in one Redis: what they take, and how long it takes to import them, to sell a
+//! show out, to start again and to rebuild what was lost.
 
 mod sale;
 mod stages;
@@ -20,8 +20,9 @@ const REBUILD_MAX: Duration = Duration::from_secs(5);
 /// Everything is served again within this, or the run is invalid.
 const SERVED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Imports shows through the promoter's calls, sells one of them out through holds, orders and payments of parties of 100, starts
-/// booking again, empties Redis, and waits until every show is rebuilt.
+/// Imports shows through the promoter's calls, sells one of them out through holds, orders and
+/// payments of parties of 100, starts booking again, empties Redis, and waits until every show is
+/// rebuilt.
 #[derive(clap::Args)]
 pub struct Options {
     /// How many shows.
@@ -45,7 +46,8 @@ struct Figures {
     shows: u32,
     seats: u64,
     stages: Vec<Stage>,
-    /// From the loss of the keys of the show that was sold out until its seats are served out of the new ones.
+    /// From the loss of the keys of the show that was sold out until its seats are served out of
+    /// the new ones.
     rebuild_one_s: f64,
     /// From the loss of everything until the last show is served again.
     rebuild_all_s: f64,

@@ -1,4 +1,5 @@
-//! Selling a show out over the whole way: every party holds its seats, orders and pays, until the ledger has sold them all.
+//! Selling a show out over the whole way: every party holds its seats, orders and pays, until the
+//! ledger has sold them all.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

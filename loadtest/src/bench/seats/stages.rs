@@ -81,7 +81,8 @@ impl Seen {
     }
 }
 
-/// Asks for the seats of all shows at once until each is served out of a later life of the store than `before`.
+/// Asks for the seats of all shows at once until each is served out of a later life of the store
+/// than `before`.
 ///
 /// # Errors
 /// Where one is not within the time.

@@ -1,5 +1,6 @@
-//! Whether a line was served as it should be, from what its parties saw: in the order of coming among those who were here and
-//! whom the seats fit, no seat offered to two, nobody forgotten. Pure. All times are milliseconds of the machine's clock.
+//! Whether a line was served as it should be, from what its parties saw: in the order of coming
+//! among those who were here and whom the seats fit, no seat offered to two, nobody forgotten.
+//! Pure. All times are milliseconds of the machine's clock.
 
 use std::collections::HashMap;
 
@@ -144,7 +145,8 @@ impl Run {
         }
     }
 
-    /// Whether a party that never let an offer pass waits without an offer when another's was made, and is known to be here.
+    /// Whether a party that never let an offer pass waits without an offer when another's was made,
+    /// and is known to be here.
     fn surely_waits(&self, party: &Party, others: &Offer) -> bool {
         let at = others.made;
         let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
@@ -159,8 +161,8 @@ impl Run {
             let forgotten = (look.from..=told).contains(&self.kill.from);
             told < at && look.from + HERE_MS > at && !forgotten
         };
-        // Unless it looked again before the kill, it may have had an offer that nobody saw: those of one round are made one after
-        // the other.
+        // Unless it looked again before the kill, it may have had an offer that nobody saw: those
+        // of one round are made one after the other.
         let looked = |look: &Span| look.from > others.seen && look.to < self.kill.from;
         let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
         in_line && !has_had && is_sure && party.looks.iter().any(seen)
@@ -177,7 +179,8 @@ impl Run {
         }
     }
 
-    /// How long nobody was offered anything from the kill on, milliseconds; none where nobody was any more.
+    /// How long nobody was offered anything from the kill on, milliseconds; none where nobody was
+    /// any more.
     pub fn stood_still_ms(&self) -> Option<i64> {
         let offers = self.parties.iter().flat_map(|party| &party.offers);
         let after = offers.map(|offer| offer.made - self.kill.from);

@@ -56,7 +56,8 @@ pub async fn serving(rig: &Rig, served: &AtomicUsize, parties: usize) -> anyhow:
     Ok(Killed { part, after, gone })
 }
 
-/// The process that serves the line: one does at a time, so it is the one whose offers are seen to become more.
+/// The process that serves the line: one does at a time, so it is the one whose offers are seen to
+/// become more.
 async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<Part> {
     let might: Vec<Part> = match (target(rig.spec()), rig.spec()) {
         (Target::Booking, spec) => (0..spec.bookings).map(Part::Booking).collect(),

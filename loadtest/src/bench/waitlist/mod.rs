@@ -1,5 +1,5 @@
-//! A thousand parties wait for a full house, its baskets lapse, and the process that serves the line is killed: is everybody
-//! served in turn, no seat offered to two at a time, nobody forgotten?
+//! A thousand parties wait for a full house, its baskets lapse, and the process that serves the
+//! line is killed: is everybody served in turn, no seat offered to two at a time, nobody forgotten?
 
 mod judge;
 mod kill;
@@ -38,10 +38,12 @@ const TOLD_MAX: usize = 10;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute more.
+    /// How many parties wait; from 500 on some let offers and orders run out, which takes a minute
+    /// more.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=5_000))]
     parties: u32,
-    /// The processes. Of several bookings, or of gateways with booking inside, the one that serves the line is killed.
+    /// The processes. Of several bookings, or of gateways with booking inside, the one that serves
+    /// the line is killed.
     #[arg(long, default_value = "gateways=1,bookings=0,redis=none,ledger=sqlite")]
     rig: Spec,
     /// Print the figures as JSON.

@@ -1,4 +1,5 @@
-//! One party: it looks how it stands, is away for a while, and takes, declines or sleeps through what it is offered.
+//! One party: it looks how it stands, is away for a while, and takes, declines or sleeps through
+//! what it is offered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +44,8 @@ pub enum Way {
 }
 
 impl Way {
-    /// One party's way: of a hundred, some of each kind. Those who sleep take a minute, which a short run does not have.
+    /// One party's way: of a hundred, some of each kind. Those who sleep take a minute, which a
+    /// short run does not have.
     pub fn of(number: usize, parties: usize) -> Self {
         match number * 37 % 100 {
             0..3 => Self::Leaves,
@@ -210,8 +212,9 @@ impl Visit {
     }
 }
 
-/// What the line has noted as let pass: a party that slept, or declined in the last moment before a kill, does not know whether
-/// that was noted or lost with the process. Where it was lost, it stands where it stood.
+/// What the line has noted as let pass: a party that slept, or declined in the last moment before a
+/// kill, does not know whether that was noted or lost with the process. Where it was lost, it
+/// stands where it stood.
 fn noted(party: &mut Party, stands: &Value) {
     let Some((last, before)) = party.offers.split_last_mut() else {
         return;

@@ -1,5 +1,5 @@
-//! Calls by operation: latency from the intended time of sending, so that a generator or a server that stands still
-//! does not hide the waiting of those behind.
+//! Calls by operation: latency from the intended time of sending, so that a generator or a server
+//! that stands still does not hide the waiting of those behind.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,8 @@ impl Op {
     }
 }
 
-/// The `quantile` of latencies in each `step_s` from `start_ms` on; none where nothing was answered.
+/// The `quantile` of latencies in each `step_s` from `start_ms` on; none where nothing was
+/// answered.
 pub fn by_window(
     samples: &[(f64, f64)],
     start_ms: f64,

@@ -1,5 +1,5 @@
-//! How the line went on while all seats that were left lay in baskets: from the release counter and the count of free
-//! seats, as sockets were told both.
+//! How the line went on while all seats that were left lay in baskets: from the release counter and
+//! the count of free seats, as sockets were told both.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ struct Span {
     until: f64,
 }
 
-/// The pace while no seat was free, as a share of `per_s`, and how many were released after seats had come back;
-/// nothing where seats were always free. `sold_ms` is when the last seat turned sold, where it did.
+/// The pace while no seat was free, as a share of `per_s`, and how many were released after seats
+/// had come back; nothing where seats were always free. `sold_ms` is when the last seat turned
+/// sold, where it did.
 pub fn figures(
     released: &[(f64, u64)],
     free: &[(f64, u64)],

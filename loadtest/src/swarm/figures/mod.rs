@@ -1,4 +1,5 @@
-//! What a run comes to: what visitors saw is collected as it happens, and worked out by pure functions at the end.
+//! What a run comes to: what visitors saw is collected as it happens, and worked out by pure
+//! functions at the end.
 
 mod calls;
 mod cover;
@@ -168,7 +169,8 @@ impl Tally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
-    /// Notes what happened to a visitor; visitors beyond the planned ones, such as observers, are not counted.
+    /// Notes what happened to a visitor; visitors beyond the planned ones, such as observers, are
+    /// not counted.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut Person)) {
         if let Some(person) = self.seen().people.get_mut(who) {
             note(person);

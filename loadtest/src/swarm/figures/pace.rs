@@ -1,5 +1,5 @@
-//! How evenly present people were released, from what sockets were told: the release counter over time, and where
-//! everybody stood. The swarm knows who of it is here, which nobody else does.
+//! How evenly present people were released, from what sockets were told: the release counter over
+//! time, and where everybody stood. The swarm knows who of it is here, which nobody else does.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,8 @@ pub fn figures(
     disturbances: &[Disturbance],
     into: &mut BTreeMap<String, f64>,
 ) {
-    // Before the first release there is no pace, and the step that empties the line releases what was left.
+    // Before the first release there is no pace, and the step that empties the line releases what
+    // was left.
     let closed = released
         .iter()
         .take_while(|(_, counter)| *counter == 0)
@@ -99,9 +100,9 @@ fn mean_error(steps: &[Step], per_s: f64) -> Option<f64> {
     Some((sum / span_s / per_s - 1.0).abs())
 }
 
-/// People released between the first step and `until`, where a step counts for the time since the one before: ticks
-/// a second apart never fall evenly into windows, and a tick that is a millisecond late is no slower pace. None where
-/// the steps end before.
+/// People released between the first step and `until`, where a step counts for the time since the
+/// one before: ticks a second apart never fall evenly into windows, and a tick that is a
+/// millisecond late is no slower pace. None where the steps end before.
 fn spread(steps: &[Step], until: f64) -> Option<f64> {
     let mut sum = 0.0;
     for pair in steps.windows(2) {

@@ -18,7 +18,8 @@ pub struct Person {
     pub joined_ms: Option<f64>,
     /// From when on nothing of the visitor is left in the room.
     pub gone_ms: Option<f64>,
-    /// What the place told first after the draw: when, and the upper end of the wait in seconds where it was known.
+    /// What the place told first after the draw: when, and the upper end of the wait in seconds
+    /// where it was known.
     pub told: Option<Told>,
     /// When the call came.
     pub called_ms: Option<f64>,
@@ -52,8 +53,8 @@ pub struct Told {
 }
 
 impl Person {
-    /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever was merely not seen
-    /// again after [`ABSENT_AFTER_MS`], as the line promises.
+    /// Whether it counts as present at `at_ms`: whoever left the line is gone at once, and whoever
+    /// was merely not seen again after [`ABSENT_AFTER_MS`], as the line promises.
     pub fn is_here(&self, at_ms: f64) -> bool {
         let grace_ms = if self.outcome == Some("left") {
             0.0

@@ -1,5 +1,5 @@
-//! How long a slowed booking kept people waiting: until its answers were quick again, and until as many came in as
-//! before.
+//! How long a slowed booking kept people waiting: until its answers were quick again, and until as
+//! many came in as before.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ const ENTRIES_MS: f64 = 5_000.0;
 /// What counts as "before".
 const BEFORE_MS: f64 = 15_000.0;
 
-/// For the first slowing: seconds from its start until p99 stays at or under `target_ms`, and seconds from its end
-/// until entries are at nine tenths of those before.
+/// For the first slowing: seconds from its start until p99 stays at or under `target_ms`, and
+/// seconds from its end until entries are at nine tenths of those before.
 pub fn figures(
     booking: &[(f64, f64)],
     people: &[Person],

@@ -1,4 +1,5 @@
-//! All figures of a run in one place: a flat list of names and numbers, errors by code, and a few series over time.
+//! All figures of a run in one place: a flat list of names and numbers, errors by code, and a few
+//! series over time.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Whether what a place told at the draw came true: the wait as an interval, and the odds of a seat.
+//! Whether what a place told at the draw came true: the wait as an interval, and the odds of a
+//! seat.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use super::calls::float;
 /// Tenths of odds with fewer people than this say nothing.
 const BIN_MIN: u32 = 20;
 
-/// Both, over everybody of whom it is known. `free` is the count of free seats over time, `end_ms` the end of the run.
+/// Both, over everybody of whom it is known. `free` is the count of free seats over time, `end_ms`
+/// the end of the run.
 pub fn figures(
     people: &[Person],
     free: &[(f64, u64)],
@@ -41,7 +43,8 @@ pub fn figures(
     }
 }
 
-/// Whether the wait lay under what was told; none where nothing was told, or the visitor went before it could be known.
+/// Whether the wait lay under what was told; none where nothing was told, or the visitor went
+/// before it could be known.
 fn wait_held(person: &Person, end_ms: f64, upper: bool) -> Option<bool> {
     let told = person.told?;
     let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;

@@ -1,4 +1,5 @@
-//! What visitors do: probabilities and spans of time. Everything is drawn from a visitor's own seeded generator.
+//! What visitors do: probabilities and spans of time. Everything is drawn from a visitor's own
+//! seeded generator.
 
 use rand::{Rng, RngExt};
 use serde::Deserialize;
@@ -24,7 +25,8 @@ pub struct Behaviour {
     pub by_seat: f64,
     /// Everybody wants these labels and nothing else.
     pub wanted: Vec<String>,
-    /// When everybody first asks for seats, together, seconds after the draw; 0 is whenever they have chosen.
+    /// When everybody first asks for seats, together, seconds after the draw; 0 is whenever they
+    /// have chosen.
     pub together_s: f64,
     /// The share that looks around first: the show, the seats, the picture on the socket.
     pub browse: f64,
@@ -44,9 +46,11 @@ pub struct Behaviour {
     pub scan: f64,
     /// The share of exchanges that are asked for several times at once, each with a key of its own.
     pub exchange_at_once: f64,
-    /// The share of those with a basket that also try to order another's hold, or one that they worked out.
+    /// The share of those with a basket that also try to order another's hold, or one that they
+    /// worked out.
     pub foreign: f64,
-    /// The share of holds that are asked for with two bodies under one key, at two gateways at once.
+    /// The share of holds that are asked for with two bodies under one key, at two gateways at
+    /// once.
     pub two_bodies: f64,
     /// The share that pays with a card that others pay with, too.
     pub one_card: f64,

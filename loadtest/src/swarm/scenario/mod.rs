@@ -1,5 +1,6 @@
-//! A scenario: an on-sale, a crowd, how its people behave, and what must come of it. Read whole and checked before
-//! anything starts, so that a misspelt threshold is a fault of usage and never a threshold that nobody looked at.
+//! A scenario: an on-sale, a crowd, how its people behave, and what must come of it. Read whole and
+//! checked before anything starts, so that a misspelt threshold is a fault of usage and never a
+//! threshold that nobody looked at.
 
 mod behaviour;
 mod onsale;
@@ -92,7 +93,8 @@ pub struct Slow {
     pub for_s: f64,
 }
 
-/// `[cancel]`: the promoter cancels a show while the crowd buys it, and all that was paid for it goes back.
+/// `[cancel]`: the promoter cancels a show while the crowd buys it, and all that was paid for it
+/// goes back.
 #[derive(Debug, Clone)]
 pub struct Cancel {
     /// Which.

@@ -1,5 +1,5 @@
-//! The scenario's own on-sale as calls of the promoter API. Times such as `"+20s"` count from the start of the run,
-//! so that they are written out only when it begins.
+//! The scenario's own on-sale as calls of the promoter API. Times such as `"+20s"` count from the
+//! start of the run, so that they are written out only when it begins.
 
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,8 @@ pub struct Train {
 }
 
 impl Onsale {
-    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario; plans of other systems lie in `data`, the folder
-    /// of real seat maps.
+    /// Reads `[[venue]]`, `[[show]]` and `[[room]]` of a scenario; plans of other systems lie in
+    /// `data`, the folder of real seat maps.
     ///
     /// # Errors
     /// Every fault, one a line.
@@ -139,7 +139,8 @@ impl Onsale {
         self.shows.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// The documents as JSON with the times of a run that starts at `start`: the room's, and each show's.
+    /// The documents as JSON with the times of a run that starts at `start`: the room's, and each
+    /// show's.
     pub fn documents(&self, start: Timestamp) -> (Value, Map<String, Value>) {
         let shows = self
             .shows

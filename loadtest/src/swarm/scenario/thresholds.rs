@@ -1,5 +1,5 @@
-//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses its bounds; one that is
-//! marked `undisturbed` is not asked of a run with `--kill`.
+//! Bounds on figures: `hold.p99_ms = { max = 300 }`. A figure that the run could not give misses
+//! its bounds; one that is marked `undisturbed` is not asked of a run with `--kill`.
 
 use std::collections::BTreeMap;
 use std::fmt;

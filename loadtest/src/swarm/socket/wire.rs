@@ -1,5 +1,5 @@
-//! Opening a socket as the contract says for clients that are no browser: the place goes as a subprotocol, and nothing
-//! secret stands in the address.
+//! Opening a socket as the contract says for clients that are no browser: the place goes as a
+//! subprotocol, and nothing secret stands in the address.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -47,7 +47,8 @@ async fn open(stage: &Stage, owner: &Owner, base: &str) -> Result<Socket, String
         SocketAddr::V6(_) => TcpSocket::new_v6().map_err(text)?,
     };
     if address.ip().is_loopback() && address.is_ipv4() {
-        // Many sources: one address has too few ports for a crowd, and a crowd does not come from one.
+        // Many sources: one address has too few ports for a crowd, and a crowd does not come from
+        // one.
         #[expect(
             clippy::cast_possible_truncation,
             reason = "taken modulo what fits first"

@@ -1,4 +1,5 @@
-//! Getting seats into a basket: looking around, choosing, taking what is offered in their place, changing one's mind.
+//! Getting seats into a basket: looking around, choosing, taking what is offered in their place,
+//! changing one's mind.
 
 use hyper::Method;
 use rand::seq::IteratorRandom;
@@ -60,7 +61,8 @@ impl Visitor {
         snapshot.ok_or_else(|| Self::unforeseen("seats", &answer))
     }
 
-    /// Free neighbours by label, as somebody picks them on the map; fewer where there are not so many.
+    /// Free neighbours by label, as somebody picks them on the map; fewer where there are not so
+    /// many.
     pub(super) fn pick(&mut self, show: usize, picture: &Snapshot, party: usize) -> Vec<String> {
         let wanted = &self.stage.scenario.behaviour.wanted;
         if !wanted.is_empty() {
@@ -175,7 +177,8 @@ impl Visitor {
                 self.leave_basket(&basket);
                 Err(End::ShowCancelled)
             }
-            // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in it any more.
+            // Also an unknown outcome whose retry finds the swap done: the seat to remove is not in
+            // it any more.
             (409 | 422, _) => Ok(Some(basket)),
             _ => Err(Self::unforeseen("change", &answer)),
         }
@@ -203,7 +206,8 @@ impl Visitor {
     }
 }
 
-/// Of the answers to two bodies under one key the one that brought something; else the one that says why not.
+/// Of the answers to two bodies under one key the one that brought something; else the one that
+/// says why not.
 fn one_of(answers: Vec<Answer>) -> Answer {
     let mut answers = answers;
     answers.sort_by_key(|answer| match answer.code().as_deref() {

@@ -1,4 +1,5 @@
-//! From the pass to the tickets: rounds of choosing until there is a basket, and what becomes of it.
+//! From the pass to the tickets: rounds of choosing until there is a basket, and what becomes of
+//! it.
 
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -101,7 +102,8 @@ impl Visitor {
         Some(self.stage.shows[show].best(party, &mut self.plan.rng))
     }
 
-    /// Some change what they have, or give it back and choose again; none where nothing is left in the basket.
+    /// Some change what they have, or give it back and choose again; none where nothing is left in
+    /// the basket.
     async fn think_again(&mut self, basket: Basket, party: usize) -> Way<Option<Basket>> {
         if !self.rolls(self.stage.scenario.behaviour.change) {
             return Ok(Some(basket));

@@ -51,7 +51,8 @@ impl Visitor {
         }
     }
 
-    /// The order for other seats; none where they are not to be had, or the old ones not to be given.
+    /// The order for other seats; none where they are not to be had, or the old ones not to be
+    /// given.
     async fn ask_for_others(
         &mut self,
         order: &Order,
@@ -107,8 +108,9 @@ impl Visitor {
         }
     }
 
-    /// Asks for one exchange several times at one time, each with a key of its own, and tries to order the seats that those
-    /// keep which come to nothing. Gives the answer of the one that was made, or of one that was not.
+    /// Asks for one exchange several times at one time, each with a key of its own, and tries to
+    /// order the seats that those keep which come to nothing. Gives the answer of the one that was
+    /// made, or of one that was not.
     async fn all_at_once(
         &mut self,
         order: &Order,
@@ -136,7 +138,8 @@ impl Visitor {
         Ok(answers.swap_remove(0))
     }
 
-    /// The order that was made, with the key that the old one tells; none where it has run out already.
+    /// The order that was made, with the key that the old one tells; none where it has run out
+    /// already.
     async fn successor(&mut self, old: &Order, made: &Value, show: usize) -> Way<Option<Order>> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let told = self.read(old, 0.0).await?["exchange"].clone();

@@ -1,5 +1,6 @@
-//! What some try that must come to nothing: ordering a hold that is another's or that was worked out, two bodies under one
-//! key, several exchanges of one order at once. What they are answered is the judge's concern.
+//! What some try that must come to nothing: ordering a hold that is another's or that was worked
+//! out, two bodies under one key, several exchanges of one order at once. What they are answered is
+//! the judge's concern.
 
 use futures_util::future::join_all;
 use rand::{RngExt, SeedableRng};
@@ -36,7 +37,8 @@ impl Visitor {
         answers.into_iter().collect()
     }
 
-    /// Tries to make an order of a hold that is not its own. Only an answer that the product does not know is a failure.
+    /// Tries to make an order of a hold that is not its own. Only an answer that the product does
+    /// not know is a failure.
     pub(super) async fn order_anothers(&mut self, hold: String) -> Way<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
         let call = Call::post(format!("/v1/holds/{hold}/order"), buyer)
@@ -62,7 +64,8 @@ impl Visitor {
     }
 }
 
-/// The hold of an exchange, as anybody could once work it out from the order and the key of the call.
+/// The hold of an exchange, as anybody could once work it out from the order and the key of the
+/// call.
 pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");

@@ -79,7 +79,8 @@ impl Visitor {
         }
     }
 
-    /// Whether a no-show is gone as soon as it joined: anybody, or who is among the head where numbers are ranks.
+    /// Whether a no-show is gone as soon as it joined: anybody, or who is among the head where
+    /// numbers are ranks.
     pub(super) fn is_gone_by_number(&self) -> bool {
         let head = self.stage.scenario.behaviour.no_show_head;
         head == 0
@@ -209,7 +210,8 @@ impl Visitor {
         }
     }
 
-    /// A page that polls reads the room too once the draw is over: the place alone does not tell of the end.
+    /// A page that polls reads the room too once the draw is over: the place alone does not tell of
+    /// the end.
     async fn is_sold_out(&mut self) -> Way<bool> {
         if self.rank.is_none() {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! One visitor from join to ticket. Each waits, thinks, changes its mind and comes back by its own seeded dice; what
-//! it is told is written down by the stage.
+//! One visitor from join to ticket. Each waits, thinks, changes its mind and comes back by its own
+//! seeded dice; what it is told is written down by the stage.
 
 mod basket;
 mod buy;
@@ -30,7 +30,8 @@ pub enum End {
     Ticketed,
     /// Its payment was declined.
     Declined,
-    /// It paid, but the order had run out while part of the system stood still: the money goes back.
+    /// It paid, but the order had run out while part of the system stood still: the money goes
+    /// back.
     TooLate,
     /// Its show was cancelled before it had tickets; what it had paid goes back.
     ShowCancelled,

@@ -16,7 +16,8 @@ const LOOK_MAX_S: f64 = 1.0;
 /// How long tickets may take after the payment, milliseconds.
 const TICKETS_WITHIN_MS: f64 = 60_000.0;
 
-/// An order whose deadline is over for longer than this is not late for what happens now, milliseconds.
+/// An order whose deadline is over for longer than this is not late for what happens now,
+/// milliseconds.
 const LATE_WITHIN_MS: f64 = 10_000.0;
 
 /// What became of a basket.
@@ -62,7 +63,8 @@ impl Visitor {
         }
     }
 
-    /// Pays an order and waits for its tickets; none where the payment was declined, or settled otherwise before.
+    /// Pays an order and waits for its tickets; none where the payment was declined, or settled
+    /// otherwise before.
     pub(super) async fn see_paid(&mut self, order: &Order) -> Way<Option<Vec<String>>> {
         let behaviour = self.stage.scenario.behaviour.clone();
         // Whatever happens to the visitor, the order ends by itself.
@@ -142,7 +144,8 @@ impl Visitor {
         }
     }
 
-    /// Presses the sandbox's button, or sends a card to the provider; false where the payment was settled otherwise before.
+    /// Presses the sandbox's button, or sends a card to the provider; false where the payment was
+    /// settled otherwise before.
     async fn pay(&mut self, order: &Order, outcome: &str, think_s: f64) -> Way<bool> {
         let call = self.paying(order, outcome)?;
         if outcome == "approve" {

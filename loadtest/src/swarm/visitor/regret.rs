@@ -1,4 +1,5 @@
-//! What somebody with tickets thinks better of: giving them back, all at once or one after the other, or having others.
+//! What somebody with tickets thinks better of: giving them back, all at once or one after the
+//! other, or having others.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -8,7 +9,8 @@ use super::pay::Order;
 use super::{End, Visitor, Way, fields};
 use crate::swarm::http::{Answer, Call};
 
-/// Of those who give tickets back, so many name them one by one; the others give all of them back at once.
+/// Of those who give tickets back, so many name them one by one; the others give all of them back
+/// at once.
 const ONE_BY_ONE: f64 = 0.5;
 /// So many press the button twice.
 pub(super) const TWICE: f64 = 0.25;

@@ -68,7 +68,8 @@ pub struct Payment {
     /// What the sandbox's own records say went back; nothing where another provider keeps them.
     #[serde(default)]
     pub provider_refunds: Option<Vec<ProviderRefund>>,
-    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what was exchanged for it.
+    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
+    /// was exchanged for it.
     pub cards: Vec<String>,
 }
 

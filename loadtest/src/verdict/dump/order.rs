@@ -185,7 +185,8 @@ impl Order {
         labels.filter(|label| !gone(label)).collect()
     }
 
-    /// When it had which seats, by its history. An order that expired has seats again when late money buys some.
+    /// When it had which seats, by its history. An order that expired has seats again when late
+    /// money buys some.
     pub fn stays(&self) -> Vec<Stay<'_>> {
         let mut stays: Vec<Stay<'_>> = Vec::new();
         for step in &self.history {

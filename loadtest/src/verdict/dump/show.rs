@@ -16,7 +16,8 @@ pub struct Show {
     #[serde(default)]
     pub seats_per_card: Option<u64>,
     pub labels: Vec<String>,
-    /// How many times each seat is sold: a train's once for each stretch between neighbouring stops.
+    /// How many times each seat is sold: a train's once for each stretch between neighbouring
+    /// stops.
     pub legs: u16,
     /// The plan's categories; on a train these are its classes.
     #[serde(default)]
@@ -164,7 +165,8 @@ impl Cheaper {
 }
 
 impl Show {
-    /// The cells of a seat over these legs, or over all of them; none where the show has no such seat.
+    /// The cells of a seat over these legs, or over all of them; none where the show has no such
+    /// seat.
     pub fn cells(&self, label: &str, legs: Option<&[u16]>) -> Vec<u32> {
         let Some(seat) = self.seats.get(label) else {
             return Vec::new();
@@ -191,7 +193,8 @@ impl Show {
             .map_or("?", String::as_str)
     }
 
-    /// What a seat costs over these legs by some terms; nothing where they do not sell it. A train goes by its fares.
+    /// What a seat costs over these legs by some terms; nothing where they do not sell it. A train
+    /// goes by its fares.
     pub fn price(&self, terms: &Terms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let position = *self.seat_categories.get(seat as usize)?;
         if !self.fares.is_empty() {

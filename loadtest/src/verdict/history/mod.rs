@@ -1,5 +1,6 @@
-//! The history of a run as the swarm wrote it: what every visitor asked and was told, and what observers saw. Reading
-//! is strict about what an invariant needs; further fields are nobody's concern here.
+//! The history of a run as the swarm wrote it: what every visitor asked and was told, and what
+//! observers saw. Reading is strict about what an invariant needs; further fields are nobody's
+//! concern here.
 
 mod calls;
 mod frames;
@@ -324,7 +325,8 @@ impl History {
         Ok(())
     }
 
-    /// Whether baskets may have been forgotten in a stretch of time: their gateway, or their Redis, was lost.
+    /// Whether baskets may have been forgotten in a stretch of time: their gateway, or their Redis,
+    /// was lost.
     pub fn forgot_within(&self, from_ms: f64, to_ms: f64) -> bool {
         self.faults
             .iter()

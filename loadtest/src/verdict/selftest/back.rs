@@ -1,4 +1,5 @@
-//! What goes back in planted runs: one ticket by its buyer's wish, or all of a show that is cancelled.
+//! What goes back in planted runs: one ticket by its buyer's wish, or all of a show that is
+//! cancelled.
 
 use serde_json::{Value, json};
 
@@ -20,8 +21,8 @@ pub fn one_back(run: &mut Run) {
     run.ends_as(2, 0);
 }
 
-/// The show is cancelled, and whatever is left of it goes back; `but` something is done otherwise, before the promoter hears
-/// how far it is.
+/// The show is cancelled, and whatever is left of it goes back; `but` something is done otherwise,
+/// before the promoter hears how far it is.
 pub fn all_back(run: &mut Run, but: impl FnOnce(&mut Run)) {
     run.record("run", |_| true)["cancels"] = json!("night");
     run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
@@ -78,7 +79,8 @@ fn step(run: &mut Run, order: &str, s: f64, state: &str, reason: &str) {
     order["history"].as_array_mut().expect("steps").push(step);
 }
 
-/// The ledger's row of a refund, of seats that cost a thousand each; behind the order and its earlier refunds.
+/// The ledger's row of a refund, of seats that cost a thousand each; behind the order and its
+/// earlier refunds.
 pub fn refund<'a>(run: &'a mut Run, order: &str, id: &str, cells: &[u32], s: f64) -> &'a mut Value {
     let of_order = |row: &Value| {
         matches!(row["kind"].as_str(), Some("order" | "refund")) && row["order"] == order

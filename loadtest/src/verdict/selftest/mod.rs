@@ -1,5 +1,6 @@
-//! The judge judged: a clean run must be called clean, and of each run with one violation planted exactly the one
-//! invariant must be called broken. A judge that finds nothing, or too much, proves nothing.
+//! The judge judged: a clean run must be called clean, and of each run with one violation planted
+//! exactly the one invariant must be called broken. A judge that finds nothing, or too much, proves
+//! nothing.
 
 mod back;
 mod clean;

@@ -1,5 +1,5 @@
-//! What is planted: one violation at a time, each the smallest change that makes it, and a few oddities that break
-//! nothing.
+//! What is planted: one violation at a time, each the smallest change that makes it, and a few
+//! oddities that break nothing.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,8 @@ pub struct Plant {
     pub plant: fn(&mut Run),
 }
 
-/// A list of plants: the invariant that each breaks, or `Nothing`, what it is in words, and the change.
+/// A list of plants: the invariant that each breaks, or `Nothing`, what it is in words, and the
+/// change.
 macro_rules! plants {
     ($($invariant:ident $what:literal $plant:expr;)*) => {
         /// All of them, by invariant.

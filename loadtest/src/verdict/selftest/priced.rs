@@ -1,4 +1,5 @@
-//! What is planted against prices, chains of exchanges, scans, cards, keys, others' baskets and waitlists.
+//! What is planted against prices, chains of exchanges, scans, cards, keys, others' baskets and
+//! waitlists.
 
 use serde_json::{Value, json};
 
@@ -7,8 +8,8 @@ use super::clean::{Run, STARTS_MS, at, holder};
 use super::plants::plants;
 use super::swap::{exchanged, given_again, not_paid, over};
 
-/// Every sum of so much, and of two of them, becomes another one: in the ledger, and in what people were told. What the terms
-/// say stays.
+/// Every sum of so much, and of two of them, becomes another one: in the ledger, and in what people
+/// were told. What the terms say stays.
 fn rewritten(run: &mut Run, from: i64, to: i64) {
     fn walk(value: &mut Value, from: i64, to: i64) {
         match value {

@@ -8,7 +8,8 @@ use super::clean::{CATEGORIES, Run, at};
 /// What the given seat had cost.
 const CREDIT: i64 = 1_000;
 
-/// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes first.
+/// Visitor 1 gives A-4 for A-10, which costs so much; the ledger's side of the old order comes
+/// first.
 pub fn exchanged(run: &mut Run, price: i64) {
     let more = (price - CREDIT).max(0);
     over(run, price, more);

@@ -18,7 +18,8 @@ pub fn hold(run: &mut Run, visitor: u64, s: f64, seat: u32, legs: &[u16]) -> Str
     id
 }
 
-/// Visitors 9 and 4 have A-10 in their baskets at one time: one over the first leg, the other over these.
+/// Visitors 9 and 4 have A-10 in their baskets at one time: one over the first leg, the other over
+/// these.
 pub fn two_baskets(run: &mut Run, legs: &[u16]) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[0]);
@@ -47,7 +48,8 @@ pub fn two_orders(run: &mut Run, legs: &[u16]) {
     }
 }
 
-/// Visitor 9's basket of A-10 over the second leg runs out, and is shown as free after so many seconds.
+/// Visitor 9's basket of A-10 over the second leg runs out, and is shown as free after so many
+/// seconds.
 pub fn runs_out(run: &mut Run, after_s: f64) {
     run.becomes_a_train();
     hold(run, 9, 95.0, 9, &[1]);
@@ -56,7 +58,8 @@ pub fn runs_out(run: &mut Run, after_s: f64) {
     run.ends_as(further(9), 0);
 }
 
-/// Visitor 1 gives A-4 over the first leg for A-4 over the cells that are said, having asked for these legs.
+/// Visitor 1 gives A-4 over the first leg for A-4 over the cells that are said, having asked for
+/// these legs.
 pub fn rides_further(run: &mut Run, cells: &[u32], asked: &[u16]) {
     exchanged(run, 1_000);
     run.becomes_a_train();

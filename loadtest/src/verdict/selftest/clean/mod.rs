@@ -1,6 +1,6 @@
-//! A small run in which everything is as it should be, and in which everything happens that may: a draw with a void, a
-//! late joiner, a pause, a hold that changes, one that lapses, one given back, a call without an answer, a payment
-//! declined, a gateway killed over a basket.
+//! A small run in which everything is as it should be, and in which everything happens that may: a
+//! draw with a void, a late joiner, a pause, a hold that changes, one that lapses, one given back,
+//! a call without an answer, a payment declined, a gateway killed over a basket.
 
 mod acts;
 

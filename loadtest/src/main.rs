@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod faults;
+mod http;
 mod rig;
 mod swarm;
 mod verdict;

@@ -11,8 +11,9 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::{Verdict, people, report};
+use crate::http::{Answer, Call, Http};
 use crate::rig::{Rig, Spec};
-use crate::swarm::{Answer, Call, Http, Snapshot};
+use crate::swarm::Snapshot;
 
 /// The show.
 const SHOW: &str = "night";

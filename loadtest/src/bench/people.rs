@@ -9,7 +9,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::swarm::{Answer, Call, Http};
+use crate::http::{Answer, Call, Http};
 
 /// The room of every bench.
 const ROOM: &str = "sale";

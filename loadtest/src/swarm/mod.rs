@@ -4,7 +4,6 @@ mod clock;
 mod faults;
 mod figures;
 mod history;
-mod http;
 mod observer;
 mod outcome;
 mod plan;
@@ -22,11 +21,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
+use crate::http::{Answer, Call, Http};
 use crate::rig::{Kill, Rig, Spec};
 use outcome::Outcome;
 
 pub use figures::{Disturbance, Report, Sample};
-pub use http::{Answer, Call, Http};
 pub use run::{Ground, Trouble, play};
 pub use scenario::{Scenario, Train, read_text as scenario_of};
 pub use socket::Snapshot;
@@ -213,8 +212,8 @@ async fn once(
 
 /// Whether the gateway at `url` is ready for visitors.
 pub async fn is_ready(url: &str) -> bool {
-    let ready = http::Http::new(&[url.to_owned()])
-        .send(&http::Call::get("/readyz"), 0)
+    let ready = Http::new(&[url.to_owned()])
+        .send(&Call::get("/readyz"), 0)
         .await;
     ready.is_ok_and(|answer| answer.is_ok())
 }
@@ -222,9 +221,9 @@ pub async fn is_ready(url: &str) -> bool {
 /// What a gateway or booking counted, in the text format of Prometheus; none where it does not
 /// answer.
 pub async fn figures_of(url: &str) -> Option<String> {
-    let answer = http::Http::new(&[url.to_owned()])
-        .send(&http::Call::get("/metrics"), 0)
+    let answer = Http::new(&[url.to_owned()])
+        .send(&Call::get("/metrics"), 0)
         .await;
-    let answer = answer.ok().filter(http::Answer::is_ok)?;
+    let answer = answer.ok().filter(Answer::is_ok)?;
     String::from_utf8(answer.body.to_vec()).ok()
 }

@@ -8,10 +8,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
-use super::http::Call;
 use super::plan::secret;
 use super::socket::{Delta, Heard, Kept, Owner, Snapshot, Wish};
 use super::stage::{Stage, round};
+use crate::http::Call;
 
 /// Sockets that watch each show.
 const EACH: usize = 2;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::http::Call;
 use super::scenario::Cancel;
 use super::stage::{Stage, round};
+use crate::http::Call;
 
 /// A cancellation that was not heard is said again after this long.
 const AGAIN: Duration = Duration::from_millis(200);

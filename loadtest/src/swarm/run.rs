@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use super::clock::Clock;
 use super::figures::{Report, Setting, Tally};
 use super::history::History;
-use super::http::{Call, Http};
 use super::scenario::{Scenario, Step};
 use super::stage::{Show, Stage, round};
 use super::{faults, observer, plan, progress, promoter, settle, visitor};
 use crate::faults::{Strike, inflict};
+use crate::http::{Call, Http};
 use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
 

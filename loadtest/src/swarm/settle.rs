@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::http::Call;
 use super::promoter;
 use super::run::Ground;
 use super::socket::Snapshot;
 use super::stage::{Paid, Stage};
+use crate::http::Call;
 use crate::rig::Rig;
 
 /// Baskets and orders that were left behind are waited for at most this long.

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use super::clock::Clock;
 use super::figures::Tally;
 use super::history::History;
-use super::http::{Answer, Call, Http};
 use super::scenario::{Scenario, Train};
+use crate::http::{Answer, Call, Http};
 
 /// How long a visitor tries to get one answer out of a server that comes and goes.
 const PATIENCE_MS: f64 = 90_000.0;

@@ -8,8 +8,8 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::bench::people;
+use crate::http::{Call, Http};
 use crate::rig::Rig;
-use crate::swarm::{Call, Http};
 
 /// One hold each.
 const VISITORS: usize = 1_500;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::timetable::Trip;
 use crate::bench::people;
-use crate::swarm::{Call, Http};
+use crate::http::{Call, Http};
 
 /// One departure, and what is asked of it.
 pub struct Asked {

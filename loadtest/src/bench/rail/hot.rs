@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::asked::{self, Asked};
 use super::pace::{self, Times};
 use super::timetable::{Timetable, Trip};
-use crate::swarm::Http;
+use crate::http::Http;
 
 /// Trains beside the hot one.
 const OTHERS: usize = 50;

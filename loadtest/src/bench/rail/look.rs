@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::asked::{self, Asked};
 use super::pace;
 use super::timetable::Timetable;
-use crate::swarm::{Call, Http};
+use crate::http::{Call, Http};
 
 /// 99 of 100 are answered within this, milliseconds.
 const P99_MAX_MS: f64 = 5.0;

@@ -15,8 +15,8 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use super::{Verdict, people, report};
+use crate::http::{Call, Http};
 use crate::rig::{Part, Rig};
-use crate::swarm::{Call, Http};
 use timetable::Timetable;
 
 /// The stations between which the trips of every day are counted.

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Verdict, people, report};
+use crate::http::Http;
 use crate::rig::{Part, Rig};
-use crate::swarm::Http;
 use stages::{Seen, Stage};
 
 /// A show is rebuilt within this.

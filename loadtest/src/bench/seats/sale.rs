@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 
 use crate::bench::people;
-use crate::swarm::{Call, Http, Snapshot};
+use crate::http::{Call, Http};
+use crate::swarm::Snapshot;
 
 /// Seats of a party: large, as the number of seats is what counts here.
 pub const PARTY: usize = 100;

@@ -8,8 +8,9 @@ use fairgate_servers::Reply;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use crate::http::{Call, Http};
 use crate::rig::{Part, Rig};
-use crate::swarm::{Call, Http, Snapshot};
+use crate::swarm::Snapshot;
 
 /// How often somebody looks whether seats are served.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -17,8 +17,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{Verdict, people, report};
+use crate::http::{Call, Http};
 use crate::rig::{Rig, Spec};
-use crate::swarm::{Call, Http, Snapshot};
+use crate::swarm::Snapshot;
 use judge::{Fate, Party, Run, judge};
 use visit::{Visit, Way};
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::judge::{Fate, Offer, Party, Span};
 use crate::bench::people::text;
-use crate::swarm::{Answer, Call, Http};
+use crate::http::{Answer, Call, Http};
 
 /// A hold of an offer is shown for so long from when it was made.
 const OFFER_MS: i64 = 60_000;

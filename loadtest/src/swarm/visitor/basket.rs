@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::foul::Told;
 use super::{End, Visitor, Way, fields};
+use crate::http::{Answer, Call};
 use crate::swarm::clock::rfc3339_ms;
-use crate::swarm::http::{Answer, Call};
 use crate::swarm::socket::{Snapshot, Wish};
 
 /// A hold that a visitor has.

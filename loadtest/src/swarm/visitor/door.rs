@@ -5,7 +5,7 @@ use serde_json::json;
 use super::pay::Order;
 use super::regret::TWICE;
 use super::{Visitor, Way, fields};
-use crate::swarm::http::Call;
+use crate::http::Call;
 
 /// So many tickets are shown to a second scanner, which must not let anybody in.
 const SHOWN_AGAIN: f64 = 0.3;

@@ -7,8 +7,8 @@ use super::foul::{Told, worked_out};
 use super::pay::Order;
 use super::regret::TWICE;
 use super::{End, Visitor, Way, fields};
+use crate::http::{Answer, Call};
 use crate::swarm::clock::rfc3339_ms;
-use crate::swarm::http::{Answer, Call};
 
 /// So many of those who have others give those back in the end.
 const BACK_AFTER_ALL: f64 = 0.3;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{End, Visitor, Way, fields};
-use crate::swarm::http::{Answer, Call};
+use crate::http::{Answer, Call};
 
 /// The fields of a call's record, from its answer.
 pub(super) type Told<'a> = Box<dyn Fn(Option<&Answer>) -> Map<String, Value> + Send + Sync + 'a>;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{End, Visitor, Way, fields};
+use crate::http::{Answer, Call};
 use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::figures::Told;
-use crate::swarm::http::{Answer, Call};
 use crate::swarm::plan::secret;
 use crate::swarm::scenario::{Behaviour, Range};
 use crate::swarm::socket::{Heard, Wish};

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::http::{Answer, Call};
 use super::plan::Plan;
 use super::scenario::Behaviour;
 use super::socket::{Kept, Owner, open_mute};
 use super::stage::{NoAnswer, Over, Stage, round};
+use crate::http::{Answer, Call};
 
 /// So many cards are in many hands.
 const CARDS_SHARED: usize = 9;

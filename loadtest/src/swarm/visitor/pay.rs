@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::basket::{Basket, labels};
 use super::{End, Visitor, Way, fields};
+use crate::http::{Answer, Call};
 use crate::swarm::clock::rfc3339_ms;
-use crate::swarm::http::{Answer, Call};
 use crate::swarm::settle::{accepts, is_over};
 use crate::swarm::stage::Paid;
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::pay::Order;
 use super::{End, Visitor, Way, fields};
-use crate::swarm::http::{Answer, Call};
+use crate::http::{Answer, Call};
 
 /// Of those who give tickets back, so many name them one by one; the others give all of them back
 /// at once.

@@ -1,9 +1,6 @@
 //! `loadtest faults`: schedules of faults, each settled by a seed, against real processes while a
 //! crowd buys, and each ending in the verdict.
 
-mod schedule;
-mod strike;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,14 +9,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::rig::{
-    Breakable, CLASS, DEPARTURES, Judged, Payments, RedisForm, Rig, STOPS, SmallDisk, Spec,
-    departure,
+    Breakable, CLASS, DEPARTURES, Judged, Payments, Rig, STOPS, SmallDisk, Spec, departure,
 };
+use crate::swarm::schedule::{self, Strike, What};
 use crate::swarm::{Ended, Ground, Report, Scenario, Train, Trouble, play, scenario_of};
-
-pub use schedule::Strike;
-use schedule::What;
-pub use strike::inflict;
 
 /// The crowd: the file's `hold_s`, `grace_s` and `claim_grace_s` are short, so that everything is
 /// final soon.
@@ -28,14 +21,6 @@ const CROWD: &str = include_str!("../../scenarios/faults.toml");
 const FINAL_WITHIN_S: f64 = 10.0;
 /// Seats of a show that one card may buy, where the provider tells cards apart.
 const SEATS_PER_CARD: u64 = 4;
-/// Without `--rig` seeds take turns with these.
-const FORMS: [RedisForm; 4] = [
-    RedisForm::Single,
-    RedisForm::Replica,
-    RedisForm::Sentinel,
-    RedisForm::Cluster,
-];
-
 /// What `loadtest faults` is asked.
 #[derive(clap::Args)]
 pub struct Options {
@@ -99,7 +84,7 @@ impl Options {
         };
         let mut trials = Vec::new();
         for seed in seeds {
-            let spec = self.rig.unwrap_or_else(|| spec_of(seed));
+            let spec = self.rig.unwrap_or_else(|| schedule::spec_of_seed(seed));
             let trial = trial(scenario, seed, spec).await?;
             eprintln!("{}", trial.line());
             trials.push(trial);
@@ -130,29 +115,6 @@ impl Options {
     }
 }
 
-fn spec_of(seed: u64) -> Spec {
-    let turn = usize::try_from(seed % schedule::RIGS).unwrap_or_default();
-    // Behind those with every form of Redis come two with everything in one process and a ledger
-    // file.
-    if let Some(payments) = turn.checked_sub(2 * FORMS.len()) {
-        return Spec {
-            payments: [Payments::Sandbox, Payments::Stripe][payments % 2],
-            ..Spec::default()
-        };
-    }
-    Spec {
-        gateways: 2,
-        bookings: 2,
-        redis: FORMS[turn % FORMS.len()],
-        ledger: crate::rig::Ledger::Postgres,
-        payments: if turn < FORMS.len() {
-            Payments::Sandbox
-        } else {
-            Payments::Stripe
-        },
-    }
-}
-
 /// One seed from the start of its rig to its verdict. What fails in it is the seed's fault, not the
 /// command's.
 async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Trial> {
@@ -162,18 +124,7 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
         eprintln!("seed {seed}: no disk is filled, as this user may mount none");
         strikes.retain(|strike| !fills(strike));
     }
-    let mut scenario = scenario.clone();
-    // Only a provider that tells cards apart can hold them to a limit.
-    if spec.payments == Payments::Stripe {
-        scenario.onsale.limit_cards(SEATS_PER_CARD);
-    }
-    scenario.onsale.sell_train(Train {
-        show: departure()?,
-        departures: DEPARTURES,
-        stops: &STOPS,
-        class: CLASS,
-    });
-    let scenario = &scenario;
+    let scenario = &with_train_and_limits(scenario, spec)?;
     let rig = Arc::new(Rig::start_with(spec, breakable(&strikes)).await?);
     let begun = Instant::now();
     let history = rig.folder().join("history.jsonl");
@@ -190,15 +141,7 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
     let report = played
         .map_err(|error| faults.push(format!("{error:#}")))
         .ok();
-    if let Some(report) = &report {
-        match report.figures.get("settled_s") {
-            None => faults.push(format!("seats are held {FINAL_WITHIN_S} s after healing")),
-            Some(settled_s) if *settled_s > FINAL_WITHIN_S => faults.push(format!(
-                "everything was final only {settled_s:.1} s after healing"
-            )),
-            Some(_) => {}
-        }
-    }
+    faults.extend(report.as_ref().and_then(not_final_in_time));
     if let Err(error) = rig.stop().await {
         faults.push(format!("{error:#}"));
     }
@@ -221,6 +164,31 @@ async fn trial(scenario: &Scenario, seed: u64, spec: Spec) -> anyhow::Result<Tri
         judged,
         faults,
     })
+}
+
+/// The scenario with a train on sale, and with a limit for each card where the provider tells cards
+/// apart.
+fn with_train_and_limits(scenario: &Scenario, spec: Spec) -> anyhow::Result<Scenario> {
+    let mut scenario = scenario.clone();
+    if spec.payments == Payments::Stripe {
+        scenario.onsale.limit_cards(SEATS_PER_CARD);
+    }
+    scenario.onsale.sell_train(Train {
+        show: departure()?,
+        departures: DEPARTURES,
+        stops: &STOPS,
+        class: CLASS,
+    });
+    Ok(scenario)
+}
+
+/// What is wrong where seats or money were not final soon after everything was healed.
+fn not_final_in_time(report: &Report) -> Option<String> {
+    match report.figures.get("settled_s") {
+        None => Some(format!("seats are held {FINAL_WITHIN_S} s after healing")),
+        Some(settled_s) => (*settled_s > FINAL_WITHIN_S)
+            .then(|| format!("everything was final only {settled_s:.1} s after healing")),
+    }
 }
 
 /// What the rig has to be started for, so that it can be struck as it is to be.

@@ -26,7 +26,6 @@ pub use part::Part;
 pub use railway::{CLASS, DEPARTURES, STOPS, departure};
 pub use spec::{Kill, Ledger, Payments, RedisForm, Spec, Target};
 
-use crate::swarm::Sample;
 use judge::Kept;
 use process::Process;
 
@@ -34,6 +33,15 @@ use process::Process;
 const CYCLE: Duration = Duration::from_millis(100);
 /// How long sentinels may take to promote.
 const PROMOTED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Resident memory at one time.
+#[derive(Debug, Clone, Copy)]
+pub struct MemorySample {
+    /// Seconds after the start.
+    pub at_s: f64,
+    /// Megabytes (10^6 bytes).
+    pub mb: f64,
+}
 
 /// A running system under test.
 pub struct Rig {
@@ -178,11 +186,11 @@ impl Rig {
     }
 
     /// Resident memory over the run that began at `start_ms`: of the gateway that has most.
-    pub fn memory(&self, start_ms: f64) -> Vec<Sample> {
+    pub fn memory(&self, start_ms: f64) -> Vec<MemorySample> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let after = samples.iter().filter(|(at_ms, _)| *at_ms >= start_ms);
         after
-            .map(|(at_ms, mb)| Sample {
+            .map(|(at_ms, mb)| MemorySample {
                 at_s: (at_ms - start_ms) / 1e3,
                 mb: *mb,
             })

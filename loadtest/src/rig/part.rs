@@ -8,7 +8,6 @@ use anyhow::Context;
 use super::Rig;
 use super::memory;
 use super::process::{self, Process};
-use crate::swarm::figures_of;
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +123,7 @@ impl Rig {
     /// # Errors
     /// Where it does not say.
     pub async fn counted(&self, part: Part, name: &str) -> anyhow::Result<f64> {
-        let figures = figures_of(self.process(part)?.url()).await;
+        let figures = process::metrics_text(self.process(part)?.url()).await;
         let figures = figures.with_context(|| format!("{part} does not tell its figures"))?;
         Ok(sum_of(&figures, name))
     }

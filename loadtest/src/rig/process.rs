@@ -13,7 +13,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use tokio::process::{Child, Command};
 
-use crate::swarm::is_ready;
+use crate::http::{Answer, Call, Http};
 
 /// Stops a process where it is.
 pub const STOP: Signal = Signal::STOP;
@@ -304,4 +304,20 @@ impl Process {
     fn set_pid(&self, pid: Option<u32>) {
         *self.pid.lock().unwrap_or_else(PoisonError::into_inner) = pid;
     }
+}
+
+/// Whether the gateway at `url` is ready for visitors.
+async fn is_ready(url: &str) -> bool {
+    let client = Http::new(&[url.to_owned()]);
+    let ready = client.send(&Call::get("/readyz"), 0).await;
+    ready.is_ok_and(|answer| answer.is_ok())
+}
+
+/// What a gateway or booking counted, in the text format of Prometheus; none where it does not
+/// answer.
+pub async fn metrics_text(url: &str) -> Option<String> {
+    let client = Http::new(&[url.to_owned()]);
+    let answer = client.send(&Call::get("/metrics"), 0).await;
+    let answer = answer.ok().filter(Answer::is_ok)?;
+    String::from_utf8(answer.body.to_vec()).ok()
 }

@@ -11,9 +11,11 @@ mod progress;
 mod promoter;
 mod run;
 mod scenario;
+pub mod schedule;
 mod settle;
 mod socket;
 mod stage;
+mod strike;
 mod visitor;
 
 use std::path::{Path, PathBuf};
@@ -21,15 +23,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use crate::http::{Answer, Call, Http};
 use crate::rig::{Kill, Rig, Spec};
 use outcome::Outcome;
 
-pub use figures::{Disturbance, Report, Sample};
+pub use figures::Report;
 pub use run::{Ground, Trouble, play};
 pub use scenario::{Scenario, Train, read_text as scenario_of};
 pub use socket::Snapshot;
-pub use stage::{Stage, round};
 
 /// The command line of `loadtest swarm`.
 #[derive(clap::Args)]
@@ -208,22 +208,4 @@ async fn once(
         rig.stop().await?;
     }
     Ok((report?, rig))
-}
-
-/// Whether the gateway at `url` is ready for visitors.
-pub async fn is_ready(url: &str) -> bool {
-    let ready = Http::new(&[url.to_owned()])
-        .send(&Call::get("/readyz"), 0)
-        .await;
-    ready.is_ok_and(|answer| answer.is_ok())
-}
-
-/// What a gateway or booking counted, in the text format of Prometheus; none where it does not
-/// answer.
-pub async fn figures_of(url: &str) -> Option<String> {
-    let answer = Http::new(&[url.to_owned()])
-        .send(&Call::get("/metrics"), 0)
-        .await;
-    let answer = answer.ok().filter(Answer::is_ok)?;
-    String::from_utf8(answer.body.to_vec()).ok()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -15,9 +15,10 @@ use super::clock::Clock;
 use super::figures::{Report, Setting, Tally};
 use super::history::History;
 use super::scenario::{Scenario, Step};
+use super::schedule::Strike;
 use super::stage::{Show, Stage, round};
+use super::strike;
 use super::{faults, observer, plan, progress, promoter, settle, visitor};
-use crate::faults::{Strike, inflict};
 use crate::http::{Call, Http};
 use crate::rig::{Kill, Rig};
 use crate::verdict::oracle;
@@ -63,17 +64,7 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     let clock = Clock::start();
     let (_, rest) = split(scenario.onsale.steps(clock.started()));
     apply(&http, ground.key, &rest).await?;
-    let mut shows = Vec::new();
-    for show in scenario.onsale.shows() {
-        shows.push(read_show(&http, &show).await?);
-    }
-    for train in scenario.onsale.trains() {
-        let show = read_show(&http, &train.show).await?;
-        shows.push(Show {
-            train: Some(train.clone()),
-            ..show
-        });
-    }
+    let shows = read_shows(&http, scenario).await?;
     let (history, writer) = History::create(ground.history)?;
     write_beginning(&history, scenario, ground, clock, &shows);
     let tally = Tally::new(scenario.crowd.visitors);
@@ -93,45 +84,13 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     // Seed after seed nobody reads along.
     let shown = matches!(ground.trouble, Trouble::Kills(_));
     let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
-    let cancelling = scenario.cancel.clone().map(|cancel| {
-        let stage = Arc::clone(&stage);
-        tokio::spawn(promoter::cancel(stage, ground.key.to_owned(), cancel))
-    });
-    match (&ground.rig, &ground.trouble) {
-        (Some(rig), Trouble::Strikes(strikes)) => {
-            let strikes = inflict(Arc::clone(&stage), Arc::clone(rig), strikes.clone());
-            let strikes = tokio::spawn(strikes);
-            crowd(&stage, ground.seed).await;
-            strikes.await??;
-        }
-        (Some(rig), Trouble::Kills(kills)) => {
-            let kills = faults::inflict(Arc::clone(&stage), Arc::clone(rig), kills.clone());
-            let kills = tokio::spawn(kills);
-            crowd(&stage, ground.seed).await;
-            // What was not inflicted by now would disturb nobody.
-            kills.abort();
-            let _ = kills.await;
-        }
-        (None, _) => crowd(&stage, ground.seed).await,
-    }
-    if let Some(cancelling) = cancelling {
-        cancelling.await??;
-    }
+    crowd_in_trouble(&stage, ground).await?;
     let end_ms = stage.clock.now_ms();
     if let Some(rig) = &ground.rig {
         rig.wake();
     }
-    if let Trouble::Kills(kills) = &ground.trouble {
-        let inflicted = stage.tally.seen().disturbances.clone();
-        let killed = inflicted.iter().filter(|one| !one.slow).count();
-        if killed != kills.len() {
-            bail!(
-                "{killed} of {} kills were inflicted and survived: the crowd was done before, or what was killed did not come back",
-                kills.len()
-            );
-        }
-    }
-    let settled_ms = settle::settle(&stage, ground).await;
+    all_kills_were_inflicted(&stage, &ground.trouble)?;
+    let settled_ms = settle::settle(&stage, ground.rig.as_deref(), ground.key).await;
     if let Some(shown) = shown {
         shown.abort();
         progress::end_line();
@@ -140,20 +99,69 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
     write_finals(&stage).await?;
     drop(observers);
 
+    let memory = ground.rig.as_ref().map(|rig| rig.memory(clock.start_ms()));
     let setting = Setting {
         start_ms: clock.start_ms(),
         end_ms,
         settled_ms,
         per_s: scenario.onsale.number("per_s").unwrap_or(500.0),
         p99_ms: scenario.onsale.number("p99_ms").unwrap_or(300.0),
-        memory: ground
-            .rig
-            .as_ref()
-            .map(|rig| rig.memory(clock.start_ms()))
-            .unwrap_or_default(),
+        memory: memory.unwrap_or_default(),
     };
     let report = Report::of(&stage.tally.seen(), &setting);
-    if settled_ms.is_some() {
+    write_ending(&stage, &report, settled_ms.is_some());
+    stage.history.close();
+    tokio::task::spawn_blocking(|| writer.finish()).await??;
+    Ok(report)
+}
+
+/// Lets the crowd come while shows are cancelled and the system is struck, as the run asks; returns
+/// when the crowd is done and what was struck is healed.
+async fn crowd_in_trouble(stage: &Arc<Stage>, ground: &Ground<'_>) -> anyhow::Result<()> {
+    let cancelling = stage.scenario.cancel.clone().map(|cancel| {
+        let stage = Arc::clone(stage);
+        tokio::spawn(promoter::cancel(stage, ground.key.to_owned(), cancel))
+    });
+    match (&ground.rig, &ground.trouble) {
+        (Some(rig), Trouble::Strikes(strikes)) => {
+            let strikes = strike::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
+            let strikes = tokio::spawn(strikes);
+            crowd(stage, ground.seed).await;
+            strikes.await??;
+        }
+        (Some(rig), Trouble::Kills(kills)) => {
+            let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
+            let kills = tokio::spawn(kills);
+            crowd(stage, ground.seed).await;
+            // What was not inflicted by now would disturb nobody.
+            kills.abort();
+            let _ = kills.await;
+        }
+        (None, _) => crowd(stage, ground.seed).await,
+    }
+    if let Some(cancelling) = cancelling {
+        cancelling.await??;
+    }
+    Ok(())
+}
+
+/// Fails where something was to be killed and was not, or did not come back.
+fn all_kills_were_inflicted(stage: &Stage, trouble: &Trouble) -> anyhow::Result<()> {
+    let Trouble::Kills(kills) = trouble else {
+        return Ok(());
+    };
+    let seen = stage.tally.seen();
+    let killed = seen.disturbances.iter().filter(|one| !one.slow).count();
+    ensure!(
+        killed == kills.len(),
+        "{killed} of {} kills were inflicted and survived: the crowd was done before, or what was killed did not come back",
+        kills.len()
+    );
+    Ok(())
+}
+
+fn write_ending(stage: &Stage, report: &Report, is_settled: bool) {
+    if is_settled {
         let at_ms = round(stage.clock.now_ms());
         stage.history.write("settled", json!({ "at_ms": at_ms }));
     }
@@ -161,9 +169,6 @@ pub async fn play(scenario: &Scenario, ground: &Ground<'_>) -> anyhow::Result<Re
         "finished",
         json!({"at_ms": round(stage.clock.now_ms()), "figures": report.figures}),
     );
-    stage.history.close();
-    tokio::task::spawn_blocking(|| writer.finish()).await??;
-    Ok(report)
 }
 
 /// Lets everybody come, and returns when all are done or the deadline is over.
@@ -211,6 +216,22 @@ async fn apply(http: &Http, key: &str, steps: &[Step]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// All that is on sale, trains behind the shows.
+async fn read_shows(http: &Http, scenario: &Scenario) -> anyhow::Result<Vec<Show>> {
+    let mut shows = Vec::new();
+    for show in scenario.onsale.shows() {
+        shows.push(read_show(http, &show).await?);
+    }
+    for train in scenario.onsale.trains() {
+        let show = read_show(http, &train.show).await?;
+        shows.push(Show {
+            train: Some(train.clone()),
+            ..show
+        });
+    }
+    Ok(shows)
 }
 
 async fn read_show(http: &Http, show: &str) -> anyhow::Result<Show> {

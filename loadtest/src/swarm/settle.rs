@@ -8,7 +8,6 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::promoter;
-use super::run::Ground;
 use super::socket::Snapshot;
 use super::stage::{Paid, Stage};
 use crate::http::Call;
@@ -23,19 +22,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// Waits until baskets and orders that were left behind have ended and all money is decided;
 /// returns when, or nothing where some of it never was.
-pub async fn settle(stage: &Stage, ground: &Ground<'_>) -> Option<f64> {
+pub async fn settle(stage: &Stage, rig: Option<&Rig>, promoter_key: &str) -> Option<f64> {
     let now_ms = stage.clock.now_ms();
     let wait_s = ((stage.lapses_ms() - now_ms) / 1e3).clamp(0.0, SETTLE_MAX_S);
     tokio::time::sleep(Duration::from_secs_f64(wait_s)).await;
     let give_up_ms = stage.clock.now_ms() + HELD_MAX_S * 1e3;
     while stage.clock.now_ms() < give_up_ms {
-        let stripe = ground.rig.as_deref().and_then(Rig::stripe);
+        let stripe = rig.and_then(Rig::stripe);
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
         // In this order: whoever says no frees seats, and money that comes last goes back last.
         if all_seen_through(stage).await
             && held(stage).await == 0
             && !undecided
-            && went_back(stage, ground.key).await
+            && went_back(stage, promoter_key).await
         {
             return Some(stage.clock.now_ms());
         }

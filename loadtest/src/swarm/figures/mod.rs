@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use calls::{Calls, quantile_of};
 pub use people::{Person, Told};
-pub use report::{Report, Sample, Setting};
+pub use report::{Report, Setting};
 
 /// Operations of the line and of booking, as the history names them.
 pub const OPS: &[&str] = &[

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::calls::{by_window, float, quantile_of};
 use super::{Person, Seen, cover, pace, people, recovery, waits};
+use crate::rig::MemorySample;
 
 /// What the run was like, as far as figures depend on it.
 #[derive(Debug, Clone)]
@@ -22,16 +23,7 @@ pub struct Setting {
     /// Booking's target.
     pub p99_ms: f64,
     /// Memory of the rig's process over time.
-    pub memory: Vec<Sample>,
-}
-
-/// Resident memory at one time.
-#[derive(Debug, Clone, Copy)]
-pub struct Sample {
-    /// Seconds after the start.
-    pub at_s: f64,
-    /// Megabytes (10^6 bytes).
-    pub mb: f64,
+    pub memory: Vec<MemorySample>,
 }
 
 /// A run's figures.
@@ -128,7 +120,7 @@ fn told_of_the_end(seen: &Seen, into: &mut BTreeMap<String, f64>) {
 }
 
 /// Memory: the most, what it was after a minute, and whether it went on growing.
-fn memory(samples: &[Sample], into: &mut BTreeMap<String, f64>) {
+fn memory(samples: &[MemorySample], into: &mut BTreeMap<String, f64>) {
     let most = samples.iter().map(|one| one.mb).max_by(f64::total_cmp);
     let Some(most) = most else {
         return;
@@ -142,7 +134,8 @@ fn memory(samples: &[Sample], into: &mut BTreeMap<String, f64>) {
     into.insert("rss_60s_mb".into(), first.mb);
     into.insert("rss_after_60s_ratio".into(), most_after / first.mb);
     let count = float(after.len() as u64);
-    let mean = |of: &dyn Fn(&Sample) -> f64| after.iter().map(|one| of(one)).sum::<f64>() / count;
+    let mean =
+        |of: &dyn Fn(&MemorySample) -> f64| after.iter().map(|one| of(one)).sum::<f64>() / count;
     let (at, mb) = (mean(&|one| one.at_s), mean(&|one| one.mb));
     let above = mean(&|one| (one.at_s - at) * (one.mb - mb));
     let below = mean(&|one| (one.at_s - at).powi(2));
@@ -205,8 +198,8 @@ mod tests {
     #[test]
     fn memory_that_stays_is_flat() {
         let mut into = BTreeMap::new();
-        let samples: Vec<Sample> = (0..120)
-            .map(|at| Sample {
+        let samples: Vec<MemorySample> = (0..120)
+            .map(|at| MemorySample {
                 at_s: f64::from(at),
                 mb: if at < 30 { f64::from(at) } else { 50.0 },
             })

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::schedule::{Mood, Strike, What};
 use crate::rig::{Part, RedisForm, Rig};
-use crate::swarm::{Disturbance, Stage, round};
+use crate::swarm::figures::Disturbance;
+use crate::swarm::stage::{Stage, round};
 
 /// Behind a loss the stores are rebuilt, which may take so long, milliseconds.
 const REBUILT_WITHIN_MS: f64 = 3_000.0;

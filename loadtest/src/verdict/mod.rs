@@ -1,6 +1,7 @@
 //! The verdict: judges a run by its history, the ledger's dump and the published draw alone. It
 //! shares no code with the gateway or with booking, so a mistake in those is not repeated here.
 
+mod admitted;
 mod books;
 mod cards;
 mod chains;
@@ -163,6 +164,7 @@ fn judge(history: &History, dump: &Dump, books: Option<&Books>, record: Option<&
         });
     seats::judge(&story, &mut findings);
     orders::judge(&story, &mut findings);
+    admitted::judge(&story, &mut findings);
     money::judge(&story, &mut findings);
     if let Some(books) = books {
         books.judge(dump, &mut findings);

@@ -317,6 +317,18 @@ fn right_order(
         }
         _ => {}
     }
+    tickets_after_the_capture(order, capture, money_moved, tickets, &mut wrong);
+    confirmed_after_an_approval(story, order, &mut wrong);
+}
+
+/// No ticket is issued before its money was captured.
+fn tickets_after_the_capture(
+    order: &Order,
+    capture: Option<f64>,
+    money_moved: bool,
+    tickets: &[&Ticket],
+    wrong: &mut impl FnMut(String),
+) {
     for ticket in tickets {
         match capture {
             None if !money_moved && !order.nothing_to_pay() => wrong(format!(
@@ -330,8 +342,12 @@ fn right_order(
             _ => {}
         }
     }
-    // From outside: nothing is confirmed that nobody approved.
-    if let Some(told) = story.orders.get(id.as_str()) {
+}
+
+/// From outside: nothing is confirmed that nobody approved.
+fn confirmed_after_an_approval(story: &Story<'_>, order: &Order, wrong: &mut impl FnMut(String)) {
+    let confirmed = order.first("confirmed");
+    if let Some(told) = story.orders.get(order.order.as_str()) {
         let asked = told
             .pays
             .iter()

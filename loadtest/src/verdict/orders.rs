@@ -1,5 +1,4 @@
-//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets,
-//! who bought was let in.
+//! Promises: what was acknowledged is kept, what was left open settles once, who paid has tickets.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,11 +13,7 @@ const ROUNDING_MS: f64 = 5.0;
 /// What is dated in the ledger can be read so much later, milliseconds.
 const WRITTEN_WITHIN_MS: f64 = 1_000.0;
 
-/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second
-/// of rounding.
-const PASS_LEEWAY_MS: f64 = 6_000.0;
-
-/// Checks all four.
+/// Checks all three.
 pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     let tickets = story
         .dump
@@ -48,7 +43,6 @@ pub fn judge(story: &Story<'_>, findings: &mut Findings) {
     one_visitor(story, findings);
     one_outcome(story, findings);
     told_tickets(story, findings);
-    admitted(story, findings);
 }
 
 fn kept(
@@ -62,6 +56,17 @@ fn kept(
     let mut wrong = |line: u32, what: String| {
         findings.add(Invariant::AckKept, || format!("line {line}: {id}: {what}"))
     };
+    made_as_told(story, told, order, &mut wrong);
+    read_as_told(story, tickets, told, order, &mut wrong);
+}
+
+/// What was answered when the order was made.
+fn made_as_told(
+    story: &Story<'_>,
+    told: &OrderStory<'_>,
+    order: &Order,
+    wrong: &mut impl FnMut(u32, String),
+) {
     for (call, made) in &told.made {
         if *made.hold != *order.hold {
             wrong(
@@ -86,7 +91,7 @@ fn kept(
             );
         }
         if let Some(state) = &made.state {
-            state_kept(state, call.line, order, &mut wrong);
+            state_kept(state, call.line, order, wrong);
         }
         let by_holder = story.visitor_of_holder.get(order.visitor.as_str());
         if by_holder.is_some_and(|visitor| *visitor != call.visitor) {
@@ -99,8 +104,19 @@ fn kept(
             );
         }
     }
+}
+
+/// What was shown when the order was read.
+fn read_as_told(
+    story: &Story<'_>,
+    tickets: &HashMap<&str, &str>,
+    told: &OrderStory<'_>,
+    order: &Order,
+    wrong: &mut impl FnMut(u32, String),
+) {
+    let id = &order.order;
     for (call, read) in &told.reads {
-        state_kept(&read.state, call.line, order, &mut wrong);
+        state_kept(&read.state, call.line, order, wrong);
         if let Some(lost) = read
             .tickets
             .iter()
@@ -363,79 +379,6 @@ fn told_tickets(story: &Story<'_>, findings: &mut Findings) {
         if outcome == "ticketed" && !has.contains(visitor) {
             findings.add(Invariant::PaidHas, || {
                 format!("visitor {visitor} ended with tickets, and the ledger has none")
-            });
-        }
-    }
-}
-
-/// Orders of nobody who was let in; holds taken without a pass that lives.
-fn admitted(story: &Story<'_>, findings: &mut Findings) {
-    // When each visitor's passes were there, and when they ran out.
-    let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
-    for call in story.history.calls.iter().filter(|call| call.done()) {
-        if let Op::Claim { exp_ms, .. } = call.op {
-            passes
-                .entry(call.visitor)
-                .or_default()
-                .push((call.done_ms, exp_ms));
-        }
-    }
-    let none = Vec::new();
-    for order in story
-        .dump
-        .orders
-        .iter()
-        .filter(|order| story.of_this_run(order))
-    {
-        let visitor = story.visitor_of(order);
-        let let_in = visitor
-            .and_then(|visitor| passes.get(&visitor))
-            .unwrap_or(&none);
-        if !let_in
-            .iter()
-            .any(|(from, _)| *from <= order.created_ms + ROUNDING_MS)
-        {
-            findings.add(Invariant::Admitted, || match visitor {
-                Some(visitor) => format!(
-                    "{} of visitor {visitor}, who had no pass by {:.0}",
-                    order.order, order.created_ms
-                ),
-                None => format!("{} belongs to nobody of this run", order.order),
-            });
-        }
-    }
-    let mut first_tries: HashMap<(u64, &str), f64> = HashMap::new();
-    for call in story
-        .history
-        .calls
-        .iter()
-        .filter(|call| matches!(call.op, Op::Hold(_)))
-    {
-        if let Some(key) = &call.key {
-            let first = first_tries
-                .entry((call.visitor, key))
-                .or_insert(call.sent_ms);
-            *first = first.min(call.sent_ms);
-        }
-    }
-    for (id, hold) in &story.holds {
-        let (call, visitor) = (hold.call, hold.call.visitor);
-        let let_in = passes.get(&visitor).unwrap_or(&none);
-        let lives = let_in
-            .iter()
-            .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
-        // The answer may repeat one that was given while the pass lived.
-        let first = call
-            .key
-            .as_deref()
-            .and_then(|key| first_tries.get(&(visitor, key)));
-        let repeats = first.is_some_and(|sent_ms| *sent_ms < call.sent_ms);
-        if !lives && !repeats {
-            findings.add(Invariant::Admitted, || {
-                format!(
-                    "line {}: visitor {visitor} was given {id} without a pass that lives",
-                    call.line
-                )
             });
         }
     }

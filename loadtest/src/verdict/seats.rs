@@ -285,7 +285,6 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
     for order in &story.dump.orders {
         let id = order.order.as_str();
         let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
-        let labels = set(order.labels.iter().map(String::as_str));
         let mut wrong = |what: String| {
             findings.add(Invariant::AllOrNone, || {
                 format!("{id} ({}): {what}", order.state)
@@ -294,27 +293,7 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         if cells.is_empty() || cells.len() != order.cells.len() {
             wrong(format!("its cells are {:?}", order.cells));
         }
-        if let Some(hold) = story.holds.get(order.hold.as_str()) {
-            let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
-            let made = set(order.made_labels().iter().map(String::as_str));
-            let took = |seats: &Vec<&str>| -> BTreeSet<u32> {
-                let cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
-                cells.collect()
-            };
-            let took = hold.seats.as_ref().map(took);
-            let over = order.made_cells().iter().copied().collect();
-            if let Some(held) = at_order.filter(|held| *held != made) {
-                wrong(format!(
-                    "{} held {held:?}, the order was made for {made:?}",
-                    order.hold
-                ));
-            } else if let Some(took) = took.filter(|took| *took != over) {
-                wrong(format!(
-                    "{} took cells {took:?}, the order was made for {over:?}",
-                    order.hold
-                ));
-            }
-        }
+        made_for_its_hold(story, order, &mut wrong);
         let claimed = claims.remove(id).unwrap_or_default();
         let expected = if order.lives() {
             order.kept_cells().into_iter().collect()
@@ -327,21 +306,7 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
             ));
         }
         let issued = tickets.remove(id).unwrap_or_default();
-        let whole = match order.state.as_str() {
-            "ticketed" => issued == labels,
-            "partly_refunded" | "exchanged" => issued == labels,
-            // Given back before its tickets were made, or after.
-            "refunded" => issued.is_empty() || issued == labels,
-            _ => issued.is_empty(),
-        };
-        if !whole {
-            wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
-        } else if !issued.is_empty() && admits.get(id) != Some(&cells) {
-            wrong(format!(
-                "its cells are {cells:?}, and its tickets are for {:?}",
-                admits.get(id)
-            ));
-        }
+        right_tickets(order, &issued, admits.get(id), &mut wrong);
     }
     given_back(story, findings);
     for (order, cells) in claims {
@@ -353,5 +318,56 @@ fn whole_orders(story: &Story<'_>, findings: &mut Findings) {
         findings.add(Invariant::AllOrNone, || {
             format!("tickets for {labels:?} are of {order}, which is no order")
         });
+    }
+}
+
+/// An order is made for what its hold took.
+fn made_for_its_hold(story: &Story<'_>, order: &Order, wrong: &mut impl FnMut(String)) {
+    let Some(hold) = story.holds.get(order.hold.as_str()) else {
+        return;
+    };
+    let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
+    let made = set(order.made_labels().iter().map(String::as_str));
+    let took = |seats: &Vec<&str>| -> BTreeSet<u32> {
+        let cells = seats.iter().flat_map(|seat| story.cells(hold.asked, seat));
+        cells.collect()
+    };
+    let took = hold.seats.as_ref().map(took);
+    let over = order.made_cells().iter().copied().collect();
+    if let Some(held) = at_order.filter(|held| *held != made) {
+        wrong(format!(
+            "{} held {held:?}, the order was made for {made:?}",
+            order.hold
+        ));
+    } else if let Some(took) = took.filter(|took| *took != over) {
+        wrong(format!(
+            "{} took cells {took:?}, the order was made for {over:?}",
+            order.hold
+        ));
+    }
+}
+
+/// An order has tickets for its seats where its state says so, and for all of its cells.
+fn right_tickets(
+    order: &Order,
+    issued: &BTreeSet<&str>,
+    admits: Option<&BTreeSet<u32>>,
+    wrong: &mut impl FnMut(String),
+) {
+    let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
+    let labels = set(order.labels.iter().map(String::as_str));
+    let whole = match order.state.as_str() {
+        "ticketed" => *issued == labels,
+        "partly_refunded" | "exchanged" => *issued == labels,
+        // Given back before its tickets were made, or after.
+        "refunded" => issued.is_empty() || *issued == labels,
+        _ => issued.is_empty(),
+    };
+    if !whole {
+        wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
+    } else if !issued.is_empty() && admits != Some(&cells) {
+        wrong(format!(
+            "its cells are {cells:?}, and its tickets are for {admits:?}"
+        ));
     }
 }

@@ -222,68 +222,11 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
                 dump.at_ms = head.at_ms;
                 begun = true;
             }
-            "show" => {
-                let mut show: Show = serde_json::from_str(line)?;
-                show.seats = (0..)
-                    .zip(&show.labels)
-                    .map(|(seat, label)| (label.clone(), seat))
-                    .collect();
-                dump.shows.insert(show.show.clone(), show);
-            }
-            "terms" => {
-                let terms: Terms = serde_json::from_str(line)?;
-                let show = dump.shows.get_mut(&terms.show);
-                let show = show.with_context(|| {
-                    format!("terms of {}, which did not come before them", terms.show)
-                })?;
-                let again = show.terms.insert(terms.version, terms);
-                ensure!(again.is_none(), "a version of terms stands twice");
-            }
-            "waiter" => dump.waiters.push(serde_json::from_str(line)?),
-            "order" => {
-                let order: Order = serde_json::from_str(line)?;
-                let again = dump.by_id.insert(order.order.clone(), dump.orders.len());
-                ensure!(again.is_none(), "order {} stands twice", order.order);
-                dump.orders.push(order);
-            }
-            "claim" => dump.claims.push(serde_json::from_str(line)?),
-            "payment" => dump.payments.push(serde_json::from_str(line)?),
-            "ticket" => dump.tickets.push(serde_json::from_str(line)?),
-            "exchange" => {
-                let exchange: Exchange = serde_json::from_str(line)?;
-                let at = dump.by_id.get(&exchange.successor).copied();
-                let successor = at.and_then(|at| dump.orders.get_mut(at));
-                let successor = successor.with_context(|| {
-                    format!(
-                        "{} was exchanged for {}, which did not come before",
-                        exchange.order, exchange.successor
-                    )
-                })?;
-                successor.made_in = Some(exchange);
-            }
-            "effect" => dump.effects.push(serde_json::from_str(line)?),
-            "refund" => {
-                let refund: Refund = serde_json::from_str(line)?;
-                let at = dump.by_id.get(&refund.order).copied();
-                let order = at.and_then(|at| dump.orders.get_mut(at));
-                let order = order.with_context(|| {
-                    format!(
-                        "{} is of {}, which did not come before it",
-                        refund.refund, refund.order
-                    )
-                })?;
-                order.given_back.push(GivenBack {
-                    at_ms: refund.at_ms,
-                    cells: refund.cells.clone(),
-                    labels: refund.labels.clone(),
-                });
-                dump.refunds.push(refund);
-            }
             "pending" => {
                 dump.pending = serde_json::from_str(line)?;
                 ended = true;
             }
-            other => bail!("no record is of kind {other:?}"),
+            kind => dump.take(kind, line)?,
         }
         Ok(())
     })?;
@@ -295,6 +238,77 @@ pub fn read(name: &str, text: impl BufRead) -> anyhow::Result<Dump> {
 }
 
 impl Dump {
+    /// Takes a record that is neither the first nor the last.
+    fn take(&mut self, kind: &str, line: &str) -> anyhow::Result<()> {
+        match kind {
+            "show" => {
+                let mut show: Show = serde_json::from_str(line)?;
+                show.seats = (0..)
+                    .zip(&show.labels)
+                    .map(|(seat, label)| (label.clone(), seat))
+                    .collect();
+                self.shows.insert(show.show.clone(), show);
+            }
+            "terms" => {
+                let terms: Terms = serde_json::from_str(line)?;
+                let show = self.shows.get_mut(&terms.show);
+                let show = show.with_context(|| {
+                    format!("terms of {}, which did not come before them", terms.show)
+                })?;
+                let again = show.terms.insert(terms.version, terms);
+                ensure!(again.is_none(), "a version of terms stands twice");
+            }
+            "waiter" => self.waiters.push(serde_json::from_str(line)?),
+            "order" => {
+                let order: Order = serde_json::from_str(line)?;
+                let again = self.by_id.insert(order.order.clone(), self.orders.len());
+                ensure!(again.is_none(), "order {} stands twice", order.order);
+                self.orders.push(order);
+            }
+            "claim" => self.claims.push(serde_json::from_str(line)?),
+            "payment" => self.payments.push(serde_json::from_str(line)?),
+            "ticket" => self.tickets.push(serde_json::from_str(line)?),
+            "exchange" => self.take_exchange(line)?,
+            "effect" => self.effects.push(serde_json::from_str(line)?),
+            "refund" => self.take_refund(line)?,
+            other => bail!("no record is of kind {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn take_exchange(&mut self, line: &str) -> anyhow::Result<()> {
+        let exchange: Exchange = serde_json::from_str(line)?;
+        let at = self.by_id.get(&exchange.successor).copied();
+        let successor = at.and_then(|at| self.orders.get_mut(at));
+        let successor = successor.with_context(|| {
+            format!(
+                "{} was exchanged for {}, which did not come before",
+                exchange.order, exchange.successor
+            )
+        })?;
+        successor.made_in = Some(exchange);
+        Ok(())
+    }
+
+    fn take_refund(&mut self, line: &str) -> anyhow::Result<()> {
+        let refund: Refund = serde_json::from_str(line)?;
+        let at = self.by_id.get(&refund.order).copied();
+        let order = at.and_then(|at| self.orders.get_mut(at));
+        let order = order.with_context(|| {
+            format!(
+                "{} is of {}, which did not come before it",
+                refund.refund, refund.order
+            )
+        })?;
+        order.given_back.push(GivenBack {
+            at_ms: refund.at_ms,
+            cells: refund.cells.clone(),
+            labels: refund.labels.clone(),
+        });
+        self.refunds.push(refund);
+        Ok(())
+    }
+
     /// An order by its id.
     pub fn order(&self, id: &str) -> Option<&Order> {
         self.by_id.get(id).map(|at| &self.orders[*at])

@@ -265,16 +265,7 @@ impl History {
             "snapshot" => self.feed.push(frames::snapshot(number, line)?),
             "delta" => self.feed.push(frames::delta(number, line)?),
             "socket" => self.closes.extend(frames::close(line)?),
-            "fault" => {
-                let raw: RawFault = serde_json::from_str(line)?;
-                let until = raw.ready_ms.or(raw.until_ms);
-                self.faults.push(Fault {
-                    forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
-                    halts: raw.halts,
-                    at_ms: raw.at_ms,
-                    until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
-                });
-            }
+            "fault" => self.take_fault(line)?,
             "end" => {
                 let raw: RawEnd = serde_json::from_str(line)?;
                 ensure!(
@@ -284,33 +275,8 @@ impl History {
                 );
                 self.ends.push((raw.visitor, raw.outcome));
             }
-            "draw_record" => {
-                let raw: RawDraw = serde_json::from_str(line)?;
-                let leaves = raw
-                    .leaves
-                    .map(|leaves| hex_bytes("leaves", &leaves))
-                    .transpose()?;
-                ensure!(
-                    leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0),
-                    "a leaf is cut off"
-                );
-                self.draws.push(Draw {
-                    record: raw.record,
-                    leaves,
-                });
-            }
-            "final_seats" => {
-                let raw: RawFinal = serde_json::from_str(line)?;
-                let seats = FinalSeats {
-                    line: number,
-                    version: raw.version.parse()?,
-                    packed: hex_bytes("packed", &raw.packed)?,
-                };
-                if self.finals.is_empty() {
-                    self.closes_before_finals = self.closes.len();
-                }
-                self.finals.insert(raw.show, seats);
-            }
+            "draw_record" => self.take_draw(line)?,
+            "final_seats" => self.take_final_seats(number, line)?,
             "cancelled" => self.cancelled.push(serde_json::from_str(line)?),
             "refunds" => self.progress.push(Progress {
                 line: number,
@@ -322,6 +288,49 @@ impl History {
             "seatmap" => {}
             other => bail!("no record is of kind {other:?}"),
         }
+        Ok(())
+    }
+
+    fn take_fault(&mut self, line: &str) -> anyhow::Result<()> {
+        let raw: RawFault = serde_json::from_str(line)?;
+        let until = raw.ready_ms.or(raw.until_ms);
+        self.faults.push(Fault {
+            forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
+            halts: raw.halts,
+            at_ms: raw.at_ms,
+            until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
+        });
+        Ok(())
+    }
+
+    fn take_draw(&mut self, line: &str) -> anyhow::Result<()> {
+        let raw: RawDraw = serde_json::from_str(line)?;
+        let leaves = raw
+            .leaves
+            .map(|leaves| hex_bytes("leaves", &leaves))
+            .transpose()?;
+        ensure!(
+            leaves.as_ref().is_none_or(|leaves| leaves.len() % 32 == 0),
+            "a leaf is cut off"
+        );
+        self.draws.push(Draw {
+            record: raw.record,
+            leaves,
+        });
+        Ok(())
+    }
+
+    fn take_final_seats(&mut self, number: u32, line: &str) -> anyhow::Result<()> {
+        let raw: RawFinal = serde_json::from_str(line)?;
+        let seats = FinalSeats {
+            line: number,
+            version: raw.version.parse()?,
+            packed: hex_bytes("packed", &raw.packed)?,
+        };
+        if self.finals.is_empty() {
+            self.closes_before_finals = self.closes.len();
+        }
+        self.finals.insert(raw.show, seats);
         Ok(())
     }
 

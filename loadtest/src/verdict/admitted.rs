@@ -1,0 +1,98 @@
+//! Who bought was let in: nobody has an order or a hold without a pass.
+
+use std::collections::HashMap;
+
+use super::history::Op;
+use super::report::{Findings, Invariant};
+use super::story::Story;
+
+/// Clocks of two programs on one machine agree to this, milliseconds: both round.
+const ROUNDING_MS: f64 = 5.0;
+
+/// A pass is honoured so long beyond its end, milliseconds: the leeway of its check, and a second
+/// of rounding.
+const PASS_LEEWAY_MS: f64 = 6_000.0;
+
+/// When each visitor's passes were there, and when they ran out.
+type PassTimes = HashMap<u64, Vec<(f64, f64)>>;
+
+/// Orders of nobody who was let in; holds taken without a pass that lives.
+pub fn judge(story: &Story<'_>, findings: &mut Findings) {
+    let mut passes = PassTimes::new();
+    for call in story.history.calls.iter().filter(|call| call.done()) {
+        if let Op::Claim { exp_ms, .. } = call.op {
+            passes
+                .entry(call.visitor)
+                .or_default()
+                .push((call.done_ms, exp_ms));
+        }
+    }
+    orders_had_passes(story, &passes, findings);
+    holds_had_passes(story, &passes, findings);
+}
+
+fn orders_had_passes(story: &Story<'_>, passes: &PassTimes, findings: &mut Findings) {
+    let none = Vec::new();
+    for order in story
+        .dump
+        .orders
+        .iter()
+        .filter(|order| story.of_this_run(order))
+    {
+        let visitor = story.visitor_of(order);
+        let let_in = visitor
+            .and_then(|visitor| passes.get(&visitor))
+            .unwrap_or(&none);
+        if !let_in
+            .iter()
+            .any(|(from, _)| *from <= order.created_ms + ROUNDING_MS)
+        {
+            findings.add(Invariant::Admitted, || match visitor {
+                Some(visitor) => format!(
+                    "{} of visitor {visitor}, who had no pass by {:.0}",
+                    order.order, order.created_ms
+                ),
+                None => format!("{} belongs to nobody of this run", order.order),
+            });
+        }
+    }
+}
+
+fn holds_had_passes(story: &Story<'_>, passes: &PassTimes, findings: &mut Findings) {
+    let none = Vec::new();
+    let mut first_tries: HashMap<(u64, &str), f64> = HashMap::new();
+    for call in story
+        .history
+        .calls
+        .iter()
+        .filter(|call| matches!(call.op, Op::Hold(_)))
+    {
+        if let Some(key) = &call.key {
+            let first = first_tries
+                .entry((call.visitor, key))
+                .or_insert(call.sent_ms);
+            *first = first.min(call.sent_ms);
+        }
+    }
+    for (id, hold) in &story.holds {
+        let (call, visitor) = (hold.call, hold.call.visitor);
+        let let_in = passes.get(&visitor).unwrap_or(&none);
+        let lives = let_in
+            .iter()
+            .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
+        // The answer may repeat one that was given while the pass lived.
+        let first = call
+            .key
+            .as_deref()
+            .and_then(|key| first_tries.get(&(visitor, key)));
+        let repeats = first.is_some_and(|sent_ms| *sent_ms < call.sent_ms);
+        if !lives && !repeats {
+            findings.add(Invariant::Admitted, || {
+                format!(
+                    "line {}: visitor {visitor} was given {id} without a pass that lives",
+                    call.line
+                )
+            });
+        }
+    }
+}

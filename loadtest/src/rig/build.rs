@@ -69,19 +69,7 @@ impl Rig {
             Payments::Sandbox => None,
             Payments::Stripe => Some(Stripe::start(PROVIDERS_SEED).await?),
         };
-        let mut settings = payment_settings(stripe.as_ref());
-        settings.extend([
-            ("FAIRGATE_PROMOTER_KEY", key.clone()),
-            ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
-            ("FAIRGATE_SEARCHES_PER_S", "100000".to_owned()),
-            ("FAIRGATE_SEARCHES_BURST", "100000".to_owned()),
-            ("FAIRGATE_JOINS_BURST", "100000".to_owned()),
-        ]);
-        settings.extend(
-            redis
-                .iter()
-                .map(|redis| ("FAIRGATE_REDIS_URL", redis.url())),
-        );
+        let mut settings = first_settings(stripe.as_ref(), redis.as_ref(), &key);
         let mut cut = None;
         if let Some(postgres) = &postgres {
             if breakable.train {
@@ -105,19 +93,9 @@ impl Rig {
             settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
         }
         let mut gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
-        if breakable.clocks {
-            gateways.iter_mut().try_for_each(Process::give_clock)?;
-        }
-        let disk = match breakable.disk {
-            true => Some(SmallDisk::at(&gateways[0].data())?),
-            false => None,
-        };
-        if breakable.train && postgres.is_none() {
-            let data = gateways[0].data();
-            std::fs::create_dir_all(&data)?;
-            railway::import(&booking, &Kept::Folder(data), folder.path()).await?;
-        }
-        start_all(&gateways).await?;
+        let in_file = breakable.train && postgres.is_none();
+        let trains = in_file.then(|| (booking.as_path(), folder.path()));
+        let disk = start_gateways(&mut gateways, &breakable, trains).await?;
         if let Some(stripe) = &stripe {
             // Behind any of them is the same inbox.
             let hook = |gateway: &Process| format!("{}/v1/payments/stripe/webhook", gateway.url());
@@ -143,6 +121,43 @@ impl Rig {
             sampler,
         })
     }
+}
+
+/// What every gateway and booking is told before its ledger stands.
+fn first_settings(stripe: Option<&Stripe>, redis: Option<&Redis>, key: &str) -> Vec<Setting> {
+    let mut settings = payment_settings(stripe);
+    settings.extend([
+        ("FAIRGATE_PROMOTER_KEY", key.to_owned()),
+        ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
+        ("FAIRGATE_SEARCHES_PER_S", "100000".to_owned()),
+        ("FAIRGATE_SEARCHES_BURST", "100000".to_owned()),
+        ("FAIRGATE_JOINS_BURST", "100000".to_owned()),
+    ]);
+    settings.extend(redis.map(|redis| ("FAIRGATE_REDIS_URL", redis.url())));
+    settings
+}
+
+/// Starts the gateways, and first what of them can be broken: their clocks and the disk of the first
+/// one. Where the ledger is a file, trains are imported into it before.
+async fn start_gateways(
+    gateways: &mut [Process],
+    breakable: &Breakable,
+    trains: Option<(&Path, &Path)>,
+) -> anyhow::Result<Option<SmallDisk>> {
+    if breakable.clocks {
+        gateways.iter_mut().try_for_each(Process::give_clock)?;
+    }
+    let disk = match breakable.disk {
+        true => Some(SmallDisk::at(&gateways[0].data())?),
+        false => None,
+    };
+    if let Some((booking, folder)) = trains {
+        let data = gateways[0].data();
+        std::fs::create_dir_all(&data)?;
+        railway::import(booking, &Kept::Folder(data), folder).await?;
+    }
+    start_all(gateways).await?;
+    Ok(disk)
 }
 
 /// Who takes the money, as a gateway or booking is told.

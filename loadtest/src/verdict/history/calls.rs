@@ -261,17 +261,34 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Call> {
     })
 }
 
-/// What every such call has to say, and what an answer has to bring where it was done.
+/// What was asked and answered.
 fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
-    fn asked<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
-        value.with_context(|| format!("such a call needs \"{field}\""))
-    }
-    fn answered<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
-        match value {
-            None if done => bail!("an answered call of this kind needs \"{field}\""),
-            value => Ok(value.unwrap_or_default()),
+    match raw.op.as_str() {
+        "join" | "place" | "leave" | "claim" => line_op(raw, done),
+        "hold" | "change" | "drop" | "wait" | "stop_waiting" => seat_op(raw, done),
+        "order" | "pay" | "order_read" | "cancel" | "foreign_order" | "consent" => {
+            order_op(raw, done)
         }
+        "ticket" | "scan" | "refund" | "exchange" => ticket_op(raw, done),
+        other => bail!("no call is named {other:?}"),
     }
+}
+
+/// What every call of a kind has to say.
+fn asked<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
+    value.with_context(|| format!("such a call needs \"{field}\""))
+}
+
+/// What an answer has to bring where the call was done.
+fn answered<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
+    match value {
+        None if done => bail!("an answered call of this kind needs \"{field}\""),
+        value => Ok(value.unwrap_or_default()),
+    }
+}
+
+/// A call to the line.
+fn line_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
     Ok(match raw.op.as_str() {
         "join" => {
             answered(done, "number", raw.number)?;
@@ -289,6 +306,13 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
             exp_ms: answered(done, "exp_ms", raw.exp_ms)?,
             rank: raw.rank,
         },
+        other => bail!("no call is named {other:?}"),
+    })
+}
+
+/// A call for seats.
+fn seat_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+    Ok(match raw.op.as_str() {
         "hold" => Op::Hold(Box::new(HoldCall {
             show: asked("show", raw.show)?,
             wanted: raw.wanted,
@@ -307,6 +331,21 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "drop" => Op::Drop {
             hold: asked("hold", raw.hold)?,
         },
+        "wait" => Op::Wait(Box::new(WaitCall {
+            show: asked("show", raw.show)?,
+            waiter: raw.waiter.unwrap_or_default(),
+        })),
+        "stop_waiting" => {
+            asked("show", raw.show)?;
+            Op::Read
+        }
+        other => bail!("no call is named {other:?}"),
+    })
+}
+
+/// A call for an order that is not paid yet.
+fn order_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+    Ok(match raw.op.as_str() {
         "order" => Op::Order(Box::new(OrderCall {
             hold: asked("hold", raw.hold)?,
             order: answered(done, "order", raw.order)?,
@@ -339,17 +378,24 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
         "foreign_order" => Op::ForeignOrder {
             hold: asked("hold", raw.hold)?,
         },
+        "consent" => {
+            asked("order", raw.order)?;
+            Op::Read
+        }
+        other => bail!("no call is named {other:?}"),
+    })
+}
+
+/// A call for tickets and what comes after them.
+fn ticket_op(raw: Raw, done: bool) -> anyhow::Result<Op> {
+    Ok(match raw.op.as_str() {
+        "ticket" => {
+            answered(done, "ticket", raw.ticket)?;
+            Op::Read
+        }
         "scan" => Op::Scan {
             ticket: asked("ticket", raw.ticket)?,
         },
-        "wait" => Op::Wait(Box::new(WaitCall {
-            show: asked("show", raw.show)?,
-            waiter: raw.waiter.unwrap_or_default(),
-        })),
-        "stop_waiting" => {
-            asked("show", raw.show)?;
-            Op::Read
-        }
         "refund" => Op::Refund(Box::new(RefundCall {
             order: asked("order", raw.order)?,
             named: raw.named,
@@ -361,14 +407,6 @@ fn op_of(raw: Raw, done: bool) -> anyhow::Result<Op> {
             successor: answered(done, "successor", raw.successor)?,
             amount: answered(done, "amount", raw.amount)?,
         })),
-        "consent" => {
-            asked("order", raw.order)?;
-            Op::Read
-        }
-        "ticket" => {
-            answered(done, "ticket", raw.ticket)?;
-            Op::Read
-        }
         other => bail!("no call is named {other:?}"),
     })
 }

@@ -137,8 +137,8 @@ fn first_settings(stripe: Option<&Stripe>, redis: Option<&Redis>, key: &str) -> 
     settings
 }
 
-/// Starts the gateways, and first what of them can be broken: their clocks and the disk of the first
-/// one. Where the ledger is a file, trains are imported into it before.
+/// Starts the gateways, and first what of them can be broken: their clocks and the disk of the
+/// first one. Where the ledger is a file, trains are imported into it before.
 async fn start_gateways(
     gateways: &mut [Process],
     breakable: &Breakable,

@@ -22,7 +22,7 @@ use crate::clockwork;
 use crate::config::Config;
 use crate::follow::RoomFollower;
 use crate::guard::{Guard, Searches};
-use crate::ledger::postgres::Postgres;
+use crate::ledger::sql::Postgres;
 use crate::ledger::sqlite::Sqlite;
 use crate::ledger::{Failure, Ledger};
 use crate::line::Lobby;

@@ -12,7 +12,7 @@ use fairgate_servers::{Postgres as Server, or_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::ledger::Ledger;
-use gateway::ledger::postgres::Postgres;
+use gateway::ledger::sql::Postgres;
 use gateway::load::Load;
 use gateway::promoter::{Hand, PatchInput, Promoter};
 use gateway::push::hub::Hubs;

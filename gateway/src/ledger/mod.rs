@@ -6,8 +6,8 @@ mod columns;
 pub mod contract;
 mod copying;
 mod life;
-pub mod postgres;
 mod records;
+pub mod sql;
 pub mod sqlite;
 
 use async_trait::async_trait;

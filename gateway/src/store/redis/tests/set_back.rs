@@ -1,7 +1,7 @@
 //! A ledger that failed over to an older copy of itself, and a Redis that is another installation's.
 
 use super::*;
-use crate::ledger::postgres::Postgres;
+use crate::ledger::sql::Postgres;
 use fairgate_databases::Database;
 
 /// One node over a Redis and a PostgreSQL whose rows can be set back by hand.

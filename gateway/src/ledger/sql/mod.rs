@@ -6,11 +6,11 @@
 mod draws;
 mod joins;
 mod lives;
+mod migrations;
 mod notes;
 mod passes;
 mod queue;
 mod rooms;
-mod schema;
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Postgres {
     /// # Errors
     /// Where a migration fails, or the database is newer than this program.
     pub async fn open(database: Database) -> Result<Self, Failure> {
-        database.migrate("gateway", schema::MIGRATIONS).await?;
+        database.migrate("gateway", migrations::MIGRATIONS).await?;
         Ok(Self {
             queue: Queue::start(database.clone()),
             database,

@@ -22,9 +22,8 @@ use crate::clockwork;
 use crate::config::Config;
 use crate::follow::RoomFollower;
 use crate::guard::{Guard, Searches};
-use crate::ledger::sql::Postgres;
-use crate::ledger::sqlite::Sqlite;
-use crate::ledger::{Failure, Ledger};
+use crate::ledger::Ledger;
+use crate::ledger::sql::RoomSqlLedger;
 use crate::line::Lobby;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::Load;
@@ -82,9 +81,10 @@ impl App {
                 config.listen
             )
         })?;
-        let ledger = ledger(&installation)
+        let ledger = RoomSqlLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
+        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         let shares = config.stores.redis_url.is_some();
         let mut keeps = vec![(Keeps::Rooms, shares)];
         if config.upstream.bases.is_empty() {
@@ -234,14 +234,6 @@ async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
             "some sockets did not close in time and were cut"
         );
     }
-}
-
-/// The rooms' tables in that database.
-async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, Failure> {
-    Ok(match installation {
-        Installation::File(writer) => Arc::new(Sqlite::open(writer.clone()).await?),
-        Installation::Server(database) => Arc::new(Postgres::open(database.clone()).await?),
-    })
 }
 
 /// Puts the handles together that the routes are served with.

@@ -487,14 +487,15 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
 async fn a_draw_that_died_after_its_freeze_or_after_its_root_ends_with_the_same_n_and_root() {
     use fairgate_pass::Holder;
     use gateway::ledger::{
-        Entry, Freeze, JoinRow, Ledger, RoomRow, Sealed, Secret, sqlite::Sqlite,
+        Entry, Freeze, JoinRow, Ledger, RoomRow, Sealed, Secret, sql::RoomSqlLedger,
     };
     use gateway::room::{Document, Facts, Method};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
         fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
-    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let file = fairgate_databases::Installation::File(writer);
+    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = gateway::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
@@ -676,13 +677,16 @@ async fn a_code_where_none_is_asked_for_is_refused_and_gives_no_place() {
 
 #[tokio::test]
 async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
-    use gateway::ledger::{Entry, JoinRow, Ledger, ReleaseRow, RoomRow, Secret, sqlite::Sqlite};
+    use gateway::ledger::{
+        Entry, JoinRow, Ledger, ReleaseRow, RoomRow, Secret, sql::RoomSqlLedger,
+    };
     use gateway::room::{Document, Facts, Method};
 
     let data = tempfile::tempdir().expect("a folder");
     let writer =
         fairgate_databases::Writer::open(&data.path().join("ledger.db")).expect("it opens");
-    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let file = fairgate_databases::Installation::File(writer);
+    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "fifo".into(),
         document: Document {

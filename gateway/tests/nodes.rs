@@ -12,7 +12,7 @@ use fairgate_servers::{Postgres as Server, or_skip};
 use gateway::clockwork;
 use gateway::follow::RoomFollower;
 use gateway::ledger::Ledger;
-use gateway::ledger::sql::Postgres;
+use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::Load;
 use gateway::promoter::{Hand, PatchInput, Promoter};
 use gateway::push::hub::Hubs;
@@ -38,9 +38,10 @@ impl Node {
     async fn start(url: &str) -> Self {
         let database = Database::connect(url).await.expect("it connects");
         let clock = Clock::system();
-        let installation = Installation::Server(database.clone());
+        let installation = Installation::Server(database);
         let keyring = signing::keyring(&installation, clock.now_ms()).await;
-        let ledger: Arc<dyn Ledger> = Arc::new(Postgres::open(database).await.expect("migrates"));
+        let ledger = RoomSqlLedger::open(installation).await.expect("migrates");
+        let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
         let parts = Parts {

@@ -29,6 +29,16 @@ pub(super) struct Known {
     pub(super) codes: HashMap<Digest, Option<u64>>,
 }
 
+impl Known {
+    /// Adds a place that the ledger has.
+    pub(super) fn add_place(&mut self, number: u64, recorded: Recorded) {
+        if !recorded.left {
+            self.living.insert(recorded.holder, number);
+        }
+        self.numbers.insert(number, recorded);
+    }
+}
+
 /// A row that is new to the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NewRow {

@@ -1,14 +1,16 @@
-//! The slow and precious half of a room: documents, secrets, the line, the draw, the release counter, passes,
-//! audit. One method is one domain transition, so that another database can stand behind the same trait.
+//! The slow and precious half of a room: documents, secrets, the line, the draw, the release counter,
+//! passes, audit. One method of [`Ledger`] is one domain transition; [`sql`] has each of them once, for
+//! both databases.
+//!
+//! **Architecture invariant:** SQL stands only under `ledger/sql`. rusqlite and tokio-postgres are not
+//! named in this crate: `fairgate-databases` has them.
 
-mod columns;
 #[cfg(test)]
 pub mod contract;
 mod copying;
 mod life;
 mod records;
 pub mod sql;
-pub mod sqlite;
 
 use async_trait::async_trait;
 use fairgate_base::http::Problem;

@@ -268,10 +268,10 @@ impl RoomStore for MemoryStore {
 mod tests {
     use super::super::contract::{Pair, suite};
     use super::*;
-    use crate::ledger::sqlite::Sqlite;
+    use crate::ledger::sql::RoomSqlLedger;
     use crate::ledger::{RoomRow, Secret};
     use crate::room::{Document, Facts};
-    use fairgate_databases::Writer;
+    use fairgate_databases::{Installation, Writer};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[tokio::test]
@@ -283,9 +283,9 @@ mod tests {
                 generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
             let path = folder.path().join(format!("{at}.db"));
             async move {
-                let writer = Writer::open(&path).expect("the file opens");
+                let file = Installation::File(Writer::open(&path).expect("the file opens"));
                 let ledger: Arc<dyn Ledger> =
-                    Arc::new(Sqlite::open(writer).await.expect("migrates"));
+                    Arc::new(RoomSqlLedger::open(file).await.expect("migrates"));
                 let row = RoomRow {
                     room: "r".into(),
                     document: Document::everyday(),
@@ -320,7 +320,8 @@ mod tests {
     async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
-        let ledger: Arc<dyn Ledger> = Arc::new(Sqlite::open(writer).await.expect("migrates"));
+        let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
+        let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
         let life = ledger
             .begin_life("r", 0, 0, 1_000)
             .await

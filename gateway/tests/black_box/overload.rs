@@ -19,10 +19,12 @@ impl Blockage {
         let path = server.data().join("ledger.db");
         let writer = fairgate_databases::Writer::open(&path).expect("the file opens");
         let (release, released) = mpsc::channel::<()>();
-        let blocked = writer.enqueue(move |_| {
+        let blocked = writer.enqueue_sql(released, |_, released| {
             // Until the other end is dropped.
             let _ = released.recv();
-            Ok::<_, fairgate_databases::LedgerError>(())
+            Box::pin(std::future::ready(
+                Ok::<_, fairgate_databases::LedgerError>(()),
+            ))
         });
         drop(blocked);
         Self {

@@ -1,7 +1,51 @@
-//! The gateway's tables in PostgreSQL. A migration that was once released is never edited; the next one is added.
+//! The gateway's tables. A step that was once released is never edited; the next one is added.
 
-/// `MIGRATIONS[i]` is version `i + 1`.
-pub(super) const MIGRATIONS: &[&str] = &["
+use fairgate_databases::Migration;
+
+/// SQLite came first: what it took several steps to become, PostgreSQL began with.
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration::of_each("
+CREATE TABLE gw_rooms (
+    room TEXT PRIMARY KEY, document TEXT NOT NULL, facts TEXT NOT NULL, version INTEGER NOT NULL,
+    secret BLOB NOT NULL, created_at INTEGER NOT NULL, finished_cursor INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_joins (
+    room TEXT NOT NULL, number INTEGER NOT NULL, holder BLOB NOT NULL, code BLOB, joined_at INTEGER NOT NULL,
+    left_at INTEGER, void INTEGER NOT NULL DEFAULT 0, done_at INTEGER,
+    PRIMARY KEY (room, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX gw_joins_holder ON gw_joins (room, holder) WHERE left_at IS NULL;
+
+CREATE TABLE gw_codes (
+    room TEXT NOT NULL, code BLOB NOT NULL, used_by INTEGER, PRIMARY KEY (room, code)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_draws (
+    room TEXT PRIMARY KEY, n INTEGER NOT NULL, frozen_at INTEGER NOT NULL,
+    voids INTEGER, root BLOB, signature TEXT, seed BLOB, drawn_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_releases (
+    room TEXT PRIMARY KEY, released INTEGER NOT NULL, remainder_u INTEGER NOT NULL, ticked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_passes (
+    room TEXT NOT NULL, number INTEGER NOT NULL, rank INTEGER NOT NULL, holder BLOB NOT NULL,
+    iat INTEGER NOT NULL, exp INTEGER NOT NULL, jti TEXT NOT NULL, PRIMARY KEY (room, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_audit (
+    room TEXT NOT NULL, seq INTEGER NOT NULL, at TEXT NOT NULL, role TEXT NOT NULL, action TEXT NOT NULL,
+    detail TEXT NOT NULL, hash TEXT NOT NULL, prev TEXT NOT NULL, PRIMARY KEY (room, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_samples (
+    room TEXT NOT NULL, at INTEGER NOT NULL, sample TEXT NOT NULL, PRIMARY KEY (room, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE gw_keys (kid TEXT PRIMARY KEY, stored TEXT NOT NULL) STRICT, WITHOUT ROWID;
+", "
 CREATE TABLE gw_rooms (
     room TEXT PRIMARY KEY, document TEXT NOT NULL, facts TEXT NOT NULL, version BIGINT NOT NULL,
     secret BYTEA NOT NULL, created_at BIGINT NOT NULL, finished_cursor BIGINT NOT NULL DEFAULT 0
@@ -47,4 +91,20 @@ CREATE TABLE gw_audit (
 CREATE TABLE gw_samples (
     room TEXT NOT NULL, at BIGINT NOT NULL, sample TEXT NOT NULL, PRIMARY KEY (room, at)
 );
-"];
+"),
+    Migration::of_sqlite("
+CREATE INDEX gw_joins_left ON gw_joins (room, holder) WHERE left_at IS NOT NULL;
+"),
+    Migration::of_sqlite("
+CREATE TABLE gw_lives (
+    room TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, first INTEGER NOT NULL, ceiling INTEGER NOT NULL,
+    begun_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+ALTER TABLE gw_releases ADD COLUMN memory TEXT NOT NULL DEFAULT '';
+"),
+    Migration::of_sqlite("
+INSERT OR IGNORE INTO installation (name, value)
+    SELECT 'signing_keys', CAST('[' || group_concat(stored, ',') || ']' AS BLOB) FROM gw_keys HAVING COUNT(*) > 0;
+DROP TABLE gw_keys;
+"),
+];

@@ -1,23 +1,25 @@
-//! Writes of a store without lives, in the order they were queued in: whatever waits when a transaction begins shares
-//! it, so that the number of commits follows the database's pace and not the number of joins.
+//! Writes of a store without lives, in the order they were queued in. Whatever waits when a transaction
+//! begins shares it, so that the number of commits follows the database's pace and not the number of
+//! joins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fairgate_databases::{Database, LedgerError, Tx};
+use fairgate_databases::{Installation, SqlFuture, SqlTransaction, Writer};
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{draws, joins};
-use crate::ledger::{Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow};
+use super::{joins, lives};
+use crate::ledger::{Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow};
 
 /// More than this in one commit would make the first of them wait for the last.
 const GROUP_MAX: usize = 512;
 /// How often a group is written whose outcome cannot be told. Each write says the same the second time.
 const TRIES_MAX: u32 = 3;
 
-/// One write. All of them may be repeated.
+/// One change of a room's line. All of them may be repeated.
 #[derive(Debug, Clone)]
-pub(super) enum Write {
+pub(super) enum LineChange {
     Join(JoinRow),
     Leave { number: u64, at: i64, void: bool },
     Freeze(Freeze, Option<u64>),
@@ -26,178 +28,175 @@ pub(super) enum Write {
 
 /// What it came to.
 #[derive(Debug, Clone)]
-pub(super) enum Wrote {
+pub(super) enum LineChanged {
     Join(JoinRecorded),
     Freeze(FreezeRecorded),
     Nothing,
 }
 
-type Outcome = Result<Wrote, Failure>;
+/// A change, and the room of it.
+type RoomChange = (String, LineChange);
+type ChangeResult = Result<LineChanged, Failure>;
 
-struct Queued {
-    room: String,
-    write: Write,
-    answer: oneshot::Sender<Outcome>,
+/// A change that a server's queue holds, and who waits for it.
+pub(super) struct WaitingChange {
+    change: RoomChange,
+    answer: oneshot::Sender<ChangeResult>,
 }
 
-/// The end that writes are queued at.
+/// The end that changes are queued at.
 #[derive(Clone)]
-pub(super) struct Queue {
-    queued: mpsc::UnboundedSender<Queued>,
+pub(super) enum LineQueue {
+    /// The file's one writer has a queue already, which gives all that waits one commit.
+    OfFile(Writer),
+    /// A task takes what waits into one transaction. It ends with the last handle.
+    OfServer(mpsc::UnboundedSender<WaitingChange>),
 }
 
-impl Queue {
-    /// Starts the task that writes; it ends with the last handle.
-    pub(super) fn start(database: Database) -> Self {
-        let (queued, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(run(database, inbox));
-        Self { queued }
+impl LineQueue {
+    pub(super) fn start(installation: &Installation) -> Self {
+        match installation {
+            Installation::File(writer) => Self::OfFile(writer.clone()),
+            Installation::Server(_) => {
+                let (queued, inbox) = mpsc::unbounded_channel();
+                tokio::spawn(write_groups(installation.clone(), inbox));
+                Self::OfServer(queued)
+            }
+        }
     }
 
-    /// Queues a write before it returns; it is written whether or not the answer is waited for.
-    pub(super) fn push(
-        &self,
-        room: &str,
-        write: Write,
-    ) -> impl Future<Output = Outcome> + Send + use<> {
-        let (answer, answered) = oneshot::channel();
-        let queued = Queued {
-            room: room.to_owned(),
-            write,
-            answer,
-        };
-        let sent = self.queued.send(queued).is_ok();
-        async move {
-            let stopped = || Failure::Unavailable("the ledger's queue has stopped".into());
-            if !sent {
-                return Err(stopped());
+    /// Queues a change before it returns; it is written whether or not the answer is waited for.
+    pub(super) fn push(&self, room: &str, change: LineChange) -> Durable<LineChanged> {
+        let change = (room.to_owned(), change);
+        match self {
+            Self::OfFile(writer) => writer.enqueue_sql(change, write_alone).boxed(),
+            Self::OfServer(queued) => {
+                let (answer, answered) = oneshot::channel();
+                let sent = queued.send(WaitingChange { change, answer }).is_ok();
+                async move {
+                    let stopped = || Failure::Unavailable("the ledger's queue has stopped".into());
+                    if !sent {
+                        return Err(stopped());
+                    }
+                    answered.await.unwrap_or_else(|_| Err(stopped()))
+                }
+                .boxed()
             }
-            answered.await.unwrap_or_else(|_| Err(stopped()))
         }
     }
 }
 
-async fn run(database: Database, mut inbox: mpsc::UnboundedReceiver<Queued>) {
+/// Writes one change in a transaction of its own: where it fails, nothing of it stays.
+fn write_alone<'a>(
+    tx: &'a SqlTransaction,
+    change: &'a RoomChange,
+) -> SqlFuture<'a, LineChanged, Failure> {
+    async move {
+        let outcomes = write_changes(tx, std::slice::from_ref(change)).await?;
+        let outcome = outcomes.into_iter().next();
+        outcome.unwrap_or_else(|| Err(Failure::Corrupt("a change came to nothing".into())))
+    }
+    .boxed()
+}
+
+async fn write_groups(
+    installation: Installation,
+    mut inbox: mpsc::UnboundedReceiver<WaitingChange>,
+) {
     let mut waiting = Vec::with_capacity(GROUP_MAX);
     while inbox.recv_many(&mut waiting, GROUP_MAX).await > 0 {
-        let (mut writes, mut answers) = (Vec::new(), Vec::new());
-        for queued in waiting.drain(..) {
-            writes.push((queued.room, queued.write));
-            answers.push(queued.answer);
+        let (mut changes, mut answers) = (Vec::new(), Vec::new());
+        for WaitingChange { change, answer } in waiting.drain(..) {
+            changes.push(change);
+            answers.push(answer);
         }
-        for (answer, outcome) in answers.into_iter().zip(settle(&database, writes).await) {
+        let outcomes = settle_group(&installation, changes).await;
+        for (answer, outcome) in answers.into_iter().zip(outcomes) {
             // A caller that has gone away no longer wants its answer; the write stands all the same.
             let _ = answer.send(outcome);
         }
     }
 }
 
-async fn settle(database: &Database, writes: Vec<(String, Write)>) -> Vec<Outcome> {
-    let writes = Arc::new(writes);
-    match commit(database, &writes).await {
+async fn settle_group(installation: &Installation, changes: Vec<RoomChange>) -> Vec<ChangeResult> {
+    let changes = Arc::new(changes);
+    match commit_group(installation, &changes).await {
         Ok(outcomes) => outcomes,
-        // One write that the database refuses must not take the others with it.
-        Err(Lost::Refused(_)) if writes.len() > 1 => {
-            let mut outcomes = Vec::with_capacity(writes.len());
-            for write in writes.iter() {
-                let alone = Arc::new(vec![write.clone()]);
-                match commit(database, &alone).await {
+        // One change that the database refuses must not take the others with it.
+        Err(failure) if changes.len() > 1 && !matches!(failure, Failure::Unknown(_)) => {
+            let mut outcomes = Vec::with_capacity(changes.len());
+            for change in changes.iter() {
+                let alone = Arc::new(vec![change.clone()]);
+                match commit_group(installation, &alone).await {
                     Ok(alone) => outcomes.extend(alone),
-                    Err(Lost::Refused(why) | Lost::Unknown(why)) => outcomes.push(Err(why)),
+                    Err(failure) => outcomes.push(Err(failure)),
                 }
             }
             outcomes
         }
-        Err(Lost::Refused(why) | Lost::Unknown(why)) => {
-            writes.iter().map(|_| Err(why.clone())).collect()
-        }
+        Err(failure) => vec![Err(failure); changes.len()],
     }
 }
 
-/// Why a group was not written.
-enum Lost {
-    /// Nothing of it is in the ledger.
-    Refused(Failure),
-    /// Nobody can tell.
-    Unknown(Failure),
-}
-
-impl From<LedgerError> for Lost {
-    fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Unknown(_) => Self::Unknown(error.into()),
-            error => Self::Refused(error.into()),
-        }
-    }
-}
-
-impl From<Failure> for Lost {
-    fn from(failure: Failure) -> Self {
-        Self::Refused(failure)
-    }
-}
-
-async fn commit(
-    database: &Database,
-    writes: &Arc<Vec<(String, Write)>>,
-) -> Result<Vec<Outcome>, Lost> {
-    let idle = writes
-        .iter()
-        .all(|(_, write)| matches!(write, Write::Nothing));
-    if idle {
+/// Commits a group. With any failure but [`Failure::Unknown`] nothing of it is in the ledger.
+async fn commit_group(
+    installation: &Installation,
+    changes: &Arc<Vec<RoomChange>>,
+) -> Result<Vec<ChangeResult>, Failure> {
+    let changes_nothing = |(_, change): &RoomChange| matches!(change, LineChange::Nothing);
+    if changes.iter().all(changes_nothing) {
         // Who only asks whether the ledger answers leaves no trace in it.
-        let asked = database.read(|tx| async move { tx.one("SELECT 1", &[]).await });
-        return asked
-            .await
-            .map(|_| writes.iter().map(|_| Ok(Wrote::Nothing)).collect())
-            .map_err(|error: LedgerError| error.into());
+        let asked = installation.read((), |tx, ()| {
+            async move { Ok::<_, Failure>(tx.one("SELECT 1", &[]).await?) }.boxed()
+        });
+        asked.await?;
+        return Ok(vec![Ok(LineChanged::Nothing); changes.len()]);
     }
     let mut tries = 1;
     loop {
-        let writes = Arc::clone(writes);
-        let written = database
-            .write(move |tx| {
-                let writes = Arc::clone(&writes);
-                async move { carry_out(&tx, &writes).await.map_err(Lost::from) }
-            })
-            .await;
-        match written {
-            Err(Lost::Unknown(_)) if tries < TRIES_MAX => tries += 1,
+        let written = installation.write(Arc::clone(changes), |tx, changes| {
+            write_changes(tx, changes).boxed()
+        });
+        match written.await {
+            Err(Failure::Unknown(_)) if tries < TRIES_MAX => tries += 1,
             settled => return settled,
         }
     }
 }
 
-async fn carry_out(tx: &Tx, writes: &[(String, Write)]) -> Result<Vec<Outcome>, Failure> {
-    let mut outcomes = Vec::with_capacity(writes.len());
-    while let Some((room, write)) = writes.get(outcomes.len()) {
-        match write {
-            Write::Join(_) => {
-                let run = run_of_joins(&writes[outcomes.len()..]);
-                let recorded = joins::record(tx, room, &run).await?;
-                outcomes.extend(recorded.into_iter().map(|join| join.map(Wrote::Join)));
+async fn write_changes(
+    tx: &SqlTransaction,
+    changes: &[RoomChange],
+) -> Result<Vec<ChangeResult>, Failure> {
+    let mut outcomes = Vec::with_capacity(changes.len());
+    while let Some((room, change)) = changes.get(outcomes.len()) {
+        match change {
+            LineChange::Join(_) => {
+                let run = run_of_joins(&changes[outcomes.len()..]);
+                let recorded = joins::record_joins(tx, room, &run).await?;
+                outcomes.extend(recorded.into_iter().map(|join| join.map(LineChanged::Join)));
             }
-            Write::Leave { number, at, void } => {
-                joins::leave(tx, room, *number, *at, *void).await?;
-                outcomes.push(Ok(Wrote::Nothing));
+            LineChange::Leave { number, at, void } => {
+                joins::record_leave(tx, room, *number, *at, *void).await?;
+                outcomes.push(Ok(LineChanged::Nothing));
             }
-            Write::Freeze(freeze, life) => {
-                let frozen = draws::freeze(tx, room, *freeze, *life).await?;
-                outcomes.push(Ok(Wrote::Freeze(frozen)));
+            LineChange::Freeze(freeze, life) => {
+                let frozen = lives::freeze_line(tx, room, *freeze, *life).await?;
+                outcomes.push(Ok(LineChanged::Freeze(frozen)));
             }
-            Write::Nothing => outcomes.push(Ok(Wrote::Nothing)),
+            LineChange::Nothing => outcomes.push(Ok(LineChanged::Nothing)),
         }
     }
     Ok(outcomes)
 }
 
 /// The joins at the head that one statement can take: of one room, and no number, holder or code twice.
-fn run_of_joins(writes: &[(String, Write)]) -> Vec<JoinRow> {
+fn run_of_joins(changes: &[RoomChange]) -> Vec<JoinRow> {
     let (mut run, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());
-    let first = writes.first().map(|(room, _)| room);
-    for (room, write) in writes {
-        let Write::Join(join) = write else {
+    let first = changes.first().map(|(room, _)| room);
+    for (room, change) in changes {
+        let LineChange::Join(join) = change else {
             break;
         };
         let fits = Some(room) == first

@@ -1,11 +1,11 @@
-//! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same transaction.
+//! Rooms and their codes: documents by compare-and-set, each change with its audit row in the same
+//! transaction.
 
-use fairgate_databases::Tx;
-use fairgate_databases::tokio_postgres::Row;
+use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
 
+use super::columns::{from_json, to_json};
 use super::notes;
-use crate::ledger::columns::{bytes32, json, signed, to_json, unsigned};
 use crate::ledger::{Changed, Entry, Failure, RoomRow, RoomVersion, Secret, Stage};
 use crate::room::{Document, Facts};
 
@@ -14,69 +14,72 @@ const CODES_MAX: usize = 50_000;
 
 const COLUMNS: &str = "room, document, facts, version, secret, created_at";
 
-pub(super) async fn all(tx: &Tx) -> Result<Vec<RoomRow>, Failure> {
+pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms ORDER BY created_at, room");
-    tx.query(&sql, &[]).await?.iter().map(read).collect()
+    tx.query(&sql, &[]).await?.iter().map(room_of_row).collect()
 }
 
-pub(super) async fn one(tx: &Tx, room: &str) -> Result<Option<RoomRow>, Failure> {
+pub(super) async fn one_room(tx: &SqlTransaction, room: &str) -> Result<Option<RoomRow>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms WHERE room = $1");
-    tx.first(&sql, &[&room])
-        .await?
-        .as_ref()
-        .map(read)
-        .transpose()
+    let row = tx.first(&sql, &[&room]).await?;
+    row.as_ref().map(room_of_row).transpose()
 }
 
-fn read(row: &Row) -> Result<RoomRow, Failure> {
+fn room_of_row(row: &SqlRow) -> Result<RoomRow, Failure> {
     Ok(RoomRow {
-        room: row.get(0),
-        document: json(row.get(1))?,
-        facts: json(row.get(2))?,
-        version: unsigned(row.get(3))?,
-        secret: Secret(bytes32(row.get(4))?),
-        created_at: row.get(5),
+        room: row.get(0)?,
+        document: from_json(row.get(1)?)?,
+        facts: from_json(row.get(2)?)?,
+        version: row.get(3)?,
+        secret: Secret(row.get(4)?),
+        created_at: row.get(5)?,
     })
 }
 
-pub(super) async fn versions(tx: &Tx) -> Result<Vec<RoomVersion>, Failure> {
+pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion>, Failure> {
     let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL
          FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room";
     let rows = tx.query(sql, &[]).await?;
     rows.iter()
         .map(|row| {
             Ok(RoomVersion {
-                room: row.get(0),
-                version: unsigned(row.get(1))?,
-                stage: Stage::of(row.get(2), row.get(3), row.get(4)),
+                room: row.get(0)?,
+                version: row.get(1)?,
+                stage: Stage::of(row.get(2)?, row.get(3)?, row.get(4)?),
             })
         })
         .collect()
 }
 
-pub(super) async fn create(tx: &Tx, row: &RoomRow, entry: &Entry) -> Result<bool, Failure> {
+pub(super) async fn create_room(
+    tx: &SqlTransaction,
+    row: &RoomRow,
+    entry: &Entry,
+) -> Result<bool, Failure> {
+    let sql = "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (room) DO NOTHING";
+    let (document, facts) = (to_json(&row.document)?, to_json(&row.facts)?);
     let made = tx
         .execute(
-            "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (room) DO NOTHING",
+            sql,
             &[
                 &row.room,
-                &to_json(&row.document)?,
-                &to_json(&row.facts)?,
-                &signed(row.version),
-                &row.secret.0.as_slice(),
+                &document,
+                &facts,
+                &row.version,
+                &row.secret.0,
                 &row.created_at,
             ],
         )
         .await?;
     if made == 1 {
-        notes::append(tx, &row.room, entry).await?;
+        notes::append_entry(tx, &row.room, entry).await?;
     }
     Ok(made == 1)
 }
 
-pub(super) async fn change(
-    tx: &Tx,
+pub(super) async fn change_room(
+    tx: &SqlTransaction,
     room: &str,
     version: u64,
     (document, facts): (&Document, &Facts),
@@ -87,29 +90,23 @@ pub(super) async fn change(
         return Ok(Changed::Joined);
     }
     let next = version + 1;
+    let sql = "UPDATE gw_rooms SET document = $1, facts = $2, version = $3
+         WHERE room = $4 AND version = $5";
+    let (document, facts) = (to_json(document)?, to_json(facts)?);
     let written = tx
-        .execute(
-            "UPDATE gw_rooms SET document = $1, facts = $2, version = $3 WHERE room = $4 AND version = $5",
-            &[
-                &to_json(document)?,
-                &to_json(facts)?,
-                &signed(next),
-                &room,
-                &signed(version),
-            ],
-        )
+        .execute(sql, &[&document, &facts, &next, &room, &version])
         .await?;
     if written == 0 {
         return Ok(Changed::Conflict);
     }
     if let Some(entry) = entry {
-        notes::append(tx, room, entry).await?;
+        notes::append_entry(tx, room, entry).await?;
     }
     Ok(Changed::To(next))
 }
 
 pub(super) async fn put_codes(
-    tx: &Tx,
+    tx: &SqlTransaction,
     room: &str,
     codes: &[Digest],
     entry: &Entry,
@@ -119,36 +116,57 @@ pub(super) async fn put_codes(
     }
     tx.execute("DELETE FROM gw_codes WHERE room = $1", &[&room])
         .await?;
-    for part in codes.chunks(CODES_MAX) {
-        let part: Vec<&[u8]> = part.iter().map(|code| code.0.as_slice()).collect();
-        tx.execute(
-            "INSERT INTO gw_codes (room, code) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING",
-            &[&room, &part],
-        )
-        .await?;
+    if tx.is_postgres() {
+        insert_codes_fused(tx, room, codes).await?;
+    } else {
+        let sql = "INSERT INTO gw_codes (room, code) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        for code in codes {
+            tx.execute(sql, &[&room, &code.0]).await?;
+        }
     }
-    notes::append(tx, room, entry).await?;
+    notes::append_entry(tx, room, entry).await?;
     let sql = "SELECT version FROM gw_rooms WHERE room = $1";
-    Ok(Changed::To(unsigned(tx.one(sql, &[&room]).await?.get(0))?))
+    Ok(Changed::To(tx.one(sql, &[&room]).await?.get(0)?))
+}
+
+/// Writes many codes with one statement: a room may have a million, and each would cost a round trip.
+async fn insert_codes_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    codes: &[Digest],
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO gw_codes (room, code) SELECT $1, unnest($2::bytea[])
+         ON CONFLICT DO NOTHING";
+    for part in codes.chunks(CODES_MAX) {
+        let part: Vec<[u8; 32]> = part.iter().map(|code| code.0).collect();
+        tx.execute(sql, &[&room, &part]).await?;
+    }
+    Ok(())
 }
 
 /// Looks, and holds further joins up until this transaction ends.
-async fn anybody_joined(tx: &Tx, room: &str) -> Result<bool, Failure> {
-    tx.first(
-        "SELECT 1 FROM gw_rooms WHERE room = $1 FOR UPDATE",
-        &[&room],
-    )
-    .await?;
+async fn anybody_joined(tx: &SqlTransaction, room: &str) -> Result<bool, Failure> {
+    lock_room_row(tx, room, "FOR UPDATE").await?;
     let sql = "SELECT EXISTS (SELECT 1 FROM gw_joins WHERE room = $1)";
-    Ok(tx.one(sql, &[&room]).await?.get(0))
+    Ok(tx.one(sql, &[&room]).await?.get(0)?)
 }
 
-/// Waits for whoever changes what may only change before the first join. Joins do not wait for one another.
-pub(super) async fn about_to_join(tx: &Tx, room: &str) -> Result<(), Failure> {
-    tx.first(
-        "SELECT 1 FROM gw_rooms WHERE room = $1 FOR KEY SHARE",
-        &[&room],
-    )
-    .await?;
+/// Waits for whoever changes what may only change before the first join. Joins do not wait for one
+/// another.
+pub(super) async fn about_to_join(tx: &SqlTransaction, room: &str) -> Result<(), Failure> {
+    lock_room_row(tx, room, "FOR KEY SHARE").await
+}
+
+/// Locks a room's row until the transaction ends, as strongly as it is told. A file's one writer is in
+/// nobody's way, so there nothing is asked of the database.
+pub(super) async fn lock_room_row(
+    tx: &SqlTransaction,
+    room: &str,
+    strength: &str,
+) -> Result<(), Failure> {
+    if tx.is_postgres() {
+        let sql = format!("SELECT 1 FROM gw_rooms WHERE room = $1 {strength}");
+        tx.first(&sql, &[&room]).await?;
+    }
     Ok(())
 }

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
 
 use super::keys::SCRIPTS;
 use super::lease::LEASE;
 use super::*;
-use crate::ledger::sqlite::Sqlite;
+use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{Entry, PassRow, RoomRow, Secret};
 use crate::room::{Document, Facts};
 use crate::store::contract::{Pair, suite};
@@ -29,8 +29,8 @@ use crate::store::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
-    let writer = Writer::open(path).expect("the file opens");
-    let ledger = Sqlite::open(writer).await.expect("it migrates");
+    let file = Installation::File(Writer::open(path).expect("the file opens"));
+    let ledger = RoomSqlLedger::open(file).await.expect("it migrates");
     let row = RoomRow {
         room: "r".into(),
         document: Document::everyday(),

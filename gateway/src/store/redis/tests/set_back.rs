@@ -1,7 +1,6 @@
 //! A ledger that failed over to an older copy of itself, and a Redis that is another installation's.
 
 use super::*;
-use crate::ledger::sql::Postgres;
 use fairgate_databases::Database;
 
 /// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
@@ -9,7 +8,8 @@ async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisSto
     let database = Database::connect(&database.url())
         .await
         .expect("it connects");
-    let ledger: Arc<dyn Ledger> = Arc::new(Postgres::open(database).await.expect("it migrates"));
+    let ledger = RoomSqlLedger::open(Installation::Server(database)).await;
+    let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("it migrates"));
     let store = store(&redis.url(), &ledger, "node-0").await;
     store.open("r").await.expect("it reads");
     let ceiling = store.lease().life("r").expect("it lives").ceiling;

@@ -1,0 +1,228 @@
+//! What the store of a life gave and took, brought into the ledger: looked up, decided, written.
+//!
+//! A batch is a thousand rows. On PostgreSQL each step of it is one statement, because a round trip for
+//! each row would make a batch take seconds; in a file statements cost no round trip.
+
+use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_pass::{Digest, Holder};
+
+use super::{draws, joins, lives, rooms};
+use crate::ledger::copying::{self, Ended, Known, NewRow, Recorded, Writes};
+use crate::ledger::{Copied, Failure, LineRow};
+
+pub(super) async fn copy_line(
+    tx: &SqlTransaction,
+    room: &str,
+    incarnation: u64,
+    rows: &[LineRow],
+) -> Result<Option<Copied>, Failure> {
+    rooms::about_to_join(tx, room).await?;
+    let standing = lives::locked_life(tx, room).await?;
+    let Some(life) = standing.filter(|life| life.incarnation == incarnation) else {
+        return Ok(None);
+    };
+    let known = what_is_known(tx, room, life.ceiling, rows).await?;
+    let Writes {
+        ended,
+        used,
+        rows,
+        copied,
+    } = copying::decide(rows, known);
+    let rows: Vec<NewRow> = rows.into_values().collect();
+    if tx.is_postgres() {
+        end_places_fused(tx, room, &ended).await?;
+        use_codes_up_fused(tx, room, &used).await?;
+        insert_rows_fused(tx, room, &rows).await?;
+    } else {
+        for Ended { number, at, void } in ended {
+            joins::record_leave(tx, room, number, at, void).await?;
+        }
+        use_codes_up(tx, room, &used).await?;
+        insert_rows(tx, room, &rows).await?;
+    }
+    Ok(Some(copied))
+}
+
+async fn what_is_known(
+    tx: &SqlTransaction,
+    room: &str,
+    ceiling: u64,
+    rows: &[LineRow],
+) -> Result<Known, Failure> {
+    let (mut numbers, mut holders, mut codes) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        match row {
+            LineRow::Join(join) => {
+                numbers.push(join.number);
+                holders.push(join.holder.0);
+                codes.extend(join.code.map(|code| code.0));
+            }
+            LineRow::Leave { number, .. } => numbers.push(*number),
+        }
+    }
+    let mut known = Known {
+        ceiling,
+        frozen: draws::frozen_below(tx, room).await?,
+        ..Known::default()
+    };
+    if tx.is_postgres() {
+        look_up_places_fused(tx, room, &numbers, &holders, &mut known).await?;
+    } else {
+        look_up_places(tx, room, &numbers, &holders, &mut known).await?;
+    }
+    if !codes.is_empty() {
+        let sql = "SELECT code, used_by FROM gw_codes WHERE room = $1 AND code = ANY ($2::bytea[])";
+        for row in tx.query(sql, &[&room, &codes]).await? {
+            known.codes.insert(Digest(row.get(0)?), row.get(1)?);
+        }
+    }
+    Ok(known)
+}
+
+/// Looks for each holder by itself: for a list of them SQLite would read the whole line.
+async fn look_up_places(
+    tx: &SqlTransaction,
+    room: &str,
+    numbers: &[u64],
+    holders: &[[u8; 32]],
+    known: &mut Known,
+) -> Result<(), Failure> {
+    let sql = "SELECT holder, left_at IS NOT NULL, void FROM gw_joins
+         WHERE room = $1 AND number = $2";
+    for number in numbers {
+        if let Some(row) = tx.first(sql, &[&room, number]).await? {
+            let recorded = Recorded {
+                holder: Holder(row.get(0)?),
+                left: row.get(1)?,
+                void: row.get(2)?,
+            };
+            known.add_place(*number, recorded);
+        }
+    }
+    for holder in holders {
+        if let Some(place) = joins::living_place(tx, room, Holder(*holder)).await? {
+            let recorded = Recorded {
+                holder: place.join.holder,
+                left: place.left,
+                void: place.void,
+            };
+            known.add_place(place.join.number, recorded);
+        }
+    }
+    Ok(())
+}
+
+async fn look_up_places_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    numbers: &Vec<u64>,
+    holders: &Vec<[u8; 32]>,
+    known: &mut Known,
+) -> Result<(), Failure> {
+    let sql = "SELECT number, holder, left_at IS NOT NULL, void FROM gw_joins
+         WHERE room = $1 AND number = ANY ($2)
+         UNION
+         SELECT number, holder, FALSE, void FROM gw_joins
+         WHERE room = $1 AND left_at IS NULL AND holder = ANY ($3)";
+    for row in tx.query(sql, &[&room, numbers, holders]).await? {
+        let recorded = Recorded {
+            holder: Holder(row.get(1)?),
+            left: row.get(2)?,
+            void: row.get(3)?,
+        };
+        known.add_place(row.get(0)?, recorded);
+    }
+    Ok(())
+}
+
+async fn end_places_fused(tx: &SqlTransaction, room: &str, ended: &[Ended]) -> Result<(), Failure> {
+    if ended.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<u64> = ended.iter().map(|end| end.number).collect();
+    let times: Vec<i64> = ended.iter().map(|end| end.at).collect();
+    let voids: Vec<bool> = ended.iter().map(|end| end.void).collect();
+    let sql = "UPDATE gw_joins AS j SET left_at = u.at, void = u.void
+         FROM unnest($2::bigint[], $3::bigint[], $4::bool[]) AS u(number, at, void)
+         WHERE j.room = $1 AND j.number = u.number AND j.left_at IS NULL";
+    tx.execute(sql, &[&room, &numbers, &times, &voids]).await?;
+    Ok(())
+}
+
+async fn use_codes_up(
+    tx: &SqlTransaction,
+    room: &str,
+    used: &[(Digest, u64)],
+) -> Result<(), Failure> {
+    let sql = "UPDATE gw_codes SET used_by = $1 WHERE room = $2 AND code = $3";
+    for (code, number) in used {
+        tx.execute(sql, &[number, &room, &code.0]).await?;
+    }
+    Ok(())
+}
+
+async fn use_codes_up_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    used: &[(Digest, u64)],
+) -> Result<(), Failure> {
+    if used.is_empty() {
+        return Ok(());
+    }
+    let codes: Vec<[u8; 32]> = used.iter().map(|(code, _)| code.0).collect();
+    let numbers: Vec<u64> = used.iter().map(|(_, number)| *number).collect();
+    let sql = "UPDATE gw_codes AS c SET used_by = u.number
+         FROM unnest($2::bytea[], $3::bigint[]) AS u(code, number)
+         WHERE c.room = $1 AND c.code = u.code";
+    tx.execute(sql, &[&room, &codes, &numbers]).await?;
+    Ok(())
+}
+
+async fn insert_rows(tx: &SqlTransaction, room: &str, rows: &[NewRow]) -> Result<(), Failure> {
+    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    for row in rows {
+        let join = &row.join;
+        let (holder, code) = (join.holder.0, join.code.map(|code| code.0));
+        tx.execute(
+            sql,
+            &[
+                &room,
+                &join.number,
+                &holder,
+                &code,
+                &join.at,
+                &row.left_at,
+                &row.void,
+            ],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+async fn insert_rows_fused(
+    tx: &SqlTransaction,
+    room: &str,
+    rows: &[NewRow],
+) -> Result<(), Failure> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<u64> = rows.iter().map(|row| row.join.number).collect();
+    let holders: Vec<[u8; 32]> = rows.iter().map(|row| row.join.holder.0).collect();
+    let codes: Vec<Option<[u8; 32]>> = rows
+        .iter()
+        .map(|row| row.join.code.map(|code| code.0))
+        .collect();
+    let joined: Vec<i64> = rows.iter().map(|row| row.join.at).collect();
+    let left: Vec<Option<i64>> = rows.iter().map(|row| row.left_at).collect();
+    let voids: Vec<bool> = rows.iter().map(|row| row.void).collect();
+    let sql = "INSERT INTO gw_joins (room, number, holder, code, joined_at, left_at, void)
+         SELECT $1, * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[],
+             $6::bigint[], $7::bool[])";
+    let with: [&(dyn ToSqlValue + Sync); 7] =
+        [&room, &numbers, &holders, &codes, &joined, &left, &voids];
+    tx.execute(sql, &with).await?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The contract on both databases, and what older files hold.
+
+use std::sync::Arc;
+
+use fairgate_databases::{Database, Installation, LedgerError, Writer};
+use fairgate_servers::{Postgres, or_skip};
+
+use super::{RoomSqlLedger, migrations};
+use crate::ledger::contract;
+
+#[tokio::test]
+async fn the_sqlite_ledger_keeps_the_contract_even_over_reopening() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("ledger.db");
+    contract::suite(|| async {
+        let file = Installation::File(Writer::open(&path).expect("the file opens"));
+        Arc::new(RoomSqlLedger::open(file).await.expect("it migrates"))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
+    if or_skip("the rooms' ledger on PostgreSQL") {
+        return;
+    }
+    let server = Postgres::options().without_fsync().start().await;
+    let server = server.expect("a server");
+    let url = server.url();
+    contract::suite(|| async {
+        let database = Database::connect(&url).await.expect("it connects");
+        let server = Installation::Server(database);
+        Arc::new(RoomSqlLedger::open(server).await.expect("it migrates"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_keys_of_an_older_file_go_on_signing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let file = Installation::File(writer);
+    let older = &migrations::MIGRATIONS[..3];
+    file.migrate("gateway", older).await.expect("it migrates");
+    let key = fairgate_pass::StoredKey::generate(1).expect("a key");
+    let (kid, stored) = (key.kid.clone(), serde_json::to_string(&key).expect("JSON"));
+    let put = file.write((kid.clone(), stored), |tx, (kid, stored)| {
+        Box::pin(async move {
+            let sql = "INSERT INTO gw_keys (kid, stored) VALUES ($1, $2)";
+            tx.execute(sql, &[kid, stored]).await?;
+            Ok::<_, LedgerError>(())
+        })
+    });
+    put.await.expect("it is written");
+    let opened = RoomSqlLedger::open(file.clone()).await;
+    opened.expect("it migrates");
+    let keyring = booking::door::signing::keyring(&file, 2_000).await;
+    assert_eq!(keyring.expect("keys").kid(), kid);
+}

@@ -8,6 +8,7 @@ use axum::Router;
 use booking::door::{RoleKeys, signing};
 use booking::open;
 use fairgate_base::clock::Clock;
+use fairgate_base::http::Problem;
 use fairgate_base::process::company::{Company, Keeps};
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::{recorder, serve, until_ended};
@@ -133,7 +134,7 @@ impl App {
         let changing = follower.changing().await?;
         let told = follower.cover().await;
         changing.end().await;
-        told.map_err(|problem| anyhow!("{}", problem.detail))?;
+        told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
         let metrics = recorder();
         let handles = handles(config, &rooms, &follower, &hubs, keys, &metrics, &load);
         start_upkeep(

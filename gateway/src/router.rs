@@ -18,7 +18,7 @@ use crate::http::wrapping::{
 };
 use crate::line::Lobby;
 use crate::line::http::{passes, places};
-use crate::ops::{self, Ops};
+use crate::ops::{Ops, http as ops};
 use crate::pages::{self, Pages, policy};
 use crate::promoter::{self, Promoter};
 use crate::push::{self, Push};

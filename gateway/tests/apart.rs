@@ -256,7 +256,7 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
     assert!(code.text.contains("<svg"), "{}", code.status);
     let signal = tokio::time::timeout(PATIENCE, signals.recv()).await;
     let signal = signal.expect("in time").expect("a word");
-    assert_eq!((signal.hold, signal.state), (hold, "ordered"));
+    assert_eq!((signal.hold, signal.state.as_str()), (hold, "ordered"));
     let pulse = apart.core.pulse("everyday", &["night".to_owned()], 0).await;
     let pulse = pulse.expect("figures");
     assert_eq!((pulse.free, pulse.held, pulse.sold), (38, 0, 2));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use booking::door::{RoleKeys, signing};
 use fairgate_base::clock::Clock;
+use fairgate_base::http::Problem;
 use fairgate_databases::{Database, Installation};
 use fairgate_servers::{Postgres as Server, or_skip};
 use gateway::clockwork;
@@ -80,17 +81,14 @@ impl Node {
         });
         let document: DocumentInput = serde_json::from_value(document).expect("a document");
         let put = self.promoter.put_room(room, document).await;
-        put.map(|(_, new)| new).map_err(|problem| problem.code)
+        put.map(|(_, new)| new)
+            .map_err(|refusal| Problem::from(refusal).code)
     }
 
     async fn patch(&self, room: &str, patch: Value) {
         let patch: PatchInput = serde_json::from_value(patch).expect("a patch");
         let patched = self.promoter.patch_room(room, patch).await;
-        assert!(
-            patched.is_ok(),
-            "{:?}",
-            patched.map_err(|problem| problem.code)
-        );
+        assert!(patched.is_ok(), "{patched:?}");
     }
 
     /// The room, once this node has it and `wanted` is true of it.

@@ -120,7 +120,7 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
     gateway.core.signal(gateway::upstream::HoldSignal {
         holder: fairgate_pass::Holder::of_secret(&secret),
         hold: "hold_x".into(),
-        state: "lapsed",
+        state: "lapsed".into(),
         expires_at_ms: 0,
         seats: Vec::new(),
     });
@@ -133,7 +133,7 @@ async fn signals_of_a_hold_reach_its_visitor_only() {
     gateway.core.signal(gateway::upstream::HoldSignal {
         holder: fairgate_pass::Holder::of_secret(&secret),
         hold: offer.into(),
-        state: "offered",
+        state: "offered".into(),
         expires_at_ms: 0,
         seats: vec!["A-1".into(), "A-2".into()],
     });

@@ -162,26 +162,18 @@ async fn measure(
     {
         match rooms.shows_of(room).await {
             Ok(shows) => {
-                beats.shows = shows.into_iter().map(|card| card.show).collect();
+                beats.shows = shows.into_iter().map(|show| show.id.to_string()).collect();
                 beats.resolved = Some(Instant::now());
             }
-            Err(problem) => tracing::warn!(
-                room = room.id(),
-                code = problem.code,
-                "booking named no shows"
-            ),
+            Err(error) => tracing::warn!(room = room.id(), %error, "booking named no shows"),
         }
     }
     let shows = &beats.shows;
     let after = room.tick().counts.finished;
     let pulse = match rooms.core().pulse(room.id(), shows, after).await {
         Ok(pulse) => pulse,
-        Err(problem) => {
-            tracing::warn!(
-                room = room.id(),
-                code = problem.code,
-                "booking gave no figures"
-            );
+        Err(error) => {
+            tracing::warn!(room = room.id(), %error, "booking gave no figures");
             return Ok(None);
         }
     };

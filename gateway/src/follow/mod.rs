@@ -2,6 +2,7 @@
 //! show. Room documents are changed by one node at a time.
 
 mod changing;
+mod http;
 mod reading;
 mod unknown_room;
 
@@ -17,6 +18,7 @@ use unknown_room::LookedAt;
 use crate::ledger::{Entry, Failure};
 use crate::push::hub::Hubs;
 use crate::room::{Document, EVERYDAY, Rooms};
+use crate::upstream::BookingFailure;
 
 /// A node that has heard nothing for so long shows what may no longer be so, and says that.
 const STALE_AFTER: Duration = Duration::from_secs(3);
@@ -52,6 +54,17 @@ impl LastReading {
     fn stale_for(&self) -> Option<Duration> {
         Some(self.at.elapsed()).filter(|silent| *silent >= STALE_AFTER)
     }
+}
+
+/// Why booking was not told which room covers which shows.
+#[derive(Debug, thiserror::Error)]
+pub enum CoverageFailure {
+    /// What other nodes wrote could not be read.
+    #[error(transparent)]
+    Ledger(#[from] Failure),
+    /// Booking did not take it.
+    #[error(transparent)]
+    Booking(#[from] BookingFailure),
 }
 
 /// A cheap handle: keeps this node's rooms as the ledger has them.

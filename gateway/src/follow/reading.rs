@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use fairgate_base::http::Problem;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::RoomFollower;
+use super::{CoverageFailure, RoomFollower};
 use crate::ledger::{Failure, RoomVersion};
 use crate::room::Room;
 
@@ -49,10 +48,9 @@ impl RoomFollower {
         let changing = self.changing_anywhere().await?;
         let told = self.cover().await;
         changing.end().await;
-        if let Err(problem) = told {
-            let code = problem.code;
+        if let Err(error) = told {
             tracing::warn!(
-                code,
+                %error,
                 "booking is to be told again which room covers which shows"
             );
         }
@@ -133,15 +131,13 @@ impl RoomFollower {
     ///
     /// # Errors
     /// Where the ledger or booking did not answer.
-    pub async fn cover(&self) -> Result<(), Problem> {
-        self.catch_up()
-            .await
-            .map_err(|error| Problem::from(&error))?;
+    pub async fn cover(&self) -> Result<(), CoverageFailure> {
+        self.catch_up().await?;
         self.owe_coverage(false);
         let told = self.rooms().core().cover(self.rooms().coverage()).await;
         if told.is_err() {
             self.owe_coverage(true);
         }
-        told
+        Ok(told?)
     }
 }

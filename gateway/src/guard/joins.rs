@@ -5,10 +5,10 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fairgate_base::http::Problem;
 use governor::Quota;
 use governor::clock::{Clock, DefaultClock, Reference};
 
+use super::GuardRefusal;
 use super::networks::{Networks, UsedUp};
 use crate::load::Appointments;
 use crate::web::Network;
@@ -61,9 +61,9 @@ impl<C: Clock + Clone> Guard<C> {
     /// Counts one join.
     ///
     /// # Errors
-    /// 429 `too_many_joins` with `Retry-After`: each who is refused gets another time to come back, so that all of
+    /// [`GuardRefusal::TooManyJoins`]: each who is refused gets another time to come back, so that all of
     /// them are let in when they do.
-    pub fn admit(&self, network: Network) -> Result<(), Problem> {
+    pub fn admit(&self, network: Network) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Err(UsedUp { network, wait }) = inner.networks.check(network) else {
             return Ok(());
@@ -76,13 +76,7 @@ impl<C: Clock + Clone> Guard<C> {
             .book(now, wait, inner.back_per_s);
         let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
         metrics::counter!("fairgate_joins_limited_total").increment(1);
-        Err(Problem::new(
-            429,
-            "too_many_joins",
-            "Too many people join from your network at once",
-            format!("You have no place yet, and nobody has lost one. Try again in {wait_s} s; before the draw the order of joining does not matter."),
-        )
-        .retry_after(wait_s))
+        Err(GuardRefusal::TooManyJoins { wait_s })
     }
 
     fn away(&self) -> std::sync::MutexGuard<'_, HashMap<Option<Network>, Appointments>> {
@@ -129,10 +123,9 @@ mod tests {
             let crowd = burst + 15 * per_s;
             let mut back: Vec<u64> = (0..crowd)
                 .filter_map(|_| guard.admit(one).err())
-                .map(|refused| {
-                    refused.document()["retry_after_s"]
-                        .as_u64()
-                        .expect("a time")
+                .map(|refused| match refused {
+                    GuardRefusal::TooManyJoins { wait_s } => wait_s,
+                    other => panic!("{other:?}"),
                 })
                 .collect();
             assert_eq!(back.len() as u32, crowd - burst);
@@ -158,10 +151,7 @@ mod tests {
         let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
         assert!((0..3).all(|_| guard.admit(one).is_ok()));
         let refused = guard.admit(one).expect_err("the fourth");
-        assert_eq!(
-            (refused.status.as_u16(), refused.code),
-            (429, "too_many_joins")
-        );
+        assert!(matches!(refused, GuardRefusal::TooManyJoins { .. }));
         assert!(
             guard.admit(other).is_ok(),
             "another network is not held back"

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use fairgate_base::config::Key;
-use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
+use super::GuardRefusal;
 use super::networks::Networks;
 use crate::web::Network;
 
@@ -38,7 +38,7 @@ impl ApiKey {
     pub fn parse(text: &str) -> Option<Self> {
         let [name, key, per_s, burst] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
         let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        let good = booking::ids::is_slug(name)
+        let good = fairgate_model::ids::is_slug(name)
             && (16..=200).contains(&key.len())
             && key.bytes().all(is_word);
         good.then_some(())?;
@@ -112,35 +112,28 @@ impl Searches {
     /// Counts one search.
     ///
     /// # Errors
-    /// 401 `api_key_invalid` for a key that is none; 429 `too_many_searches` with `Retry-After`.
-    pub fn admit(&self, headers: &HeaderMap, network: Network) -> Result<(), Problem> {
+    /// [`GuardRefusal::ApiKeyUnknown`] for a key that is none; else that a quota is used up.
+    pub fn admit(&self, headers: &HeaderMap, network: Network) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Some(key) = headers.get(HEADER) else {
             return self.by_network(network);
         };
         let Some(partner) = inner.partners.get(&Digest::of(key.as_bytes())) else {
-            return Err(Problem::new(
-                401,
-                "api_key_invalid",
-                "The API key is not known",
-                "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
-            ));
+            return Err(GuardRefusal::ApiKeyUnknown);
         };
         let name = partner.name.clone();
         metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
         partner.limit.check().map_err(|until| {
-            refused(
-                until.wait_time_from(inner.clock.now()),
-                "This key has used up its quota of searches for the moment.",
-            )
+            let wait_s = wait_s(until.wait_time_from(inner.clock.now()));
+            GuardRefusal::KeyQuotaUsed { wait_s }
         })
     }
 
-    fn by_network(&self, network: Network) -> Result<(), Problem> {
-        let words =
-            "So many searches came from your network that others would have to wait for them.";
+    fn by_network(&self, network: Network) -> Result<(), GuardRefusal> {
         let checked = self.inner.networks.check(network);
-        checked.map_err(|used_up| refused(used_up.wait, words))
+        checked.map_err(|used_up| GuardRefusal::NetworkQuotaUsed {
+            wait_s: wait_s(used_up.wait),
+        })
     }
 
     /// Forgets networks that are back at rest.
@@ -149,13 +142,10 @@ impl Searches {
     }
 }
 
-fn refused(wait: Duration, words: &str) -> Problem {
-    let wait_s = wait.as_secs_f64().ceil().max(1.0) as u64;
+/// Counts a search that is refused, and gives the whole seconds until the next one is let through.
+fn wait_s(wait: Duration) -> u64 {
     metrics::counter!("fairgate_searches_limited_total").increment(1);
-    let detail = format!(
-        "{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."
-    );
-    Problem::new(429, "too_many_searches", "Too many searches", detail).retry_after(wait_s)
+    wait.as_secs_f64().ceil().max(1.0) as u64
 }
 
 #[cfg(test)]
@@ -187,19 +177,13 @@ mod tests {
         let none = HeaderMap::new();
         assert!((0..2).all(|_| searches.admit(&none, one).is_ok()));
         let refused = searches.admit(&none, one).expect_err("the third");
-        assert_eq!(
-            (refused.status.as_u16(), refused.code),
-            (429, "too_many_searches")
-        );
+        assert!(matches!(refused, GuardRefusal::NetworkQuotaUsed { .. }));
         assert!(searches.admit(&none, other).is_ok(), "another network");
         let key = with("a-key-of-an-agency-1");
         assert!((0..5).all(|_| searches.admit(&key, one).is_ok()));
         assert!(searches.admit(&key, other).is_err(), "wherever it is used");
         let refused = searches.admit(&with("another"), other).expect_err("no key");
-        assert_eq!(
-            (refused.status.as_u16(), refused.code),
-            (401, "api_key_invalid")
-        );
+        assert_eq!(refused, GuardRefusal::ApiKeyUnknown);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub async fn searches_have_quotas(
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let network = web.network(request.headers(), peer);
         if let Err(refused) = searches.admit(request.headers(), network) {
-            return shown(test, request.uri(), refused);
+            return shown(test, request.uri(), refused.into());
         }
     }
     next.run(request).await

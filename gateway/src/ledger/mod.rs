@@ -13,7 +13,6 @@ mod records;
 pub mod sql;
 
 use async_trait::async_trait;
-use fairgate_base::http::Problem;
 use fairgate_databases::LedgerError;
 use fairgate_pass::{Digest, Holder};
 use futures_util::future::BoxFuture;
@@ -47,15 +46,6 @@ impl From<LedgerError> for Failure {
             LedgerError::Corrupt(what) => Self::Corrupt(what),
             LedgerError::Unknown(why) => Self::Unknown(why),
             other => Self::Unavailable(other.to_string()),
-        }
-    }
-}
-
-impl From<&Failure> for Problem {
-    fn from(failure: &Failure) -> Self {
-        match failure {
-            Failure::Unknown(why) => LedgerError::Unknown(why.clone()).into(),
-            other => Self::ledger(other),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use fairgate_base::http::Problem;
 use fairgate_pass::PassClaims;
 use rand::RngExt;
 
@@ -10,7 +9,7 @@ use super::place_view::{PlaceState, describe};
 use super::release;
 use crate::ledger::{Failure, PassRow};
 use crate::room::{Method, Phase, Room, Rooms};
-use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place};
+use crate::store::{Claimant, Claimed as WrittenClaim, Entered, Place, StoreFailure};
 use fairgate_rules::estimate::Wait;
 
 /// So long after a store did not hear of a claim it is told again.
@@ -25,18 +24,50 @@ pub struct Claimed {
     pub exp: i64,
 }
 
+/// Why no pass is given.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimRefusal {
+    /// The room is over.
+    #[error("the room is closed")]
+    RoomClosed,
+    /// It is not this place's turn.
+    #[error("it is not this place's turn yet")]
+    NotCalled(Box<NotCalledYet>),
+    /// The pass could not be written.
+    #[error(transparent)]
+    Ledger(Failure),
+    /// The store gave no answer.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
+}
+
+/// How long a place whose turn it is not waits.
+#[derive(Debug, Clone)]
+pub struct NotCalledYet {
+    /// Whether nobody is let in for the moment.
+    pub paused: bool,
+    /// How long it will take.
+    pub wait: Wait,
+    /// Null before the draw.
+    pub rank: Option<u64>,
+    /// People between the counter and this place; `None` before the draw.
+    pub ahead: Option<u64>,
+    /// When to look again, seconds.
+    pub refresh_s: u64,
+}
+
 /// Claims the pass of `place` at `now` (ms).
 ///
 /// # Errors
-/// 410 `room_closed`, 409 `not_called` with the wait, 503 where ledger or store did not take it.
+/// Where the room is closed, it is not the place's turn, or ledger or store did not take it.
 pub async fn claim(
     rooms: &Rooms,
     room: &Room,
     place: &Place,
     now: i64,
-) -> Result<Claimed, Problem> {
+) -> Result<Claimed, ClaimRefusal> {
     match room.phase(now) {
-        Phase::Closed => return Err(room_closed()),
+        Phase::Closed => return Err(ClaimRefusal::RoomClosed),
         Phase::Selling | Phase::SoldOut => {}
         Phase::Scheduled | Phase::Prequeue | Phase::Drawing => {
             return Err(not_called(room, place, now));
@@ -61,7 +92,7 @@ pub async fn claim(
     let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, entered, now_s)).await;
     let stored = written
         .unwrap_or_else(|error| Err(Failure::Unavailable(error.to_string())))
-        .map_err(|error| Problem::ledger(&error))?;
+        .map_err(ClaimRefusal::Ledger)?;
     let claims = PassClaims {
         sub: stored.holder,
         room: room.id().to_owned(),
@@ -151,7 +182,7 @@ async fn may_enter(
     place: &Place,
     rank: u64,
     now: i64,
-) -> Result<Entered, Problem> {
+) -> Result<Entered, ClaimRefusal> {
     let now_s = now.div_euclid(1000);
     if place.pass_exp.is_some_and(|exp| exp > now_s) {
         return Ok(Entered::Lives);
@@ -165,9 +196,7 @@ async fn may_enter(
     let has_room = tick.counts.inside < tick.inside_max || tick.at == 0;
     if rank >= tick.released && !line && has_room {
         // Where there is no line, nobody waits a second for the next tick.
-        release::tick(rooms, room, None, false, now)
-            .await
-            .map_err(|error| error.problem())?;
+        release::tick(rooms, room, None, false, now).await?;
     }
     let claimant = Claimant {
         number: place.number,
@@ -178,41 +207,26 @@ async fn may_enter(
         now,
     };
     let entered = rooms.store().enter(room.id(), claimant).await;
-    match entered.map_err(|error| error.problem())? {
+    match entered? {
         Entered::Wait => Err(not_called(room, place, now)),
         entered => Ok(entered),
     }
 }
 
-/// 410 `room_closed`.
-#[must_use]
-pub fn room_closed() -> Problem {
-    Problem::new(
-        410,
-        "room_closed",
-        "The room is closed",
-        "This on-sale is over, so nobody joins and no pass is given any more. Orders you have made are not touched. Look at the start page for other on-sales.",
-    )
-}
-
-fn not_called(room: &Room, place: &Place, now: i64) -> Problem {
+fn not_called(room: &Room, place: &Place, now: i64) -> ClaimRefusal {
     let view = describe(room, place, now);
-    let detail = if room.row().facts.paused {
-        "The room is paused, so nobody is let in for the moment. Your place is kept. Look again in a little while."
-    } else {
-        "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
-    };
-    // Who was called and comes late is let in by the pace: the place says "now", and this call knows better.
     let row = room.row();
+    // Who was called and comes late is let in by the pace: the place says "now", and this call knows better.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => Wait::at_rates(1.0, room.tick().rates),
         PlaceState::Called => Wait::UNKNOWN,
         _ => view.wait,
     };
-    Problem::new(409, "not_called", "It is not your turn yet", detail)
-        .with("wait", wait)
-        .with("rank", view.rank)
-        .with("ahead", view.ahead)
-        .with("refresh_s", view.refresh_s)
-        .retry_after(view.refresh_s)
+    ClaimRefusal::NotCalled(Box::new(NotCalledYet {
+        paused: row.facts.paused,
+        wait,
+        rank: view.rank,
+        ahead: view.ahead,
+        refresh_s: view.refresh_s,
+    }))
 }

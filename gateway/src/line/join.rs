@@ -1,17 +1,15 @@
 //! Joining: one place for one holder, and for one code; the same visitor always finds the same place.
 
-use axum::http::HeaderMap;
-use fairgate_base::clock::rfc3339;
-use fairgate_base::http::Problem;
 use fairgate_pass::{Digest, Holder};
 use rand::Rng;
 use serde::Deserialize;
 
 use super::Lobby;
-use super::rejoin::{Shown, recognise, shown};
-use crate::line::claim::room_closed;
+use super::rejoin::{PlaceRefusal, ShownPlace, recognise};
+use crate::guard::GuardRefusal;
+use crate::load::LoadRefusal;
 use crate::room::{EVERYDAY_PLACE_S, Method, Phase, Room};
-use crate::store::{Entrant, JoinRefused, Place};
+use crate::store::{Entrant, JoinRefused, Place, StoreFailure};
 use crate::web::Network;
 
 /// The body of a join.
@@ -41,6 +39,49 @@ pub struct Joined {
     pub secret: Option<String>,
 }
 
+/// Why nobody joined.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinRefusal {
+    /// The body names something that this room has not.
+    #[error("{field} is not available: {why}")]
+    NotAvailable {
+        /// What was named.
+        field: &'static str,
+        /// Why it is not there.
+        why: &'static str,
+    },
+    /// The secret is not 64 hex digits.
+    #[error("the secret is not 64 hex digits")]
+    SecretMalformed,
+    /// The room is over.
+    #[error("the room is closed")]
+    RoomClosed,
+    /// The lobby is not open yet.
+    #[error("the lobby is not open yet")]
+    NotOpen {
+        /// When it opens, milliseconds since the epoch.
+        opens_at_ms: i64,
+    },
+    /// The place that was shown on purpose is not good.
+    #[error(transparent)]
+    Place(#[from] PlaceRefusal),
+    /// This process sheds joins.
+    #[error(transparent)]
+    Load(#[from] LoadRefusal),
+    /// The network joins too fast.
+    #[error(transparent)]
+    Guard(#[from] GuardRefusal),
+    /// The store gave no number.
+    #[error(transparent)]
+    Line(#[from] JoinRefused),
+}
+
+impl From<StoreFailure> for JoinRefusal {
+    fn from(failure: StoreFailure) -> Self {
+        Self::Line(failure.into())
+    }
+}
+
 impl Lobby {
     /// Joins `room` at `now` (ms), or finds the place of before.
     ///
@@ -49,14 +90,14 @@ impl Lobby {
     pub async fn join(
         &self,
         room: &Room,
-        headers: &HeaderMap,
+        shown: Option<ShownPlace<'_>>,
         body: &JoinBody,
         network: Network,
         now: i64,
-    ) -> Result<Joined, Problem> {
+    ) -> Result<Joined, JoinRefusal> {
         refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
-        if let Some(place) = self.of_before(room, headers, now).await? {
+        if let Some(place) = self.of_before(room, shown, now).await? {
             return Ok(Joined {
                 place,
                 secret: None,
@@ -81,12 +122,7 @@ impl Lobby {
             needs_code: room.needs_code(),
             now,
         };
-        let place = self
-            .rooms
-            .store()
-            .join(room.id(), entrant)
-            .await
-            .map_err(|why| refused(&why))?;
+        let place = self.rooms.store().join(room.id(), entrant).await?;
         if place.fresh {
             self.load.joined();
             metrics::counter!("fairgate_joins_total", "room" => room.id().to_owned()).increment(1);
@@ -105,20 +141,20 @@ impl Lobby {
     async fn of_before(
         &self,
         room: &Room,
-        headers: &HeaderMap,
+        shown: Option<ShownPlace<'_>>,
         now: i64,
-    ) -> Result<Option<Place>, Problem> {
-        match shown(room.id(), headers) {
+    ) -> Result<Option<Place>, PlaceRefusal> {
+        match shown {
             None => Ok(None),
-            Some(Shown::Cookie(jwt)) => Ok(recognise(&self.rooms, room, jwt, now).await.ok()),
-            Some(Shown::Bearer(jwt)) => recognise(&self.rooms, room, jwt, now).await.map(Some),
+            Some(ShownPlace::Cookie(jwt)) => Ok(recognise(&self.rooms, room, jwt, now).await.ok()),
+            Some(ShownPlace::Bearer(jwt)) => recognise(&self.rooms, room, jwt, now).await.map(Some),
         }
     }
 
     /// Whether the holder stands here already; a place of the built-in room that ran out is given up first.
-    async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, Problem> {
+    async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, StoreFailure> {
         let place = self.rooms.store().place_of(room.id(), holder).await;
-        let Some(place) = place.map_err(|error| error.problem())? else {
+        let Some(place) = place? else {
             return Ok(false);
         };
         let ran_out = room.is_everyday() && now - place.at >= EVERYDAY_PLACE_S * 1000;
@@ -129,7 +165,7 @@ impl Lobby {
     }
 }
 
-fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), Problem> {
+fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), JoinRefusal> {
     let unbuilt = [
         (
             "key",
@@ -150,20 +186,15 @@ fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), Problem> {
     ];
     for (field, given, why) in unbuilt {
         if given {
-            let detail = format!(
-                "{field} is not available: {why}. You have no place yet; leave the field out and join again."
-            );
-            return Err(Problem::not_available(field, detail));
+            return Err(JoinRefusal::NotAvailable { field, why });
         }
     }
     Ok(())
 }
 
-fn parse_secret(text: &str) -> Result<[u8; 32], Problem> {
+fn parse_secret(text: &str) -> Result<[u8; 32], JoinRefusal> {
     let mut secret = [0; 32];
-    hex::decode_to_slice(text, &mut secret).map_err(|_| {
-        Problem::field("secret", "secret must be 64 hex digits: 32 random bytes. Nothing was changed; leave it out to get one.")
-    })?;
+    hex::decode_to_slice(text, &mut secret).map_err(|_| JoinRefusal::SecretMalformed)?;
     Ok(secret)
 }
 
@@ -173,39 +204,12 @@ fn make_secret() -> ([u8; 32], Option<String>) {
     (secret, Some(hex::encode(secret)))
 }
 
-fn check_phase(room: &Room, now: i64) -> Result<(), Problem> {
+fn check_phase(room: &Room, now: i64) -> Result<(), JoinRefusal> {
     match room.phase(now) {
-        Phase::Closed => Err(room_closed()),
-        Phase::Scheduled => {
-            let opens_at = rfc3339(room.row().document.opens_at);
-            Err(Problem::new(
-                409,
-                "not_open",
-                "The lobby is not open yet",
-                format!("It opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
-            )
-            .with("opens_at", opens_at))
-        }
+        Phase::Closed => Err(JoinRefusal::RoomClosed),
+        Phase::Scheduled => Err(JoinRefusal::NotOpen {
+            opens_at_ms: room.row().document.opens_at,
+        }),
         Phase::Prequeue | Phase::Drawing | Phase::Selling | Phase::SoldOut => Ok(()),
-    }
-}
-
-fn refused(why: &JoinRefused) -> Problem {
-    match why {
-        JoinRefused::CodeInvalid => Problem::new(
-            403,
-            "code_invalid",
-            "The code is not valid here",
-            "This room asks for a code, and what was given is none of its codes. You have no place yet, and the code was not used up. Check it letter by letter.",
-        )
-        .with("field", "code"),
-        JoinRefused::CodeUsed => Problem::new(
-            403,
-            "code_used",
-            "The code was used before",
-            "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
-        )
-        .with("field", "code"),
-        JoinRefused::Store(error) => error.problem(),
     }
 }

@@ -1,29 +1,23 @@
 //! Leaving for good.
 
-use fairgate_base::http::Problem;
-
 use super::Lobby;
 use crate::personal::Word;
 use crate::room::Room;
-use crate::store::{Leaving, Place};
+use crate::store::{Leaving, Place, StoreFailure};
 
 impl Lobby {
     /// Gives a place up at `now` (ms).
     ///
     /// # Errors
-    /// 503 where it was not taken; the place is then still there after a restart, and leaving can be
+    /// Where the store did not take it; the place is then still there after a restart, and leaving can be
     /// asked again.
-    pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), Problem> {
+    pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), StoreFailure> {
         let leaving = Leaving {
             number: place.number,
             rank: room.rank(place.number),
             now,
         };
-        self.rooms
-            .store()
-            .leave(room.id(), leaving)
-            .await
-            .map_err(|error| error.problem())?;
+        self.rooms.store().leave(room.id(), leaving).await?;
         self.personal.tell(
             place.holder,
             &Word::Left {

@@ -12,8 +12,8 @@ pub mod release;
 
 use fairgate_pass::PlaceClaims;
 
-pub use join::{JoinBody, Joined};
-pub use rejoin::{Shown, recognise, required, shown};
+pub use join::{JoinBody, JoinRefusal, Joined};
+pub use rejoin::{PlaceRefusal, ShownPlace, recognise};
 
 use crate::guard::Guard;
 use crate::load::Load;

@@ -2,6 +2,7 @@
 //! Payments, webhooks, claims and reads of own orders are never shed.
 
 mod appointments;
+mod http;
 mod judge;
 mod measure;
 mod probe;
@@ -10,7 +11,6 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fairgate_base::http::Problem;
 use rand::RngExt;
 use tokio::sync::watch;
 
@@ -26,6 +26,23 @@ const DRAIN_PER_S_MIN: u64 = 50;
 const DRAIN_FADE: u64 = 980;
 /// Beyond the time that a level takes to be given up, so that whoever comes back finds it given up.
 const BACK_MARGIN: Duration = Duration::from_secs(1);
+
+/// What is not let through for the load's sake, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LoadRefusal {
+    /// New joins wait.
+    #[error("new joins are shed; this one may come back in {wait_s} s")]
+    JoinsShed {
+        /// Whole seconds until this one should come back.
+        wait_s: u64,
+    },
+    /// New holds wait.
+    #[error("new holds are shed; this one may come back in {wait_s} s")]
+    HoldsShed {
+        /// Whole seconds until this one should come back.
+        wait_s: u64,
+    },
+}
 
 /// The load of this process; a cheap handle.
 #[derive(Clone)]
@@ -101,21 +118,14 @@ impl Load {
     /// Lets a new join through, or says when to come back.
     ///
     /// # Errors
-    /// 429 `too_many_joins` with `Retry-After`.
-    pub fn admit_join(&self) -> Result<(), Problem> {
+    /// [`LoadRefusal::JoinsShed`] while new joins are shed.
+    pub fn admit_join(&self) -> Result<(), LoadRefusal> {
         if self.level() < Level::Joins {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "joins").increment(1);
         let wait_s = self.back_in(&self.inner.joiners, Level::Joins);
-        Err(Problem::new(
-            429,
-            "too_many_joins",
-            "So many people join that new places must wait a moment",
-            format!("You have no place yet, and nobody has lost one. Come back in {wait_s} s: until the draw it does not matter who joins first, and after it a place is given as soon as you are back."),
-        )
-        .with("reason", "overload")
-        .retry_after(wait_s))
+        Err(LoadRefusal::JoinsShed { wait_s })
     }
 
     /// Counts a join that was carried out: so much this process can take.
@@ -126,20 +136,14 @@ impl Load {
     /// Lets a new hold through, or says when to come back.
     ///
     /// # Errors
-    /// 503 `busy` with `Retry-After`.
-    pub fn admit_hold(&self) -> Result<(), Problem> {
+    /// [`LoadRefusal::HoldsShed`] while new holds are shed.
+    pub fn admit_hold(&self) -> Result<(), LoadRefusal> {
         if self.level() < Level::Holds {
             return Ok(());
         }
         metrics::counter!("fairgate_shed_total", "what" => "holds").increment(1);
         let wait_s = self.back_in(&self.inner.holders, Level::Holds);
-        Err(Problem::new(
-            503,
-            "busy",
-            "So much is being bought that new seats must wait a moment",
-            format!("No seats were held, and nothing of yours was changed: what you hold already stays held and can be paid as usual. Try again in {wait_s} s."),
-        )
-        .retry_after(wait_s))
+        Err(LoadRefusal::HoldsShed { wait_s })
     }
 
     /// Whole seconds until somebody who is sent away now should be back: not before the load can have sunk below what
@@ -202,10 +206,10 @@ mod tests {
         load
     }
 
-    fn retry_after_s(problem: &Problem) -> u64 {
-        problem.document()["retry_after_s"]
-            .as_u64()
-            .expect("a time to come back")
+    fn retry_after_s(refusal: LoadRefusal) -> u64 {
+        match refusal {
+            LoadRefusal::JoinsShed { wait_s } | LoadRefusal::HoldsShed { wait_s } => wait_s,
+        }
     }
 
     #[test]
@@ -224,16 +228,16 @@ mod tests {
             );
         }
         let hold = at(Level::Holds).admit_hold().expect_err("shed");
-        assert_eq!((hold.status.as_u16(), hold.code), (503, "busy"));
+        assert!(matches!(hold, LoadRefusal::HoldsShed { .. }));
         let join = at(Level::Joins).admit_join().expect_err("shed");
-        assert_eq!((join.status.as_u16(), join.code), (429, "too_many_joins"));
+        assert!(matches!(join, LoadRefusal::JoinsShed { .. }));
     }
 
     #[test]
     fn whoever_is_sent_away_comes_back_spread_over_the_time_it_takes_to_serve_them() {
         let load = at(Level::Joins);
         let waits: Vec<u64> = (0..500)
-            .map(|_| retry_after_s(&load.admit_join().expect_err("shed")))
+            .map(|_| retry_after_s(load.admit_join().expect_err("shed")))
             .collect();
         assert!(waits.iter().all(|wait| *wait >= 4), "{waits:?}");
         // 500 people at 50 a second are ten seconds' work, and nobody is asked to come within one and the same second.
@@ -246,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_time_to_come_back_grows_with_the_overload() {
-        let wait = |level| retry_after_s(&at(level).admit_join().expect_err("shed"));
+        let wait = |level| retry_after_s(at(level).admit_join().expect_err("shed"));
         assert!((4..=6).contains(&wait(Level::Joins)));
         assert!(wait(Level::Deltas) >= 7);
         assert!(wait(Level::Holds) >= 10);

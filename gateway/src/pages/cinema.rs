@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::asking::Refused;
 use super::clocks::there;
+use super::contexts::{CinemaPage, FoundShowings};
 use super::render::render;
 use super::{Pages, address};
 
@@ -67,24 +68,20 @@ pub(crate) async fn cinema(
         pages.ask("/v1/cinema/cities"),
         films(&pages, asked.field("city")),
     );
-    let mut context = json!({
-        "test": pages.test,
-        "asked": asked.given().into_iter().collect::<BTreeMap<_, _>>(),
-        "party": asked.party,
-        "party_max": PARTY_MAX,
-        "searched": ASKED.iter().any(|name| !asked.field(name).is_empty()),
-        "cities": cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
-        "films": films,
-    });
-    let status = match found {
-        Ok(found) => {
-            tell(&mut context, found, &asked);
-            None
-        }
-        Err(Refused { status, document }) => {
-            context["problem"] = document;
-            Some(status)
-        }
+    let (found, status, problem) = match found {
+        Ok(found) => (Some(showings(found, &asked)), None, None),
+        Err(Refused { status, document }) => (None, Some(status), Some(document)),
+    };
+    let context = CinemaPage {
+        test: pages.test,
+        asked: asked.given().into_iter().collect(),
+        party: asked.party,
+        party_max: PARTY_MAX,
+        searched: ASKED.iter().any(|name| !asked.field(name).is_empty()),
+        cities: cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
+        films,
+        found,
+        problem,
     };
     let mut response = render(&pages, "cinema", &context);
     if let Some(status) = status {
@@ -105,26 +102,25 @@ async fn films(pages: &Pages, city: &str) -> Value {
         .map_or(Value::Null, |mut answer| answer["films"].take())
 }
 
-fn tell(context: &mut Value, mut found: Value, asked: &Asked<'_>) {
+/// A page of what the search found, with the addresses of the pages beside it.
+fn showings(mut found: Value, asked: &Asked<'_>) -> FoundShowings {
     let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
     let (total, per_page) = (whole("total"), whole("per_page").max(1));
     let pages = total.div_ceil(per_page).max(1);
-    context["total"] = total.into();
-    context["page"] = asked.page.into();
-    context["pages"] = pages.into();
-    context["near_only"] = found["near_only"].take();
-    context["previous"] = (asked.page > 1)
-        .then(|| asked.at((asked.page - 1).min(pages)))
-        .into();
-    context["next"] = (asked.page < pages)
-        .then(|| asked.at(asked.page + 1))
-        .into();
     let showings = found["showings"].as_array_mut().map(std::mem::take);
-    context["showings"] = showings
-        .unwrap_or_default()
-        .into_iter()
-        .map(|showing| shown(showing, asked.party))
-        .collect();
+    FoundShowings {
+        total,
+        page: asked.page,
+        pages,
+        near_only: found["near_only"].take(),
+        previous: (asked.page > 1).then(|| asked.at((asked.page - 1).min(pages))),
+        next: (asked.page < pages).then(|| asked.at(asked.page + 1)),
+        showings: showings
+            .unwrap_or_default()
+            .into_iter()
+            .map(|showing| shown(showing, asked.party))
+            .collect(),
+    }
 }
 
 /// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are chosen.
@@ -146,6 +142,7 @@ fn shown(mut showing: Value, party: u32) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_showing_is_told_by_the_clocks_of_its_cinema_and_leads_to_its_seats() {

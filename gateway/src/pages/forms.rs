@@ -14,7 +14,8 @@ use super::{Pages, lobby_page, render_problem};
 use crate::line::claim::claim;
 use crate::line::http::passes::PASS_COOKIE_S;
 use crate::line::http::places::place_cookie_header;
-use crate::line::{JoinBody, required, sign};
+use crate::line::http::{required, shown};
+use crate::line::{JoinBody, sign};
 use crate::room::Room;
 use crate::web::{pass_cookie, peer_of, place_cookie};
 
@@ -38,7 +39,9 @@ pub(crate) async fn join(
             code,
             ..JoinBody::default()
         };
-        let joined = lobby.join(room, &headers, &body, network, now).await?;
+        let joined = lobby
+            .join(room, shown(room.id(), &headers), &body, network, now)
+            .await?;
         place_cookie_header(lobby, room, &sign(&lobby.rooms, room, &joined.place))
     };
     answer(&pages, &id, &headers, step).await
@@ -85,7 +88,7 @@ async fn answer(
         .lobby
         .web
         .check_origin(headers)
-        .and_then(|()| pages.lobby.rooms.get(id))
+        .and_then(|()| Ok(pages.lobby.rooms.get(id)?))
     {
         Ok(room) => room,
         Err(problem) => return render_problem(pages, &problem),

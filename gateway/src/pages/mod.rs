@@ -5,6 +5,7 @@ mod asking;
 pub(crate) mod assets;
 pub(crate) mod cinema;
 mod clocks;
+mod contexts;
 pub(crate) mod forms;
 pub mod policy;
 pub(crate) mod rail;
@@ -19,15 +20,20 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use fairgate_base::http::Problem;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use contexts::{
+    CheckoutPage, HomePage, HomeRoom, HomeShow, ListedShow, LobbyPage, OrderPage, SeatsPage,
+    TicketPage,
+};
 pub use render::problem_page;
 use render::{render, render_problem, render_refused};
 
+use crate::line::http::shown;
 use crate::line::place_view::describe;
-use crate::line::{Lobby, recognise, shown};
+use crate::line::{Lobby, recognise};
 use crate::room::{EVERYDAY, Phase, Room, RoomView};
-use crate::upstream::ShowCard;
+use crate::upstream::ShowInShort;
 
 /// Shows that a page lists: nobody reads more, and who looks for one searches.
 const LISTED_MAX: usize = 100;
@@ -61,64 +67,82 @@ pub(crate) async fn home(
     let (q, from, to) = (field("q"), field("from"), field("to"));
     let rooms = &pages.lobby.rooms;
     let everything = ["*".to_owned()];
-    let (cards, programme, timetable) = tokio::join!(
+    let (shows, programme, timetable) = tokio::join!(
         rooms.core().shows(&everything),
         pages.has_programme(),
         pages.has_timetable()
     );
-    let cards = match cards {
-        Ok(cards) => cards,
-        Err(problem) => return render_problem(&pages, &problem),
+    let shows = match shows {
+        Ok(shows) => shows,
+        Err(failure) => return render_problem(&pages, &failure.into()),
     };
-    let wanted = |card: &ShowCard| matches(card, &q, &from, &to);
-    let now = rooms.now();
+    let wanted = |show: &ShowInShort| matches(show, &q, &from, &to);
+    let named = |title: &str| q.is_empty() || contains(title, &q);
+    let any_day = from.is_empty() && to.is_empty();
     let mut listed = Vec::new();
-    for room in rooms
-        .all()
-        .iter()
-        .filter(|room| !room.is_everyday() && room.phase(now) != Phase::Closed)
-    {
-        let shows = rooms.shows_of(room).await.unwrap_or_default();
-        let mut view = json!(RoomView::fresh(rooms, room).await);
-        let named = q.is_empty() || contains(&room.row().document.title, &q);
-        if shows.iter().any(wanted) || (named && from.is_empty() && to.is_empty()) {
-            view["seats"] = shows
-                .iter()
-                .map(|card| u64::from(card.seats))
-                .sum::<u64>()
-                .into();
-            view["shows"] = shows.iter().map(|card| json!(card.title)).collect();
-            listed.push(view);
+    let now = rooms.now();
+    for room in rooms.all() {
+        if room.is_everyday() || room.phase(now) == Phase::Closed {
+            continue;
+        }
+        let shows = rooms.shows_of(&room).await.unwrap_or_default();
+        if shows.iter().any(wanted) || (named(&room.row().document.title) && any_day) {
+            listed.push(home_room(RoomView::fresh(rooms, &room).await, &shows));
         }
     }
     let coverage = rooms.coverage();
-    let wanted: Vec<&ShowCard> = cards
+    let wanted: Vec<&ShowInShort> = shows
         .iter()
-        .filter(|card| !card.showing && wanted(card))
+        .filter(|show| !show.showing && wanted(show))
         .collect();
     let more = wanted.len().saturating_sub(LISTED_MAX);
-    let shows: Vec<Value> = wanted
+    let shows = wanted
         .into_iter()
         .take(LISTED_MAX)
-        .map(|card| {
-            let mut shown = json!(card);
-            let room = coverage
-                .iter()
-                .find(|(_, patterns)| covers(patterns, &card.show));
-            shown["room"] = room.map_or(EVERYDAY, |(room, _)| room.as_str()).into();
-            shown
-        })
+        .map(|show| home_show(show, &coverage))
         .collect();
-    let context = json!({
-        "test": pages.test, "rail": timetable, "q": q, "from": from, "to": to, "rooms": listed, "shows": shows, "more": more,
-        "cinema": programme.then(|| address::of("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)])),
-    });
+    let cinema =
+        programme.then(|| address::of("/cinema", &[("keyword", &q), ("from", &from), ("to", &to)]));
+    let context = HomePage {
+        test: pages.test,
+        rail: timetable,
+        q,
+        from,
+        to,
+        rooms: listed,
+        shows,
+        more,
+        cinema,
+    };
     render(&pages, "home", &context)
 }
 
-fn matches(card: &ShowCard, q: &str, from: &str, to: &str) -> bool {
-    let day = card.starts_at.get(..10).unwrap_or_default();
-    (q.is_empty() || contains(&card.title, q) || contains(&card.venue, q))
+fn home_room(view: RoomView, shows: &[ShowInShort]) -> HomeRoom {
+    HomeRoom {
+        room: view.room,
+        title: view.title,
+        phase: view.phase,
+        opens_at: view.opens_at,
+        draw_at: view.draw_at,
+        seats: shows.iter().map(|show| u64::from(show.seats)).sum(),
+        shows: shows.iter().map(|show| show.title.clone()).collect(),
+    }
+}
+
+fn home_show(show: &ShowInShort, coverage: &[(String, Vec<String>)]) -> HomeShow {
+    let room = coverage
+        .iter()
+        .find(|(_, patterns)| covers(patterns, show.id.as_str()));
+    HomeShow {
+        show: show.into(),
+        room: room.map_or_else(|| EVERYDAY.to_owned(), |(room, _)| room.clone()),
+    }
+}
+
+fn matches(show: &ShowInShort, q: &str, from: &str, to: &str) -> bool {
+    let starts_at = show.starts_at.to_string();
+    let day = starts_at.get(..10).unwrap_or_default();
+    (q.is_empty() || contains(&show.title, q) || contains(&show.venue, q))
         && (from.is_empty() || day >= from)
         && (to.is_empty() || day <= to)
 }
@@ -140,7 +164,7 @@ pub(crate) async fn lobby(
 ) -> Response {
     match pages.lobby.rooms.get(&id) {
         Ok(room) => lobby_page(&pages, &room, &headers, None).await,
-        Err(problem) => render_problem(&pages, &problem),
+        Err(unknown) => render_problem(&pages, &unknown.into()),
     }
 }
 
@@ -156,13 +180,13 @@ async fn lobby_page(
         Some(shown) => recognise(rooms, room, shown.jwt(), now).await.ok(),
         None => None,
     };
-    let context = json!({
-        "test": pages.test,
-        "room": RoomView::fresh(rooms, room).await,
-        "place": place.map(|place| describe(room, &place, now)),
-        "shows": listed(rooms.shows_of(room).await.unwrap_or_default()),
-        "problem": problem.map(Problem::document),
-    });
+    let context = LobbyPage {
+        test: pages.test,
+        room: RoomView::fresh(rooms, room).await,
+        place: place.map(|place| describe(room, &place, now)),
+        shows: listed(&rooms.shows_of(room).await.unwrap_or_default()),
+        problem: problem.map(Problem::document),
+    };
     let mut response = render(pages, "lobby", &context);
     if let Some(problem) = problem {
         *response.status_mut() = problem.status;
@@ -171,10 +195,9 @@ async fn lobby_page(
 }
 
 /// What a lobby leads to: showings are searched on their own page.
-fn listed(mut shows: Vec<ShowCard>) -> Vec<ShowCard> {
-    shows.retain(|card| !card.showing);
-    shows.truncate(LISTED_MAX);
-    shows
+fn listed(shows: &[ShowInShort]) -> Vec<ListedShow> {
+    let shows = shows.iter().filter(|show| !show.showing);
+    shows.take(LISTED_MAX).map(ListedShow::from).collect()
 }
 
 pub(crate) async fn seats(
@@ -208,36 +231,29 @@ pub(crate) async fn seats(
     let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
     let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
     let quantity = quantity.filter(|seats| (1..=most).contains(seats));
-    render(
-        &pages,
-        "seats",
-        &json!({"test": pages.test, "show": document, "room": view, "quantity": quantity}),
-    )
+    let context = SeatsPage {
+        test: pages.test,
+        show: document,
+        room: view,
+        quantity,
+    };
+    render(&pages, "seats", &context)
 }
 
 pub(crate) async fn checkout(State(pages): State<Pages>, Path(hold): Path<String>) -> Response {
-    render(
-        &pages,
-        "checkout",
-        &json!({"test": pages.test, "hold": hold}),
-    )
+    let test = pages.test;
+    render(&pages, "checkout", &CheckoutPage { test, hold })
 }
 
 pub(crate) async fn order(State(pages): State<Pages>, Path(order): Path<String>) -> Response {
-    let mut page = render(
-        &pages,
-        "order",
-        &json!({"test": pages.test, "order": order}),
-    );
+    let test = pages.test;
+    let mut page = render(&pages, "order", &OrderPage { test, order });
     page.headers_mut()
         .insert(header::CONTENT_SECURITY_POLICY, pages.paying);
     page
 }
 
 pub(crate) async fn ticket(State(pages): State<Pages>, Path(ticket): Path<String>) -> Response {
-    render(
-        &pages,
-        "ticket",
-        &json!({"test": pages.test, "ticket": ticket}),
-    )
+    let test = pages.test;
+    render(&pages, "ticket", &TicketPage { test, ticket })
 }

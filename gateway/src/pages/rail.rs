@@ -7,10 +7,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::asking::Refused;
 use super::clocks::{day, there};
+use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
 use super::stations::{Typed, choice, named, search};
 use super::{Pages, address};
@@ -77,45 +78,54 @@ pub(crate) async fn rail(
         next.unwrap_or(day("first")),
         pages.lobby.rooms.now(),
     );
-    let mut context = json!({
-        "test": pages.test, "party": asked.party, "party_max": PARTY_MAX, "first": day("first"), "last": day("last"),
-        "asked": {"from": asked.from, "to": asked.to, "date": asked.date},
-    });
+    let mut page = RailPage {
+        test: pages.test,
+        party: asked.party.clone(),
+        party_max: PARTY_MAX,
+        first: day("first").to_owned(),
+        last: day("last").to_owned(),
+        asked: RailForm {
+            from: asked.from.to_owned(),
+            to: asked.to.to_owned(),
+            date: asked.date.clone(),
+        },
+        ..RailPage::default()
+    };
     let found = match days {
-        Ok(_) => find(&pages, &asked, &mut context).await,
+        Ok(_) => find(&pages, &asked, &mut page).await,
         Err(refused) => Err(refused),
     };
     let status = match found {
-        Ok(()) if context["missing"].is_string() => StatusCode::UNPROCESSABLE_ENTITY,
+        Ok(()) if page.missing.is_some() => StatusCode::UNPROCESSABLE_ENTITY,
         Ok(()) => StatusCode::OK,
         Err(Refused { status, document }) => {
-            context["problem"] = document;
+            page.problem = Some(document);
             status
         }
     };
-    let mut response = render(&pages, "rail", &context);
+    let mut response = render(&pages, "rail", &page);
     if status != StatusCode::OK {
         *response.status_mut() = status;
     }
     response
 }
 
-async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(), Refused> {
+async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(), Refused> {
     if asked.from.is_empty() && asked.to.is_empty() {
         return Ok(());
     }
     let (from, to) = tokio::try_join!(pages.station(asked.from), pages.station(asked.to))?;
     let shown = (from.shown(asked.from), to.shown(asked.to));
-    context["asked"]["from"] = shown.0.as_str().into();
-    context["asked"]["to"] = shown.1.as_str().into();
+    page.asked.from.clone_from(&shown.0);
+    page.asked.to.clone_from(&shown.1);
     let choices = [
         choices("from", asked.from, &from, |named| asked.at(named, &shown.1)),
         choices("to", asked.to, &to, |named| asked.at(&shown.0, named)),
     ];
-    context["choices"] = choices.into_iter().flatten().collect();
+    page.choices = choices.into_iter().flatten().collect();
     for (field, typed) in [("from", &from), ("to", &to)] {
         if *typed == Typed::Nothing {
-            context["missing"] = field.into();
+            page.missing = Some(field);
         }
     }
     let (Some(start), Some(end)) = (from.code(), to.code()) else {
@@ -126,15 +136,15 @@ async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(
     let mut trips = told(trips, &asked.party);
     let all = trips.len();
     trips.retain(|trip| !has_left(trip, asked.now_ms));
-    context["left"] = (all - trips.len()).into();
+    page.left = all - trips.len();
     if trips.is_empty() || asked.changes {
         let journeys = pages.ask_with("/v1/rail/journeys", &query).await?;
         let mut journeys = changing(journeys, &asked.party);
         journeys.retain(|journey| !has_left(journey, asked.now_ms));
-        context["journeys"] = journeys.into();
+        page.journeys = Some(journeys);
     } else {
         let more = asked.at(&shown.0, &shown.1);
-        context["changes"] = format!("{more}&changes=1").into();
+        page.changes = Some(format!("{more}&changes=1"));
     }
     if trips.is_empty() {
         let other = |typed: &Typed| match typed {
@@ -148,25 +158,25 @@ async fn find(pages: &Pages, asked: &Asked<'_>, context: &mut Value) -> Result<(
         let ends = others_to
             .iter()
             .map(|one| choice(one, asked.at(&shown.0, &named(one))));
-        context["others"] = starts.chain(ends).collect();
+        page.others = starts.chain(ends).collect();
     }
-    context["trips"] = trips.into();
+    page.trips = trips;
     if let (Typed::One(from, _), Typed::One(to, _)) = (from, to) {
-        (context["from"], context["to"]) = (from, to);
+        (page.from, page.to) = (Some(from), Some(to));
     }
-    context["swap"] = asked.at(&shown.1, &shown.0).into();
-    context["before"] = asked.later(-1).into();
-    context["after"] = asked.later(1).into();
+    page.swap = Some(asked.at(&shown.1, &shown.0));
+    page.before = asked.later(-1);
+    page.after = asked.later(1);
     Ok(())
 }
 
 /// The stations that a field may mean, where it is not plain which one.
 fn choices(
-    field: &str,
+    field: &'static str,
     typed: &str,
     found: &Typed,
     href: impl Fn(&str) -> String,
-) -> Option<Value> {
+) -> Option<StationChoice> {
     let Typed::Several(stations) = found else {
         return None;
     };
@@ -174,7 +184,11 @@ fn choices(
         .iter()
         .map(|station| choice(station, href(&named(station))))
         .collect();
-    Some(json!({"field": field, "typed": typed, "stations": stations}))
+    Some(StationChoice {
+        field,
+        typed: typed.to_owned(),
+        stations,
+    })
 }
 
 fn told(mut trips: Value, party: &str) -> Vec<Value> {
@@ -250,6 +264,7 @@ pub(super) fn shown(mut trip: Value, party: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_train_is_told_by_its_own_clocks_and_each_class_leads_to_its_seats() {

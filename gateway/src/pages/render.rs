@@ -3,13 +3,15 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use fairgate_base::http::Problem;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Pages;
 use super::asking::Refused;
+use super::contexts::ProblemPage;
 
 /// Renders a page.
-pub(super) fn render(pages: &Pages, name: &str, context: &Value) -> Response {
+pub(super) fn render(pages: &Pages, name: &str, context: &impl Serialize) -> Response {
     page(name, context).unwrap_or_else(|| {
         let problem = Problem::new(
             500,
@@ -21,7 +23,7 @@ pub(super) fn render(pages: &Pages, name: &str, context: &Value) -> Response {
     })
 }
 
-fn page(name: &str, context: &Value) -> Option<Response> {
+fn page(name: &str, context: &impl Serialize) -> Option<Response> {
     match waitroom_ui::page(name, context) {
         Ok(html) => {
             let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
@@ -53,15 +55,15 @@ pub fn problem_page(test: bool, problem: &Problem) -> Response {
 }
 
 fn document_page(test: bool, status: StatusCode, document: &Value) -> Option<Response> {
-    let context = json!({
-        "test": test,
-        "status": status.as_u16(),
-        "code": document["code"],
-        "title": document["title"],
-        "detail": document["detail"],
-        "action_href": "/",
-        "action_label": "See all on-sales",
-    });
+    let context = ProblemPage {
+        test,
+        status: status.as_u16(),
+        code: &document["code"],
+        title: &document["title"],
+        detail: &document["detail"],
+        action_href: "/",
+        action_label: "See all on-sales",
+    };
     let mut response = page("problem", &context)?;
     *response.status_mut() = status;
     Some(response)

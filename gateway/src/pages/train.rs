@@ -6,10 +6,11 @@ use std::ops::Range;
 use axum::response::Response;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Pages;
 use super::clocks::{day, there};
+use super::contexts::TrainPage;
 use super::rail::{has_left, shown};
 use super::render::render;
 use crate::room::RoomView;
@@ -44,11 +45,24 @@ pub(super) async fn train(
     show["stops"] = told.collect();
     let zone = known_zone(&show, &trip).map(str::to_owned);
     let left = has_left(&from, pages.lobby.rooms.now());
-    let context = json!({
-        "test": pages.test, "show": show, "room": room, "trip": trip, "class": field("class"), "quantity": party,
-        "from": from["station"], "to": to["station"], "from_name": from["name"], "to_name": to["name"],
-        "first": stretch.start, "last": stretch.end, "date": trip["date"], "zone": zone, "elsewhere": elsewhere, "left": left,
-    });
+    let context = TrainPage {
+        test: pages.test,
+        show: &show,
+        room,
+        trip: &trip,
+        class: field("class"),
+        quantity: party,
+        from: &from["station"],
+        to: &to["station"],
+        from_name: &from["name"],
+        to_name: &to["name"],
+        first: stretch.start,
+        last: stretch.end,
+        date: &trip["date"],
+        zone: zone.as_deref(),
+        elsewhere,
+        left,
+    };
     render(pages, "train", &context)
 }
 
@@ -108,6 +122,7 @@ async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_stretch_goes_forward_and_else_from_end_to_end() {

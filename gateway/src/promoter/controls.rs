@@ -1,28 +1,27 @@
 //! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit row in the same
 //! transaction.
 
-use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Promoter;
-use super::refused::refused;
 use super::shown::shown;
+use crate::follow::CoverageFailure;
 use crate::ledger::{Changed, Entry, Failure, RoomRow};
-use crate::line::claim::room_closed;
 use crate::room::{
-    Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Room, RoomView, check_per_s,
-    overlap, text, whole,
+    Document, DocumentInput, EVERYDAY, Facts, Faults, Mode, Phase, Refused, Room, RoomView,
+    UnknownRoom, check_per_s, overlap, text, whole,
 };
+use crate::store::StoreFailure;
 
 /// More codes than this are several rooms.
-const CODES_MAX: usize = 1_000_000;
-const CODE_BYTES_MAX: usize = 128;
+pub(super) const CODES_MAX: usize = 1_000_000;
+pub(super) const CODE_BYTES_MAX: usize = 128;
 /// How often a change is decided anew because somebody else changed the room in between.
 const TRIES_MAX: u32 = 10;
 /// What [`PatchInput`] takes, for whoever sends none of it.
-const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
+pub(super) const LIVE: [&str; 5] = ["paused", "per_s", "max_inside", "mode", "message"];
 
 /// The live settings of a room.
 #[derive(Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
@@ -51,28 +50,112 @@ pub enum Hand {
     Close,
 }
 
+/// Why a room was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RoomChangeRefusal {
+    /// Values of the document or the patch are not good.
+    #[error("the document is not good")]
+    Document(Refused),
+    /// The built-in room has no document to replace, and no phases.
+    #[error("the built-in room cannot be replaced")]
+    BuiltIn,
+    /// There is no such room.
+    #[error(transparent)]
+    Unknown(#[from] UnknownRoom),
+    /// Another room covers a show of the document.
+    #[error("room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too")]
+    ShowCovered {
+        /// The other room.
+        room: String,
+        /// Its pattern.
+        theirs: String,
+        /// The document's pattern.
+        pattern: String,
+    },
+    /// The room is closed, and its end cannot move.
+    #[error("the room is closed and stays so")]
+    ClosedForGood,
+    /// The room is closed, and has no other phase any more.
+    #[error("the room is closed")]
+    RoomClosed,
+    /// What these times stand for has happened.
+    #[error("{fields:?} have passed and cannot move later")]
+    TimePassed {
+        /// Of the document.
+        fields: Vec<&'static str>,
+    },
+    /// Somebody has joined under the rules as they stand.
+    #[error("{fields:?} bear on the draw and can no longer change")]
+    DrawFixed {
+        /// Of the document.
+        fields: Vec<&'static str>,
+    },
+    /// The patch names no setting.
+    #[error("the patch names nothing to change")]
+    NothingToChange,
+    /// A line of the list is no code.
+    #[error("line {line} is no code")]
+    CodeMalformed {
+        /// From 1 on.
+        line: usize,
+    },
+    /// The list has no codes, or too many.
+    #[error("the list has no codes, or too many")]
+    CodeCount,
+    /// Somebody else changed the room.
+    #[error("somebody else changed the room")]
+    ChangedMeanwhile,
+    /// The ledger did not take it.
+    #[error(transparent)]
+    Ledger(#[from] Failure),
+    /// The store did not take it.
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
+    /// Booking was not told.
+    #[error(transparent)]
+    Coverage(#[from] CoverageFailure),
+}
+
+impl From<Refused> for RoomChangeRefusal {
+    fn from(why: Refused) -> Self {
+        Self::Document(why)
+    }
+}
+
+impl RoomChangeRefusal {
+    fn draw_fixed(fields: &[&'static str]) -> Self {
+        Self::DrawFixed {
+            fields: fields.to_vec(),
+        }
+    }
+}
+
 impl Promoter {
     /// Makes or replaces a room. Gives its row, and whether it is new.
     ///
     /// # Errors
-    /// 422 for the document, 409 `show_covered`, `draw_fixed`, `room_built_in`.
+    /// Where the document is not good, another room covers a show of it, or the room can no longer change so.
     pub async fn put_room(
         &self,
         id: &str,
         input: DocumentInput,
-    ) -> Result<(RoomRow, bool), Problem> {
-        let document = Document::check(id, input).map_err(refused)?;
+    ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
+        let document = Document::check(id, input)?;
         if id == EVERYDAY {
-            return Err(built_in());
+            return Err(RoomChangeRefusal::BuiltIn);
         }
-        let changing = self.follower.changing().await.map_err(unanswered)?;
+        let changing = self.follower.changing().await?;
         let outcome = self.put_alone(id, document).await;
         changing.end().await;
         outcome
     }
 
     /// The whole of it, while nobody else changes a room's document.
-    async fn put_alone(&self, id: &str, document: Document) -> Result<(RoomRow, bool), Problem> {
+    async fn put_alone(
+        &self,
+        id: &str,
+        document: Document,
+    ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
         self.check_coverage(id, &document)?;
         let outcome = match self.rooms.get(id) {
             Ok(room) => (self.replace(&room, document).await?, false),
@@ -82,39 +165,34 @@ impl Promoter {
         Ok(outcome)
     }
 
-    async fn create(&self, id: &str, document: Document) -> Result<RoomRow, Problem> {
+    async fn create(&self, id: &str, document: Document) -> Result<RoomRow, RoomChangeRefusal> {
         let row = self.rooms.fresh_row(id, document);
         let entry = self.entry(
             "room_created",
             json!({"document": shown(&row.document, id)}),
         );
-        let made = self
-            .rooms
-            .ledger()
-            .create_room(row.clone(), entry)
-            .await
-            .map_err(unanswered)?;
+        let made = self.rooms.ledger().create_room(row.clone(), entry).await?;
         if !made {
-            return Err(conflict());
+            return Err(RoomChangeRefusal::ChangedMeanwhile);
         }
-        self.rooms.take_up(row.clone()).await.map_err(unanswered)?;
+        self.rooms.take_up(row.clone()).await?;
         Ok(row)
     }
 
-    async fn replace(&self, room: &Room, document: Document) -> Result<RoomRow, Problem> {
+    async fn replace(&self, room: &Room, document: Document) -> Result<RoomRow, RoomChangeRefusal> {
         for _ in 0..TRIES_MAX {
             if let Some(row) = self.replace_once(room, &document).await? {
                 return Ok(row);
             }
         }
-        Err(conflict())
+        Err(RoomChangeRefusal::ChangedMeanwhile)
     }
 
     async fn replace_once(
         &self,
         room: &Room,
         document: &Document,
-    ) -> Result<Option<RoomRow>, Problem> {
+    ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let row = room.row();
         let mut fixed = row.document.draw_changes(document);
         if room.draw().row.freeze.is_some() && row.document.draw_at != document.draw_at {
@@ -138,25 +216,29 @@ impl Promoter {
     /// Changes live settings.
     ///
     /// # Errors
-    /// 422 for a value or for no setting at all, 404 for the room.
-    pub async fn patch_room(&self, id: &str, patch: PatchInput) -> Result<RoomRow, Problem> {
+    /// Where a value is not good, there is no setting at all, or no such room.
+    pub async fn patch_room(
+        &self,
+        id: &str,
+        patch: PatchInput,
+    ) -> Result<RoomRow, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         if patch == PatchInput::default() {
-            return Err(nothing_to_change());
+            return Err(RoomChangeRefusal::NothingToChange);
         }
         for _ in 0..TRIES_MAX {
             if let Some(row) = self.patch_once(&room, &patch).await? {
                 return Ok(row);
             }
         }
-        Err(conflict())
+        Err(RoomChangeRefusal::ChangedMeanwhile)
     }
 
     async fn patch_once(
         &self,
         room: &Room,
         patch: &PatchInput,
-    ) -> Result<Option<RoomRow>, Problem> {
+    ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let (id, row) = (room.id(), room.row());
         let (mut document, mut facts) = (row.document.clone(), row.facts.clone());
         let mut faults = Faults::default();
@@ -178,7 +260,7 @@ impl Promoter {
             document.message = text("message", patch.message.clone(), false, 1000, &mut faults);
         }
         facts.paused = patch.paused.unwrap_or(facts.paused);
-        faults.settle().map_err(refused)?;
+        faults.settle()?;
         let mut detail = differences(&shown(&row.document, id), &shown(&document, id));
         if facts.paused != row.facts.paused {
             detail["paused"] = json!([row.facts.paused, facts.paused]);
@@ -190,22 +272,22 @@ impl Promoter {
     /// Brings a phase about by hand.
     ///
     /// # Errors
-    /// 410 `room_closed` for anything but closing, 404 for the room.
-    pub async fn by_hand(&self, id: &str, hand: Hand) -> Result<RoomView, Problem> {
+    /// Where the room is closed and anything but closing is asked for, or there is no such room.
+    pub async fn by_hand(&self, id: &str, hand: Hand) -> Result<RoomView, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         if room.is_everyday() {
-            return Err(built_in());
+            return Err(RoomChangeRefusal::BuiltIn);
         }
         for _ in 0..TRIES_MAX {
             if self.by_hand_once(&room, hand).await? {
                 return Ok(RoomView::fresh(&self.rooms, &room).await);
             }
         }
-        Err(conflict())
+        Err(RoomChangeRefusal::ChangedMeanwhile)
     }
 
     /// Whether it is done, now or before.
-    async fn by_hand_once(&self, room: &Room, hand: Hand) -> Result<bool, Problem> {
+    async fn by_hand_once(&self, room: &Room, hand: Hand) -> Result<bool, RoomChangeRefusal> {
         let (row, now) = (room.row(), self.rooms.now());
         let mut facts = row.facts.clone();
         let (fact, action) = match hand {
@@ -214,7 +296,7 @@ impl Promoter {
             Hand::Close => (&mut facts.closed_at, "closed_by_hand"),
         };
         if hand != Hand::Close && room.phase(now) == Phase::Closed {
-            return Err(room_closed());
+            return Err(RoomChangeRefusal::RoomClosed);
         }
         // Done twice is done once: the first time stands.
         if fact.is_some() {
@@ -230,26 +312,30 @@ impl Promoter {
     /// Replaces a room's codes; gives how many there are.
     ///
     /// # Errors
-    /// 422 for the list, 409 `draw_fixed` once somebody has joined.
-    pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, Problem> {
+    /// Where the list is not good, or somebody has joined.
+    pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         let codes = read_codes(list)?;
-        let changing = self.follower.changing().await.map_err(unanswered)?;
+        let changing = self.follower.changing().await?;
         let outcome = self.put_codes_alone(&room, codes).await;
         changing.end().await;
         outcome
     }
 
     /// The whole of it, while nobody else changes codes.
-    async fn put_codes_alone(&self, room: &Room, codes: Vec<Digest>) -> Result<usize, Problem> {
+    async fn put_codes_alone(
+        &self,
+        room: &Room,
+        codes: Vec<Digest>,
+    ) -> Result<usize, RoomChangeRefusal> {
         let id = room.id();
         let entry = self.entry("codes_replaced", json!({"codes": codes.len()}));
         let count = codes.len();
         let outcome = self.rooms.store().put_codes(id, codes, entry).await;
-        match outcome.map_err(|error| error.problem())? {
+        match outcome? {
             Changed::To(_) => Ok(count),
-            Changed::Joined => Err(draw_fixed(&["codes"])),
-            Changed::Conflict => Err(conflict()),
+            Changed::Joined => Err(RoomChangeRefusal::draw_fixed(&["codes"])),
+            Changed::Conflict => Err(RoomChangeRefusal::ChangedMeanwhile),
         }
     }
 
@@ -262,13 +348,13 @@ impl Promoter {
         (document, facts): (Document, Facts),
         fixed: &[&'static str],
         entry: Entry,
-    ) -> Result<Option<RoomRow>, Problem> {
+    ) -> Result<Option<RoomRow>, RoomChangeRefusal> {
         let before_joins = !fixed.is_empty();
         if before_joins {
             // A store that many nodes share knows of joins that the ledger will only hear of.
             let joined = RoomView::fresh(&self.rooms, room).await.joined;
             if joined > 0 || room.draw().row.freeze.is_some() {
-                return Err(draw_fixed(fixed));
+                return Err(RoomChangeRefusal::draw_fixed(fixed));
             }
         }
         let outcome = self
@@ -282,15 +368,14 @@ impl Promoter {
                 before_joins,
                 Some(entry),
             )
-            .await
-            .map_err(unanswered)?;
+            .await?;
         let version = match outcome {
             Changed::To(version) => version,
             Changed::Conflict => {
-                self.follower.refresh(room).await.map_err(unanswered)?;
+                self.follower.refresh(room).await?;
                 return Ok(None);
             }
-            Changed::Joined => return Err(draw_fixed(fixed)),
+            Changed::Joined => return Err(RoomChangeRefusal::draw_fixed(fixed)),
         };
         let new = RoomRow {
             document,
@@ -305,7 +390,7 @@ impl Promoter {
         Ok(Some(new))
     }
 
-    fn check_coverage(&self, id: &str, document: &Document) -> Result<(), Problem> {
+    fn check_coverage(&self, id: &str, document: &Document) -> Result<(), RoomChangeRefusal> {
         for (other, patterns) in self
             .rooms
             .coverage()
@@ -314,15 +399,11 @@ impl Promoter {
         {
             for pattern in &document.shows {
                 if let Some(theirs) = patterns.iter().find(|theirs| overlap(theirs, pattern)) {
-                    return Err(Problem::new(
-                        409,
-                        "show_covered",
-                        "Another room covers this show",
-                        format!("Room \"{other}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
-                    )
-                    .with("field", "shows")
-                    .with("room", other)
-                    .with("pattern", theirs));
+                    return Err(RoomChangeRefusal::ShowCovered {
+                        room: other.clone(),
+                        theirs: theirs.clone(),
+                        pattern: pattern.clone(),
+                    });
                 }
             }
         }
@@ -346,15 +427,9 @@ fn refuse_going_back(
     after: &Document,
     phase: Phase,
     now: i64,
-) -> Result<(), Problem> {
+) -> Result<(), RoomChangeRefusal> {
     if phase == Phase::Closed && before.closes_at != after.closes_at {
-        return Err(Problem::new(
-            409,
-            "room_closed",
-            "The room is closed and stays so",
-            "Everybody was told that this on-sale is over, so closes_at cannot change any more. Nothing was changed. Make a new room for what is still to be sold.",
-        )
-        .with("fields", ["closes_at"]));
+        return Err(RoomChangeRefusal::ClosedForGood);
     }
     let mut fixed = Vec::new();
     if phase != Phase::Scheduled && after.opens_at > before.opens_at.max(now) {
@@ -367,13 +442,7 @@ fn refuse_going_back(
     if fixed.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(
-        409,
-        "draw_fixed",
-        "That time has passed and cannot move later",
-        format!("What {} stands for has happened already: opens_at can move later until the lobby opens, draw_at until the draw or the sale begins. Nothing was changed. To let nobody in for a while, PATCH paused.", fixed.join(", ")),
-    )
-    .with("fields", fixed))
+    Err(RoomChangeRefusal::TimePassed { fields: fixed })
 }
 
 /// What changed, as `{field: [before, after]}`.
@@ -392,7 +461,7 @@ fn differences(before: &Value, after: &Value) -> Value {
         .into()
 }
 
-fn read_codes(list: &str) -> Result<Vec<Digest>, Problem> {
+fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
     let mut codes = Vec::new();
     for (at, line) in list.lines().enumerate() {
         let code = line.trim();
@@ -400,70 +469,14 @@ fn read_codes(list: &str) -> Result<Vec<Digest>, Problem> {
             continue;
         }
         if code.len() > CODE_BYTES_MAX || code.chars().any(char::is_control) {
-            return Err(Problem::field(
-                "codes",
-                format!("Line {} is no code: at most {CODE_BYTES_MAX} bytes, no control characters. Nothing was changed.", at + 1),
-            )
-            .with("line", at + 1));
+            return Err(RoomChangeRefusal::CodeMalformed { line: at + 1 });
         }
         codes.push(Digest::of(code.as_bytes()));
     }
     codes.sort_unstable();
     codes.dedup();
     if codes.is_empty() || codes.len() > CODES_MAX {
-        return Err(Problem::field(
-            "codes",
-            format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
-        ));
+        return Err(RoomChangeRefusal::CodeCount);
     }
     Ok(codes)
-}
-
-fn draw_fixed(fields: &[&'static str]) -> Problem {
-    Problem::new(
-        409,
-        "draw_fixed",
-        "This bears on the draw and can no longer change",
-        format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
-    )
-    .with("fields", fields)
-}
-
-fn nothing_to_change() -> Problem {
-    Problem::new(
-        422,
-        "invalid_field",
-        "There is no setting in this",
-        format!(
-            "The body names nothing to change. Nothing was changed. Send one or more of {}.",
-            LIVE.join(", ")
-        ),
-    )
-    .with("fields", LIVE)
-}
-
-fn built_in() -> Problem {
-    Problem::new(
-        409,
-        "room_built_in",
-        "The built-in room cannot be replaced",
-        "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
-    )
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands where errors are mapped"
-)]
-fn unanswered(error: Failure) -> Problem {
-    Problem::from(&error)
-}
-
-fn conflict() -> Problem {
-    Problem::new(
-        409,
-        "changed_meanwhile",
-        "Somebody else changed the room",
-        "The room was changed while this call was on its way. Nothing of this call was done. Read the room again, and send it again.",
-    )
 }

@@ -3,17 +3,15 @@
 mod audit;
 mod controls;
 pub mod http;
-mod refused;
 mod report;
 mod shown;
-
-use booking::door::RoleKeys;
 
 use crate::follow::RoomFollower;
 use crate::push::hub::Hubs;
 use crate::room::Rooms;
+use crate::upstream::RoleKeys;
 
-pub use controls::{Hand, PatchInput};
+pub use controls::{Hand, PatchInput, RoomChangeRefusal};
 
 /// The promoter's handle.
 #[derive(Clone)]

@@ -9,9 +9,10 @@ use fairgate_base::http::Problem;
 
 use super::Push;
 use super::ending::SocketEnd;
-use super::limit::Permit;
+use super::limit::{Permit, TooManySockets};
 use super::socket::Conn;
-use crate::line::{recognise, required};
+use crate::line::http::required;
+use crate::line::recognise;
 use crate::room::Room;
 use crate::store::{Place, Shown};
 
@@ -51,6 +52,18 @@ pub(crate) async fn live(
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX);
     Ok(upgrade.on_upgrade(move |socket| serve(socket, push, room, place, permit)))
+}
+
+impl From<TooManySockets> for Problem {
+    fn from(TooManySockets { wait_s }: TooManySockets) -> Self {
+        Self::new(
+            503,
+            "too_many_sockets",
+            "This server holds as many live connections as it can",
+            format!("Your place is kept, and nothing depends on the live connection: ask for your place (GET …/place) as often as its refresh_s says, and try the connection again in {wait_s} s."),
+        )
+        .retry_after(wait_s)
+    }
 }
 
 /// The place in `Sec-WebSocket-Protocol: fairgate.v1, place.<jwt>`.

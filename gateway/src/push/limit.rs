@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fairgate_base::http::Problem;
 use rand::RngExt;
 
 /// The count of open sockets; a cheap handle.
@@ -16,6 +15,14 @@ pub struct Limit {
 struct Inner {
     max: usize,
     open: AtomicUsize,
+}
+
+/// This process holds as many sockets as it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("as many sockets are open as may be; try again in {wait_s} s")]
+pub struct TooManySockets {
+    /// Seconds until a socket is tried again; another number for each who is refused.
+    pub wait_s: u64,
 }
 
 /// The right to one socket; dropping it gives it back.
@@ -48,8 +55,8 @@ impl Limit {
     /// Takes one.
     ///
     /// # Errors
-    /// 503 `too_many_sockets` with `Retry-After`.
-    pub fn enter(&self) -> Result<Permit, Problem> {
+    /// [`TooManySockets`] where all are taken.
+    pub fn enter(&self) -> Result<Permit, TooManySockets> {
         let taken = self
             .inner
             .open
@@ -63,13 +70,7 @@ impl Limit {
         }
         metrics::counter!("fairgate_shed_total", "what" => "sockets").increment(1);
         let wait_s = rand::rng().random_range(15..45);
-        Err(Problem::new(
-            503,
-            "too_many_sockets",
-            "This server holds as many live connections as it can",
-            format!("Your place is kept, and nothing depends on the live connection: ask for your place (GET …/place) as often as its refresh_s says, and try the connection again in {wait_s} s."),
-        )
-        .retry_after(wait_s))
+        Err(TooManySockets { wait_s })
     }
 }
 
@@ -104,12 +105,8 @@ mod tests {
     fn one_socket_too_many_is_told_when_to_come_back_and_gets_in_when_another_has_gone() {
         let limit = Limit::new(2);
         let (one, _other) = (limit.enter().expect("free"), limit.enter().expect("free"));
-        let problem = limit.enter().expect_err("full");
-        assert_eq!(
-            (problem.status.as_u16(), problem.code),
-            (503, "too_many_sockets")
-        );
-        assert!(problem.document()["retry_after_s"].as_u64() >= Some(15));
+        let refusal = limit.enter().expect_err("full");
+        assert!(refusal.wait_s >= 15, "{refusal:?}");
         drop(one);
         assert!(limit.enter().is_ok());
     }

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fairgate_base::http::Problem;
 use tokio::sync::watch;
 
 use super::frame;
 use super::history::History;
 use crate::load::{Level, Load};
-use crate::upstream::{Changes, Core, Snapshot};
+use crate::upstream::{BookingFailure, Changes, Core, Snapshot};
 
 /// How often changes are read and sent.
 const EVERY: Duration = Duration::from_millis(250);
@@ -78,7 +77,7 @@ impl Seats {
     ///
     /// # Errors
     /// Where booking does not answer.
-    pub async fn watch(&self, show: &str) -> Result<Option<Watch>, Problem> {
+    pub async fn watch(&self, show: &str) -> Result<Option<Watch>, BookingFailure> {
         if let Some(watched) = self.shows().get(show) {
             return Ok(Some(Watch::of(watched)));
         }
@@ -139,10 +138,10 @@ async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
         if watched.version.receiver_count() == 0 && seats.give_up(&show, &watched) {
             return;
         }
-        if let Err(problem) = watched.refresh(&*seats.inner.core, &show).await {
+        if let Err(error) = watched.refresh(&*seats.inner.core, &show).await {
             tracing::debug!(
                 show,
-                code = problem.code,
+                %error,
                 "the seats could not be read; the next beat tries again"
             );
         }
@@ -150,7 +149,7 @@ async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
 }
 
 impl Watched {
-    async fn refresh(&self, core: &dyn Core, show: &str) -> Result<(), Problem> {
+    async fn refresh(&self, core: &dyn Core, show: &str) -> Result<(), BookingFailure> {
         let since = self.shown().picture.version;
         let version = match core.changes(show, since).await? {
             Changes::None => return Ok(()),

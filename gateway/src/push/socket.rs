@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message as Ws, Utf8Bytes, WebSocket};
-use booking::ids::HoldId;
 use fairgate_base::clock::rfc3339;
+use fairgate_model::ids::HoldId;
 use tokio::sync::watch;
 
 use super::Push;
@@ -300,7 +300,7 @@ impl Conn {
         }
         self.say(&Message::Hold {
             hold: &signal.hold,
-            state: signal.state,
+            state: &signal.state,
             expires_at,
         })
         .await

@@ -21,9 +21,9 @@ pub async fn tell_forever(core: Arc<dyn Core>, personal: Personal) {
         every.tick().await;
         match core.waiting(personal.here(&waiting)).await {
             Ok(now) => waiting = now,
-            Err(problem) => {
+            Err(error) => {
                 tracing::debug!(
-                    code = problem.code,
+                    %error,
                     "booking was not told who waits here; the next beat tells it"
                 );
             }

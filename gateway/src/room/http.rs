@@ -8,7 +8,13 @@ use fairgate_base::http::Problem;
 use fairgate_pass::Digest;
 use serde::Serialize;
 
-use super::{Frozen, Method, Room, RoomView, Rooms};
+use super::{Frozen, Method, Room, RoomView, Rooms, UnknownRoom};
+
+impl From<UnknownRoom> for Problem {
+    fn from(UnknownRoom(room): UnknownRoom) -> Self {
+        Self::not_found("room", &room)
+    }
+}
 
 const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");

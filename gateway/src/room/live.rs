@@ -224,7 +224,7 @@ impl Room {
             // The freeze is published with its root; until then the lobby is still the lobby.
             frozen: draw.row.sealed.is_some(),
             drawn: draw.ranked.is_some(),
-            sold_out: self.tick().pulse.is_sold_out(),
+            sold_out: self.tick().is_sold_out(),
         }
     }
 

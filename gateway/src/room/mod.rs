@@ -10,18 +10,16 @@ mod troubles;
 mod view;
 
 pub use draw_state::{DrawState, Frozen, Ranked, published};
+pub use fairgate_model::catalogue::coverage::EVERYDAY;
 pub use fairgate_rules::document::{Codes, Document, DocumentInput, Method, Mode};
 pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
 pub use fairgate_rules::naming::{is_slug, overlap};
 pub use fairgate_rules::phase::{Facts, Known, Phase, draw_due, next};
 pub use live::Room;
-pub use registry::{Parts, Rooms};
+pub use registry::{Parts, Rooms, UnknownRoom};
 pub use tick::Tick;
 pub use troubles::Troubles;
 pub use view::{RoomView, SeatCounts, Trust};
-
-/// The room that covers what no other room names.
-pub const EVERYDAY: &str = "everyday";
 
 /// How long a place in [`EVERYDAY`] lasts, seconds.
 pub const EVERYDAY_PLACE_S: i64 = 86_400;

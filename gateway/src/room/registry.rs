@@ -5,7 +5,6 @@ use std::collections::btree_map;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::Problem;
 use fairgate_pass::Keyring;
 use rand::Rng;
 use tokio::sync::{mpsc, watch};
@@ -15,7 +14,7 @@ use super::{Document, Facts, Room, Troubles, overlap};
 use crate::ledger::{Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
 use crate::upstream::health::Health;
-use crate::upstream::{Core, ShowCard};
+use crate::upstream::{BookingFailure, Core, ShowInShort};
 
 /// What rooms are built from.
 pub struct Parts {
@@ -34,6 +33,11 @@ pub struct Parts {
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
 }
+
+/// This node knows no room of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no room \"{0}\"")]
+pub struct UnknownRoom(pub String);
 
 /// A cheap handle on all rooms.
 #[derive(Clone)]
@@ -109,8 +113,8 @@ impl Rooms {
     /// One room.
     ///
     /// # Errors
-    /// 404 `not_found`.
-    pub fn get(&self, room: &str) -> Result<Room, Problem> {
+    /// Where this node knows no such room.
+    pub fn get(&self, room: &str) -> Result<Room, UnknownRoom> {
         let rooms = self
             .inner
             .rooms
@@ -119,7 +123,7 @@ impl Rooms {
         rooms
             .get(room)
             .cloned()
-            .ok_or_else(|| Problem::not_found("room", room))
+            .ok_or_else(|| UnknownRoom(room.to_owned()))
     }
 
     /// Every room, by id.
@@ -148,14 +152,14 @@ impl Rooms {
     ///
     /// # Errors
     /// Where booking does not answer.
-    pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowCard>, Problem> {
+    pub async fn shows_of(&self, room: &Room) -> Result<Vec<ShowInShort>, BookingFailure> {
         if !room.is_everyday() {
             return self.core().shows(&room.row().document.shows).await;
         }
         let mut shows = self.core().shows(&["*".to_owned()]).await?;
         let covered = self.coverage();
         let patterns = || covered.iter().flat_map(|(_, patterns)| patterns);
-        shows.retain(|card| !patterns().any(|pattern| overlap(pattern, &card.show)));
+        shows.retain(|card| !patterns().any(|pattern| overlap(pattern, card.id.as_str())));
         Ok(shows)
     }
 

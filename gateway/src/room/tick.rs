@@ -49,6 +49,13 @@ impl Tick {
         self.crowd.between(self.released, rank)
     }
 
+    /// Whether nothing is left that somebody could still get, or wait for.
+    #[must_use]
+    pub fn is_sold_out(&self) -> bool {
+        let pulse = &self.pulse;
+        pulse.free == 0 && pulse.held == 0 && pulse.sold + pulse.gone > 0
+    }
+
     /// When the rank was called (ms), while its window is open.
     #[must_use]
     pub fn called_at(&self, rank: u64) -> Option<i64> {

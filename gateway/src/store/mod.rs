@@ -12,7 +12,6 @@ pub mod redis;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fairgate_base::http::Problem;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{Called, Claimant, Claimed, Counts, Entered, Figures, Left, Moment, TickEnd};
@@ -36,26 +35,6 @@ pub enum StoreFailure {
     /// The store begins a new life, or this node may not give numbers for a moment. Nothing was changed.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
-}
-
-impl StoreFailure {
-    /// What a visitor is told: 503, and when to come back.
-    #[must_use]
-    pub fn problem(&self) -> Problem {
-        match self {
-            Self::Ledger(error) => error.into(),
-            Self::Unreachable(_) | Self::NotReady(_) => {
-                tracing::warn!(error = %self, "the room store gave no answer");
-                Problem::new(
-                    503,
-                    "line_unavailable",
-                    "The line is not answering",
-                    "Your request could not be recorded for the moment. Places, passes and orders that were given are kept. Try again in a second: what was done already is found again and not done twice.",
-                )
-                .retry_after(1)
-            }
-        }
-    }
 }
 
 /// A set of numbers: a snapshot, one bit a number.

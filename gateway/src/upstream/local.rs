@@ -5,13 +5,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::app::{Booking, Setup};
-use fairgate_base::http::Problem;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Changes, Condition, Core, CoreParts, HoldSignal, Pulse, ShowCard, Snapshot};
+use super::{
+    BookingFailure, Changes, Condition, Core, CoreParts, HoldSignal, Pulse, ShowInShort, Snapshot,
+};
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
@@ -77,7 +78,7 @@ fn turned(signal: &booking::store::HoldSignal, seats: Vec<String>) -> HoldSignal
     HoldSignal {
         holder: signal.visitor,
         hold: signal.hold.to_string(),
-        state: signal.state,
+        state: signal.state.to_owned(),
         expires_at_ms: signal.expires_at_ms,
         seats,
     }
@@ -93,12 +94,11 @@ impl Core for Local {
         show.parse().ok().map(|show| self.booking.room_of(&show))
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
-        let shows = self.booking.shows(patterns).into_iter();
-        Ok(shows.map(ShowCard::from).collect())
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
+        Ok(self.booking.shows(patterns))
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
         Ok(self.booking.cover(coverage).await?)
     }
 
@@ -107,12 +107,11 @@ impl Core for Local {
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, Problem> {
-        let pulse = self.booking.pulse(room, shows, finished_after).await?;
-        Ok(Pulse::from(pulse))
+    ) -> Result<Pulse, BookingFailure> {
+        Ok(self.booking.pulse(room, shows, finished_after).await?)
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
         let picture = self.booking.snapshot(show).await?;
         Ok(picture.map(|(version, cells, packed)| Snapshot {
             version,
@@ -121,12 +120,11 @@ impl Core for Local {
         }))
     }
 
-    async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
-        let changes = self.booking.changes(show, since).await;
-        Ok(Changes::from(changes))
+    async fn changes(&self, show: &str, since: u64) -> Result<Changes, BookingFailure> {
+        Ok(self.booking.changes(show, since).await)
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         Ok(self.booking.waiting(here).await?)
     }
 

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use fairgate_base::http::Problem;
 use fairgate_pass::Holder;
-use gateway::upstream::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use gateway::upstream::{
+    BookingFailure, Changes, Condition, Core, HoldSignal, Pulse, ShowInShort, Snapshot,
+};
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -93,11 +94,11 @@ impl Core for Bare {
         None
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
-        let cards = patterns.iter().map(|pattern| ShowCard {
-            show: pattern.replace('*', "1"),
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
+        let cards = patterns.iter().map(|pattern| ShowInShort {
+            id: pattern.replace('*', "1").parse().expect("a show's id"),
             title: "A show".into(),
-            starts_at: "2027-06-01T18:00:00Z".into(),
+            starts_at: "2027-06-01T18:00:00Z".parse().expect("a moment"),
             venue: "arena".into(),
             currency: "EUR".into(),
             seats: CELLS,
@@ -106,7 +107,7 @@ impl Core for Bare {
         Ok(cards.collect())
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
         self.state().coverage = coverage;
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Core for Bare {
         _room: &str,
         _shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, Problem> {
+    ) -> Result<Pulse, BookingFailure> {
         let mut pulse = self.state().pulse.clone();
         pulse
             .finished
@@ -124,7 +125,7 @@ impl Core for Bare {
         Ok(pulse)
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
         if show.starts_with("nowhere") {
             return Ok(None);
         }
@@ -140,7 +141,7 @@ impl Core for Bare {
         }))
     }
 
-    async fn changes(&self, _show: &str, since: u64) -> Result<Changes, Problem> {
+    async fn changes(&self, _show: &str, since: u64) -> Result<Changes, BookingFailure> {
         let state = self.state();
         if since >= state.version {
             return Ok(Changes::None);
@@ -159,7 +160,7 @@ impl Core for Bare {
         Condition::default()
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         let mut state = self.state();
         state.here.extend(here);
         Ok(state.waiting.clone())

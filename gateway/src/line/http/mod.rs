@@ -2,3 +2,8 @@
 
 pub mod passes;
 pub mod places;
+mod refusals;
+mod shown_place;
+
+pub use refusals::room_closed;
+pub use shown_place::{required, shown};

@@ -4,15 +4,16 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use booking::door::keys::bearer;
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{Params, Problem};
 use fairgate_pass::{Jwks, Presented};
 use serde::{Deserialize, Serialize};
 
+use super::required;
+use crate::line::Lobby;
 use crate::line::claim::claim;
-use crate::line::{Lobby, required};
 use crate::room::Rooms;
+use crate::upstream::bearer;
 use crate::web::{cookie, pass_cookie};
 
 /// A claimed pass.

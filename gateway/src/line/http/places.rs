@@ -9,8 +9,9 @@ use axum::{Extension, Json};
 use fairgate_base::http::{Body, Problem};
 use serde::Serialize;
 
+use super::{required, shown};
 use crate::line::place_view::{PlaceView, describe};
-use crate::line::{JoinBody, Lobby, required, sign};
+use crate::line::{JoinBody, Lobby, PlaceRefusal, sign};
 use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
@@ -59,7 +60,9 @@ pub(crate) async fn join(
     let room = lobby.rooms.get(&id)?;
     let now = lobby.rooms.now();
     let network = lobby.web.network(&headers, peer_of(peer.as_deref()));
-    let joined = lobby.join(&room, &headers, &body, network, now).await?;
+    let joined = lobby
+        .join(&room, shown(room.id(), &headers), &body, network, now)
+        .await?;
     let jwt = sign(&lobby.rooms, &room, &joined.place);
     let cookie = place_cookie_header(&lobby, &room, &jwt)?;
     let status = if joined.place.fresh {
@@ -109,8 +112,8 @@ pub(crate) async fn leave(
     match required(&lobby.rooms, &room, &headers, now).await {
         Ok(place) => lobby.leave(&room, &place, now).await?,
         // Leaving twice is leaving once.
-        Err(problem) if problem.code == "place_left" => {}
-        Err(problem) => return Err(problem),
+        Err(PlaceRefusal::Left) => {}
+        Err(refusal) => return Err(refusal.into()),
     }
     let gone = lobby.web.cookie(&place_cookie(room.id()), "", 0)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())

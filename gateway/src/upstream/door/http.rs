@@ -57,7 +57,7 @@ impl BookingDoor {
         };
         self.check_pass(pass, room)?;
         // Last: who has no pass is told of the room, and not of the load.
-        self.load.admit_hold()
+        Ok(self.load.admit_hold()?)
     }
 
     /// A cookie travels by itself, so on a call that changes something it counts only from our own pages.

@@ -9,12 +9,13 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
-use fairgate_base::http::{Problem, RequestId};
+use fairgate_base::http::RequestId;
 use reqwest::Url;
 
-use super::pool::{Node, Pool, unanswered, unreachable};
+use super::pool::{Node, Pool};
+use crate::upstream::BookingFailure;
 
 /// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer ones run through once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
@@ -49,20 +50,32 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Why a call was not sent on, or its answer not given back.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardRefusal {
+    /// The path is another one once it is tidied up.
+    #[error("there is no page \"{0}\"")]
+    NoSuchPage(String),
+    /// The body could not be read to its end.
+    #[error("the body could not be read")]
+    BodyUnreadable,
+    /// Booking gave no answer.
+    #[error(transparent)]
+    Booking(#[from] BookingFailure),
+}
+
 /// Sends a call on and gives back what booking says.
-pub async fn forward(pool: Pool, request: Request) -> Response {
+///
+/// # Errors
+/// Where the call cannot be sent on as it is, or no booking answers it.
+pub async fn forward(pool: Pool, request: Request) -> Result<Response, ForwardRefusal> {
     let (mut parts, body) = request.into_parts();
-    let body = match Sending::of(&parts.headers, body).await {
-        Ok(body) => body,
-        Err(problem) => return problem.into_response(),
-    };
+    let body = Sending::of(&parts.headers, body).await?;
     parts.headers = sent_on(&parts);
     // Judged by what booking gets: a key that belonged to this connection only does not reach it.
     let again = may_be_repeated(&parts);
     let mark = mark(&parts.headers);
-    send(&pool, &parts, body, again, mark.as_deref())
-        .await
-        .unwrap_or_else(IntoResponse::into_response)
+    send(&pool, &parts, body, again, mark.as_deref()).await
 }
 
 async fn send(
@@ -71,12 +84,12 @@ async fn send(
     mut body: Sending,
     again: bool,
     mark: Option<&[u8]>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ForwardRefusal> {
     let mut was_sent = false;
     let mut failing = None;
     for node in pool.candidates(mark) {
         let Some(url) = address(&node, parts.uri.path_and_query()) else {
-            return Err(Problem::not_found("page", parts.uri.path()));
+            return Err(ForwardRefusal::NoSuchPage(parts.uri.path().to_owned()));
         };
         let Some((body, at_most)) = body.next(parts) else {
             break;
@@ -109,11 +122,12 @@ async fn send(
     if let Some(answer) = failing {
         return Ok(given_back(answer));
     }
-    Err(if was_sent {
-        unanswered()
+    let failure = if was_sent {
+        BookingFailure::Unanswered
     } else {
-        unreachable()
-    })
+        BookingFailure::Unreachable
+    };
+    Err(failure.into())
 }
 
 /// The body of a call on its way.
@@ -125,7 +139,7 @@ enum Sending {
 }
 
 impl Sending {
-    async fn of(headers: &HeaderMap, body: Body) -> Result<Self, Problem> {
+    async fn of(headers: &HeaderMap, body: Body) -> Result<Self, ForwardRefusal> {
         let length = headers
             .get(header::CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -134,14 +148,8 @@ impl Sending {
             return Ok(Self::Stream(Some(body)));
         }
         let read = axum::body::to_bytes(body, KEPT_BYTES_MAX).await;
-        read.map(Self::Kept).map_err(|_| {
-            Problem::new(
-                400,
-                "body_unreadable",
-                "The body could not be read",
-                "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
-            )
-        })
+        read.map(Self::Kept)
+            .map_err(|_| ForwardRefusal::BodyUnreadable)
     }
 
     /// The body for the next try, and how long that may take; `None` where it has run through.

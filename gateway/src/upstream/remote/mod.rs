@@ -3,6 +3,7 @@
 
 pub mod forward;
 pub mod pool;
+mod router;
 mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,23 +11,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use axum::extract::Request;
-use axum::routing::any;
-use booking::app::ShowInShort;
-use booking::catalogue::coverage::Coverage;
-use booking::ids::ShowId;
 use booking::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, ShowsAsk, WaitingAsk};
-use booking::inventory::picture;
-use fairgate_base::http::Problem;
+use fairgate_model::catalogue::coverage::Coverage;
+use fairgate_model::ids::ShowId;
 use fairgate_pass::Holder;
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Changes, Condition, Core, HoldSignal, Pulse, ShowCard, Snapshot};
+use super::{BookingFailure, Changes, Condition, Core, HoldSignal, Pulse, ShowInShort, Snapshot};
 use crate::config::Key;
-use forward::forward;
 use pool::{Pool, Standing, read};
 
 /// Signals kept for a slow reader.
@@ -108,7 +103,7 @@ impl Shared {
     }
 
     /// Tells booking what it is owed, where anything is.
-    async fn pay(&self) -> Result<(), Problem> {
+    async fn pay(&self) -> Result<(), BookingFailure> {
         let Some(ask) = self.owed() else {
             return Ok(());
         };
@@ -126,15 +121,7 @@ impl Shared {
 #[async_trait]
 impl Core for Remote {
     fn router(&self) -> OpenApiRouter {
-        let document = booking::router::document();
-        let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
-        let mut router = OpenApiRouter::with_openapi(document);
-        for address in addresses {
-            let pool = self.pool().clone();
-            let send_on = any(move |request: Request| forward(pool.clone(), request));
-            router = router.route(&address, send_on);
-        }
-        router
+        router::all_sent_on(self.pool())
     }
 
     fn room_of(&self, show: &str) -> Option<String> {
@@ -142,22 +129,21 @@ impl Core for Remote {
         Some(self.shared.covered().room_of(&show))
     }
 
-    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowCard>, Problem> {
+    async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowInShort>, BookingFailure> {
         let ask = ShowsAsk {
             patterns: patterns.to_vec(),
         };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
         let answer = self.pool().ask(None, Method::POST, "/shows", with).await?;
-        let shows: Vec<ShowInShort> = read(answer).await?;
-        Ok(shows.into_iter().map(ShowCard::from).collect())
+        read(answer).await
     }
 
-    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), Problem> {
+    async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
         self.shared.owe(Some(CoverAsk { coverage }));
-        if let Err(problem) = self.shared.pay().await {
+        if let Err(error) = self.shared.pay().await {
             // While no booking answers nothing is sold; the first one that does is told before it is asked anything else.
             tracing::warn!(
-                code = problem.code,
+                %error,
                 "booking will be told of the rooms when it answers"
             );
         }
@@ -169,7 +155,7 @@ impl Core for Remote {
         room: &str,
         shows: &[String],
         finished_after: u64,
-    ) -> Result<Pulse, Problem> {
+    ) -> Result<Pulse, BookingFailure> {
         let ask = PulseAsk {
             room: room.to_owned(),
             shows: shows.to_vec(),
@@ -177,11 +163,10 @@ impl Core for Remote {
         };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
         let answer = self.pool().ask(None, Method::POST, "/pulse", with).await?;
-        let pulse: booking::app::Pulse = read(answer).await?;
-        Ok(Pulse::from(pulse))
+        read(answer).await
     }
 
-    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, Problem> {
+    async fn snapshot(&self, show: &str) -> Result<Option<Snapshot>, BookingFailure> {
         let path = format!("/shows/{show}/snapshot");
         let with = |request: reqwest::RequestBuilder| request.timeout(SNAPSHOT_MAX);
         let mark = Some(show.as_bytes());
@@ -191,9 +176,10 @@ impl Core for Remote {
         }
         let bytes = answer.bytes().await.map_err(|error| {
             tracing::warn!(%error, show, "a picture of seats broke off");
-            pool::unreachable()
+            BookingFailure::Unreachable
         })?;
-        let (version, cells, packed) = wire::read_snapshot(&bytes).ok_or_else(pool::unreachable)?;
+        let (version, cells, packed) =
+            wire::read_snapshot(&bytes).ok_or(BookingFailure::Unreachable)?;
         Ok(Some(Snapshot {
             version,
             cells,
@@ -201,7 +187,7 @@ impl Core for Remote {
         }))
     }
 
-    async fn changes(&self, show: &str, since: u64) -> Result<Changes, Problem> {
+    async fn changes(&self, show: &str, since: u64) -> Result<Changes, BookingFailure> {
         let ask = ChangesAsk {
             since,
             wait_ms: u64::try_from(CHANGES_WAIT.as_millis()).unwrap_or(u64::MAX),
@@ -212,11 +198,10 @@ impl Core for Remote {
         // One show's changes come from one booking: another one may have read a little less of the feed.
         let mark = Some(show.as_bytes());
         let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
-        let changes: picture::Changes = read(answer).await?;
-        Ok(Changes::from(changes))
+        read(answer).await
     }
 
-    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, Problem> {
+    async fn waiting(&self, here: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         let ask = WaitingAsk { here };
         let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
         let answer = self

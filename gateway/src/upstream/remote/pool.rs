@@ -8,18 +8,16 @@ use std::time::{Duration, Instant};
 
 use booking::internal::PREFIX;
 use fairgate_base::config::Key;
-use fairgate_base::http::Problem;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
+
+use crate::upstream::BookingFailure;
 
 /// A booking on the next machine answers a knock at once, or is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
 /// Less than the ten seconds after which booking closes a connection that nobody uses, so that no call meets the closing.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// When to come back where no booking answers.
-const BACK_S: u64 = 2;
-
 /// How a booking stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
@@ -183,14 +181,14 @@ impl Pool {
     /// Asks whoever is well; what one does not answer, or cannot, is asked of the next, for internal calls may be repeated.
     ///
     /// # Errors
-    /// 503 `booking_unreachable` where nobody answers, 503 `booking_refused` for an answer that is none.
+    /// Where nobody answers, or an answer is none.
     pub async fn ask(
         &self,
         mark: Option<&[u8]>,
         method: Method,
         path: &str,
         with: impl Fn(RequestBuilder) -> RequestBuilder + Send + Sync,
-    ) -> Result<reqwest::Response, Problem> {
+    ) -> Result<reqwest::Response, BookingFailure> {
         let mut failing = None;
         for node in self.candidates(mark) {
             let request = with(self.internal(&node, method.clone(), path));
@@ -204,7 +202,7 @@ impl Pool {
                 Err(error) => node.failed(&error),
             }
         }
-        Err(failing.map_or_else(unreachable, refused))
+        Err(failing.map_or(BookingFailure::Unreachable, refused))
     }
 }
 
@@ -234,46 +232,17 @@ pub fn why(error: &reqwest::Error) -> String {
 /// Reads an answer's JSON.
 ///
 /// # Errors
-/// 503 where it is none.
-pub async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> Result<T, Problem> {
+/// Where it is none.
+pub async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> Result<T, BookingFailure> {
     answer.json().await.map_err(|error| {
         tracing::warn!(%error, "an answer of booking could not be read");
-        unreachable()
+        BookingFailure::Unreachable
     })
 }
 
-/// 503 `booking_unreachable`: nobody was asked, nothing was done.
-#[must_use]
-pub fn unreachable() -> Problem {
-    Problem::new(
-        503,
-        "booking_unreachable",
-        "Booking is not answering",
-        "Seats and orders cannot be reached just now. Nothing was changed; your place in line, what you hold and what you ordered are kept. Try again in a few seconds.",
-    )
-    .retry_after(BACK_S)
-}
-
-/// 503 `booking_unanswered`: it was sent, and what came of it is not known.
-#[must_use]
-pub fn unanswered() -> Problem {
-    Problem::new(
-        503,
-        "booking_unanswered",
-        "Booking did not answer",
-        "The call was sent on and its answer was lost, so it may or may not have been carried out. Nothing is done twice: look at your hold or order, or send it again with the same Idempotency-Key.",
-    )
-    .retry_after(BACK_S)
-}
-
-fn refused(status: StatusCode) -> Problem {
+fn refused(status: StatusCode) -> BookingFailure {
     tracing::warn!(%status, "booking refused a call of this gateway");
-    let detail = if status == StatusCode::UNAUTHORIZED {
-        "Booking does not know this gateway. Nothing was changed. Operators: give both the same FAIRGATE_INTERNAL_KEY."
-    } else {
-        "Booking could not answer this gateway. Nothing was changed. Try again in a few seconds."
-    };
-    Problem::new(503, "booking_refused", "Booking is not answering", detail).retry_after(BACK_S)
+    BookingFailure::Refused { status }
 }
 
 #[cfg(test)]

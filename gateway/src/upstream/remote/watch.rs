@@ -20,6 +20,9 @@ const QUIET_MAX: Duration = Duration::from_secs(5);
 /// A line is far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
+/// What this version has a word for. A newer booking may tell more, which is passed over.
+const KNOWN_STATES: [&str; 4] = ["short", "lapsed", "ordered", "offered"];
+
 /// Asks one booking how it is, for ever.
 pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
     loop {
@@ -35,8 +38,8 @@ pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
                 } else {
                     Standing::Unready(state.reasons)
                 });
-                if let Err(problem) = shared.pay().await {
-                    tracing::debug!(code = problem.code, "booking was not told of the rooms yet");
+                if let Err(error) = shared.pay().await {
+                    tracing::debug!(%error, "booking was not told of the rooms yet");
                 }
             }
             Err(silent) => node.seen(Standing::Silent(silent)),
@@ -102,8 +105,8 @@ fn take_lines(heard: &mut Vec<u8>) -> Vec<HoldSignal> {
     let lines: Vec<u8> = heard.drain(..=end).collect();
     lines
         .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<wire::Signal>(line).ok())
-        .filter_map(HoldSignal::told)
+        .filter_map(|line| serde_json::from_slice::<HoldSignal>(line).ok())
+        .filter(|signal| KNOWN_STATES.contains(&signal.state.as_str()))
         .collect()
 }
 

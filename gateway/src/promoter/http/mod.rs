@@ -1,10 +1,11 @@
 //! The promoter's calls: thin.
 
+mod refusals;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use booking::door::Role;
 use fairgate_base::http::{Body, BodyText, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::{Hand, PatchInput, Promoter, audit, report};
 use crate::ledger::{AuditRow, Failure, RoomRow};
 use crate::room::{DocumentInput, RoomView};
+use crate::upstream::Role;
 
 /// Make or replace a room
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}", tag = "promoter", params(("room" = String, Path,)), request_body = DocumentInput,

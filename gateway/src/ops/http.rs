@@ -6,12 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 
-use crate::follow::RoomFollower;
-use crate::push::hub::Hubs;
-use crate::room::Rooms;
+use super::Ops;
 use crate::upstream::vitals;
 
 /// Longer than this, and the ledger counts as not answering. What is wrong shows within two seconds.
@@ -19,21 +16,6 @@ const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 /// Whoever found this process not ready looks again after so many seconds.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
-
-/// The operators' handle.
-#[derive(Clone)]
-pub struct Ops {
-    /// Every room.
-    pub rooms: Rooms,
-    /// Knows for how long other nodes were not heard.
-    pub follower: RoomFollower,
-    /// Counts sockets by room.
-    pub hubs: Hubs,
-    /// What was counted.
-    pub metrics: PrometheusHandle,
-    /// Told at every `/readyz`: what works, and should not be left so.
-    pub warnings: Vec<String>,
-}
 
 /// Alive
 #[utoipa::path(get, path = "/healthz", tag = "operators", responses((status = 200)))]

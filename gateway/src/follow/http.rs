@@ -1,0 +1,14 @@
+//! Why booking was not told of the rooms, as a problem.
+
+use fairgate_base::http::Problem;
+
+use super::CoverageFailure;
+
+impl From<CoverageFailure> for Problem {
+    fn from(failure: CoverageFailure) -> Self {
+        match failure {
+            CoverageFailure::Ledger(failure) => failure.into(),
+            CoverageFailure::Booking(failure) => failure.into(),
+        }
+    }
+}

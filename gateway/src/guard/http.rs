@@ -1,0 +1,70 @@
+//! What the guard refuses, as problems.
+
+use fairgate_base::http::Problem;
+
+use super::GuardRefusal;
+
+impl From<GuardRefusal> for Problem {
+    fn from(refusal: GuardRefusal) -> Self {
+        match refusal {
+            GuardRefusal::TooManyJoins { wait_s } => Self::new(
+                429,
+                "too_many_joins",
+                "Too many people join from your network at once",
+                format!("You have no place yet, and nobody has lost one. Try again in {wait_s} s; before the draw the order of joining does not matter."),
+            )
+            .retry_after(wait_s),
+            GuardRefusal::ApiKeyUnknown => Self::new(
+                401,
+                "api_key_invalid",
+                "The API key is not known",
+                "No such key is set here, so nothing was searched. Take the key that the organiser gave you, or leave the X-Api-Key header out: then the quota of your network counts.",
+            ),
+            GuardRefusal::KeyQuotaUsed { wait_s } => too_many_searches(
+                wait_s,
+                "This key has used up its quota of searches for the moment.",
+            ),
+            GuardRefusal::NetworkQuotaUsed { wait_s } => too_many_searches(
+                wait_s,
+                "So many searches came from your network that others would have to wait for them.",
+            ),
+        }
+    }
+}
+
+fn too_many_searches(wait_s: u64, words: &str) -> Problem {
+    let detail = format!(
+        "{words} Nothing was searched or changed. Try again in {wait_s} s; whoever searches for many asks the organiser for an API key."
+    );
+    Problem::new(429, "too_many_searches", "Too many searches", detail).retry_after(wait_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_status_and_code() {
+        for (refusal, status, code) in [
+            (
+                GuardRefusal::TooManyJoins { wait_s: 3 },
+                429,
+                "too_many_joins",
+            ),
+            (GuardRefusal::ApiKeyUnknown, 401, "api_key_invalid"),
+            (
+                GuardRefusal::KeyQuotaUsed { wait_s: 3 },
+                429,
+                "too_many_searches",
+            ),
+            (
+                GuardRefusal::NetworkQuotaUsed { wait_s: 3 },
+                429,
+                "too_many_searches",
+            ),
+        ] {
+            let problem = Problem::from(refusal);
+            assert_eq!((problem.status.as_u16(), problem.code), (status, code));
+        }
+    }
+}

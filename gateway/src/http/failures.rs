@@ -1,0 +1,34 @@
+//! What ledger and store failed at, as problems: 503, and when to come back.
+
+use fairgate_base::http::Problem;
+use fairgate_databases::LedgerError;
+
+use crate::ledger::Failure;
+use crate::store::StoreFailure;
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unknown(why) => LedgerError::Unknown(why).into(),
+            other => Self::ledger(&other),
+        }
+    }
+}
+
+impl From<StoreFailure> for Problem {
+    fn from(failure: StoreFailure) -> Self {
+        match failure {
+            StoreFailure::Ledger(error) => error.into(),
+            StoreFailure::Unreachable(_) | StoreFailure::NotReady(_) => {
+                tracing::warn!(error = %failure, "the room store gave no answer");
+                Self::new(
+                    503,
+                    "line_unavailable",
+                    "The line is not answering",
+                    "Your request could not be recorded for the moment. Places, passes and orders that were given are kept. Try again in a second: what was done already is found again and not done twice.",
+                )
+                .retry_after(1)
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What the line refuses, as problems.
+
+use fairgate_base::clock::rfc3339;
+use fairgate_base::http::Problem;
+use fairgate_pass::PlaceError;
+
+use crate::line::claim::{ClaimRefusal, NotCalledYet};
+use crate::line::join::JoinRefusal;
+use crate::line::rejoin::PlaceRefusal;
+use crate::store::JoinRefused;
+
+impl From<PlaceRefusal> for Problem {
+    fn from(refusal: PlaceRefusal) -> Self {
+        match refusal {
+            PlaceRefusal::Required { room } => Self::new(
+                401,
+                "place_required",
+                "You have no place in this line yet",
+                "This call needs a place, as the cookie or as \"Authorization: Bearer …\". Nothing was changed. Join first.",
+            )
+            .with("join", format!("/v1/rooms/{room}/places")),
+            PlaceRefusal::Invalid(PlaceError::RanOut) => {
+                place_invalid("This place ran out after a day unused.", &PlaceError::RanOut)
+            }
+            PlaceRefusal::Invalid(error) => {
+                place_invalid("What was shown is not a place in this room.", &error)
+            }
+            PlaceRefusal::Unknown => {
+                place_invalid("What was shown is not a place in this room.", &refusal)
+            }
+            PlaceRefusal::Left => Self::new(
+                410,
+                "place_left",
+                "This place was given up",
+                "You left the line with this place, so it cannot be used again. Nothing else was changed. You may join again; you will get a new number.",
+            ),
+            PlaceRefusal::Store(failure) => failure.into(),
+        }
+    }
+}
+
+fn place_invalid(what: &str, error: &dyn std::fmt::Display) -> Problem {
+    Problem::new(
+        401,
+        "place_invalid",
+        "The place is not valid here",
+        format!(
+            "{what} Nothing was changed. Use the place exactly as this room gave it, or join again. ({error})"
+        ),
+    )
+}
+
+impl From<JoinRefusal> for Problem {
+    fn from(refusal: JoinRefusal) -> Self {
+        match refusal {
+            JoinRefusal::NotAvailable { field, why } => Self::not_available(
+                field,
+                format!(
+                    "{field} is not available: {why}. You have no place yet; leave the field out and join again."
+                ),
+            ),
+            JoinRefusal::SecretMalformed => Self::field(
+                "secret",
+                "secret must be 64 hex digits: 32 random bytes. Nothing was changed; leave it out to get one.",
+            ),
+            JoinRefusal::RoomClosed => room_closed(),
+            JoinRefusal::NotOpen { opens_at_ms } => {
+                let opens_at = rfc3339(opens_at_ms);
+                Self::new(
+                    409,
+                    "not_open",
+                    "The lobby is not open yet",
+                    format!("It opens at {opens_at}. You have no place yet, and nobody else has. Come back then."),
+                )
+                .with("opens_at", opens_at)
+            }
+            JoinRefusal::Place(refusal) => refusal.into(),
+            JoinRefusal::Load(refusal) => refusal.into(),
+            JoinRefusal::Guard(refusal) => refusal.into(),
+            JoinRefusal::Line(JoinRefused::CodeInvalid) => Self::new(
+                403,
+                "code_invalid",
+                "The code is not valid here",
+                "This room asks for a code, and what was given is none of its codes. You have no place yet, and the code was not used up. Check it letter by letter.",
+            )
+            .with("field", "code"),
+            JoinRefusal::Line(JoinRefused::CodeUsed) => Self::new(
+                403,
+                "code_used",
+                "The code was used before",
+                "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
+            )
+            .with("field", "code"),
+            JoinRefusal::Line(JoinRefused::Store(failure)) => failure.into(),
+        }
+    }
+}
+
+impl From<ClaimRefusal> for Problem {
+    fn from(refusal: ClaimRefusal) -> Self {
+        match refusal {
+            ClaimRefusal::RoomClosed => room_closed(),
+            ClaimRefusal::NotCalled(not_called) => (*not_called).into(),
+            ClaimRefusal::Ledger(error) => Self::ledger(&error),
+            ClaimRefusal::Store(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<NotCalledYet> for Problem {
+    fn from(not_called: NotCalledYet) -> Self {
+        let detail = if not_called.paused {
+            "The room is paused, so nobody is let in for the moment. Your place is kept. Look again in a little while."
+        } else {
+            "It is not your turn yet. Your place is kept. Wait for the call, or look again after the time given here."
+        };
+        Self::new(409, "not_called", "It is not your turn yet", detail)
+            .with("wait", not_called.wait)
+            .with("rank", not_called.rank)
+            .with("ahead", not_called.ahead)
+            .with("refresh_s", not_called.refresh_s)
+            .retry_after(not_called.refresh_s)
+    }
+}
+
+/// 410 `room_closed`.
+#[must_use]
+pub fn room_closed() -> Problem {
+    Problem::new(
+        410,
+        "room_closed",
+        "The room is closed",
+        "This on-sale is over, so nobody joins and no pass is given any more. Orders you have made are not touched. Look at the start page for other on-sales.",
+    )
+}

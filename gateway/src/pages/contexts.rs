@@ -1,0 +1,245 @@
+//! What the templates of the pages are given, one type a page. What booking answers goes in as the document that it is.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::line::place_view::PlaceView;
+use crate::room::{Phase, RoomView};
+use crate::upstream::ShowInShort;
+
+/// `home`: the start page.
+#[derive(Debug, Serialize)]
+pub(super) struct HomePage {
+    pub test: bool,
+    /// Whether there is a timetable to search.
+    pub rail: bool,
+    pub q: String,
+    pub from: String,
+    pub to: String,
+    pub rooms: Vec<HomeRoom>,
+    pub shows: Vec<HomeShow>,
+    /// How many shows are not listed.
+    pub more: usize,
+    /// The same search on the cinema's page, where there is a programme.
+    pub cinema: Option<String>,
+}
+
+/// A room on the start page.
+#[derive(Debug, Serialize)]
+pub(super) struct HomeRoom {
+    pub room: String,
+    pub title: String,
+    pub phase: Phase,
+    pub opens_at: String,
+    pub draw_at: String,
+    /// Of all its shows together.
+    pub seats: u64,
+    /// Titles.
+    pub shows: Vec<String>,
+}
+
+/// A show on the start page.
+#[derive(Debug, Serialize)]
+pub(super) struct HomeShow {
+    #[serde(flatten)]
+    pub show: ListedShow,
+    /// The room that leads to it.
+    pub room: String,
+}
+
+/// A show as pages list it.
+#[derive(Debug, Serialize)]
+pub(super) struct ListedShow {
+    pub show: String,
+    pub title: String,
+    pub starts_at: String,
+    pub venue: String,
+    pub currency: String,
+    pub seats: u32,
+    pub showing: bool,
+}
+
+impl From<&ShowInShort> for ListedShow {
+    fn from(show: &ShowInShort) -> Self {
+        Self {
+            show: show.id.to_string(),
+            title: show.title.clone(),
+            starts_at: show.starts_at.to_string(),
+            venue: show.venue.clone(),
+            currency: show.currency.clone(),
+            seats: show.seats,
+            showing: show.showing,
+        }
+    }
+}
+
+/// `lobby`: a room and the visitor's place in it.
+#[derive(Debug, Serialize)]
+pub(super) struct LobbyPage {
+    pub test: bool,
+    pub room: RoomView,
+    pub place: Option<PlaceView>,
+    pub shows: Vec<ListedShow>,
+    /// What the form that was sent was refused for.
+    pub problem: Option<Value>,
+}
+
+/// `seats`: a show's seats.
+#[derive(Debug, Serialize)]
+pub(super) struct SeatsPage {
+    pub test: bool,
+    pub show: Value,
+    pub room: Option<RoomView>,
+    /// Seats asked for in the address.
+    pub quantity: Option<u32>,
+}
+
+/// `checkout`: a hold on its way to an order.
+#[derive(Debug, Serialize)]
+pub(super) struct CheckoutPage {
+    pub test: bool,
+    pub hold: String,
+}
+
+/// `order`: an order.
+#[derive(Debug, Serialize)]
+pub(super) struct OrderPage {
+    pub test: bool,
+    pub order: String,
+}
+
+/// `ticket`: a ticket.
+#[derive(Debug, Serialize)]
+pub(super) struct TicketPage {
+    pub test: bool,
+    pub ticket: String,
+}
+
+/// `cinema`: the search for showings.
+#[derive(Debug, Serialize)]
+pub(super) struct CinemaPage<'a> {
+    pub test: bool,
+    /// What the form asked for, by its fields.
+    pub asked: BTreeMap<&'static str, &'a str>,
+    pub party: u32,
+    pub party_max: u32,
+    /// Whether anything was asked for.
+    pub searched: bool,
+    pub cities: Value,
+    /// Of the city that was chosen.
+    pub films: Value,
+    #[serde(flatten)]
+    pub found: Option<FoundShowings>,
+    /// What the search was refused for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Value>,
+}
+
+/// A page of the showings that were found.
+#[derive(Debug, Serialize)]
+pub(super) struct FoundShowings {
+    pub total: u32,
+    pub page: u32,
+    pub pages: u32,
+    /// Whether they are only like what was asked for.
+    pub near_only: Value,
+    pub previous: Option<String>,
+    pub next: Option<String>,
+    pub showings: Vec<Value>,
+}
+
+/// `rail`: the search for trains.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct RailPage {
+    pub test: bool,
+    pub party: String,
+    pub party_max: u32,
+    /// The first day of the timetable.
+    pub first: String,
+    /// And the last one.
+    pub last: String,
+    pub asked: RailForm,
+    /// The stations that the fields may mean, where it is not plain which.
+    pub choices: Vec<StationChoice>,
+    /// The field that nothing was typed in.
+    pub missing: Option<&'static str>,
+    /// How many trains have left already.
+    pub left: usize,
+    pub trips: Vec<Value>,
+    /// With a change; left out where nobody looked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<Vec<Value>>,
+    /// The same search with journeys with a change.
+    pub changes: Option<String>,
+    /// Other stations that the words may mean.
+    pub others: Vec<Value>,
+    pub from: Option<Value>,
+    pub to: Option<Value>,
+    /// The way back.
+    pub swap: Option<String>,
+    /// The day before.
+    pub before: Option<String>,
+    /// And the day after.
+    pub after: Option<String>,
+    /// What the search was refused for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Value>,
+}
+
+/// What the fields of the search for trains show.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct RailForm {
+    pub from: String,
+    pub to: String,
+    pub date: String,
+}
+
+/// The stations that one field may mean.
+#[derive(Debug, Serialize)]
+pub(super) struct StationChoice {
+    pub field: &'static str,
+    pub typed: String,
+    pub stations: Vec<Value>,
+}
+
+/// `train`: a departure over a stretch.
+#[derive(Debug, Serialize)]
+pub(super) struct TrainPage<'a> {
+    pub test: bool,
+    pub show: &'a Value,
+    pub room: Option<RoomView>,
+    /// What the search for trains says of this stretch, or null.
+    pub trip: &'a Value,
+    /// The class that was asked for.
+    pub class: &'a str,
+    pub quantity: u64,
+    /// The codes of the stations.
+    pub from: &'a Value,
+    pub to: &'a Value,
+    pub from_name: &'a Value,
+    pub to_name: &'a Value,
+    /// The stops of the stretch, from 0 on.
+    pub first: usize,
+    pub last: usize,
+    pub date: &'a Value,
+    /// The time zone of the timetable, where it is known.
+    pub zone: Option<&'a str>,
+    /// Whether the stretch is not the one that was asked for.
+    pub elsewhere: bool,
+    /// Whether the train has left.
+    pub left: bool,
+}
+
+/// `problem`: what went wrong, and where to go on.
+#[derive(Debug, Serialize)]
+pub(super) struct ProblemPage<'a> {
+    pub test: bool,
+    pub status: u16,
+    pub code: &'a Value,
+    pub title: &'a Value,
+    pub detail: &'a Value,
+    pub action_href: &'static str,
+    pub action_label: &'static str,
+}

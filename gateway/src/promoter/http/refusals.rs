@@ -1,0 +1,178 @@
+//! What promoters are refused, as problems.
+
+use fairgate_base::http::Problem;
+use serde_json::json;
+
+use crate::line::http::room_closed;
+use crate::promoter::RoomChangeRefusal;
+use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, LIVE};
+use crate::room::Refused;
+
+impl From<RoomChangeRefusal> for Problem {
+    fn from(refusal: RoomChangeRefusal) -> Self {
+        match refusal {
+            RoomChangeRefusal::Document(why) => refused(why),
+            RoomChangeRefusal::Unknown(unknown) => unknown.into(),
+            RoomChangeRefusal::RoomClosed => room_closed(),
+            RoomChangeRefusal::Ledger(failure) => failure.into(),
+            RoomChangeRefusal::Store(failure) => failure.into(),
+            RoomChangeRefusal::Coverage(failure) => failure.into(),
+            RoomChangeRefusal::CodeMalformed { line } => Self::field(
+                "codes",
+                format!("Line {line} is no code: at most {CODE_BYTES_MAX} bytes, no control characters. Nothing was changed."),
+            )
+            .with("line", line),
+            RoomChangeRefusal::CodeCount => Self::field(
+                "codes",
+                format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
+            ),
+            RoomChangeRefusal::NothingToChange => Self::new(
+                422,
+                "invalid_field",
+                "There is no setting in this",
+                format!(
+                    "The body names nothing to change. Nothing was changed. Send one or more of {}.",
+                    LIVE.join(", ")
+                ),
+            )
+            .with("fields", LIVE),
+            RoomChangeRefusal::BuiltIn => built_in(),
+            RoomChangeRefusal::ShowCovered {
+                room,
+                theirs,
+                pattern,
+            } => show_covered(&room, &theirs, &pattern),
+            RoomChangeRefusal::ClosedForGood => closed_for_good(),
+            RoomChangeRefusal::TimePassed { fields } => time_passed(&fields),
+            RoomChangeRefusal::DrawFixed { fields } => draw_fixed(&fields),
+            RoomChangeRefusal::ChangedMeanwhile => changed_meanwhile(),
+        }
+    }
+}
+
+fn built_in() -> Problem {
+    Problem::new(
+        409,
+        "room_built_in",
+        "The built-in room cannot be replaced",
+        "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
+    )
+}
+
+fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
+    Problem::new(
+        409,
+        "show_covered",
+        "Another room covers this show",
+        format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Take it out of one of them."),
+    )
+    .with("field", "shows")
+    .with("room", room)
+    .with("pattern", theirs)
+}
+
+fn closed_for_good() -> Problem {
+    Problem::new(
+        409,
+        "room_closed",
+        "The room is closed and stays so",
+        "Everybody was told that this on-sale is over, so closes_at cannot change any more. Nothing was changed. Make a new room for what is still to be sold.",
+    )
+    .with("fields", ["closes_at"])
+}
+
+fn time_passed(fields: &[&str]) -> Problem {
+    Problem::new(
+        409,
+        "draw_fixed",
+        "That time has passed and cannot move later",
+        format!("What {} stands for has happened already: opens_at can move later until the lobby opens, draw_at until the draw or the sale begins. Nothing was changed. To let nobody in for a while, PATCH paused.", fields.join(", ")),
+    )
+    .with("fields", fields)
+}
+
+fn draw_fixed(fields: &[&str]) -> Problem {
+    Problem::new(
+        409,
+        "draw_fixed",
+        "This bears on the draw and can no longer change",
+        format!("Visitors have joined under the rules as they stand, so {} cannot change any more. Nothing was changed. A later draw_at is possible until the freeze; it is public and logged.", fields.join(", ")),
+    )
+    .with("fields", fields)
+}
+
+fn changed_meanwhile() -> Problem {
+    Problem::new(
+        409,
+        "changed_meanwhile",
+        "Somebody else changed the room",
+        "The room was changed while this call was on its way. Nothing of this call was done. Read the room again, and send it again.",
+    )
+}
+
+/// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not built.
+fn refused(why: Refused) -> Problem {
+    let listed = |faults: &[(String, String)]| {
+        faults
+            .iter()
+            .map(|(field, detail)| json!({"field": field, "detail": detail}))
+            .collect::<Vec<_>>()
+    };
+    let told = |faults: &[(String, String)]| {
+        faults
+            .iter()
+            .map(|(field, detail)| format!("{field}: {detail}"))
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    let Refused { bad, unbuilt } = why;
+    if let Some((field, _)) = bad.first() {
+        let detail = format!("{}. Nothing was changed.", told(&bad));
+        let all: Vec<_> = bad.iter().chain(&unbuilt).cloned().collect();
+        return Problem::field(field, detail).with("problems", listed(&all));
+    }
+    let field = unbuilt.first().map_or("", |(field, _)| field);
+    let detail = format!("{}. Nothing was changed.", told(&unbuilt));
+    Problem::not_available(field, detail).with("problems", listed(&unbuilt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(fields: &[&str]) -> Vec<(String, String)> {
+        let pair = |field: &&str| ((*field).to_owned(), "is odd".to_owned());
+        fields.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn all_wrong_fields_are_told_and_the_first_one_by_name() {
+        let problem = refused(Refused {
+            bad: pairs(&["title", "per_s"]),
+            unbuilt: pairs(&["beacon"]),
+        });
+        assert_eq!(
+            (problem.status.as_u16(), problem.code),
+            (422, "invalid_field")
+        );
+        assert_eq!(problem.extra["field"], "title");
+        let listed = json!([
+            {"field": "title", "detail": "is odd"},
+            {"field": "per_s", "detail": "is odd"},
+            {"field": "beacon", "detail": "is odd"},
+        ]);
+        assert_eq!(problem.extra["problems"], listed);
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        let problem = refused(Refused {
+            bad: Vec::new(),
+            unbuilt: pairs(&["beacon"]),
+        });
+        assert_eq!(
+            (problem.code, problem.extra["field"].as_str()),
+            ("not_available", Some("beacon"))
+        );
+    }
+}

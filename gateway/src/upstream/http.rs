@@ -1,0 +1,66 @@
+//! Calls sent on to booking, and what booking failed at as problems.
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::Problem;
+
+use super::BookingFailure;
+use super::remote::forward::{ForwardRefusal, forward};
+use super::remote::pool::Pool;
+
+/// When to come back where no booking answers.
+const BACK_S: u64 = 2;
+
+/// Sends a call on, and gives back what booking says, or why it says nothing.
+pub async fn send_on(pool: Pool, request: Request) -> Response {
+    forward(pool, request)
+        .await
+        .unwrap_or_else(|refusal| Problem::from(refusal).into_response())
+}
+
+impl From<ForwardRefusal> for Problem {
+    fn from(refusal: ForwardRefusal) -> Self {
+        match refusal {
+            ForwardRefusal::NoSuchPage(path) => Self::not_found("page", &path),
+            ForwardRefusal::BodyUnreadable => Self::new(
+                400,
+                "body_unreadable",
+                "The body could not be read",
+                "The connection broke or the body's framing is wrong. Nothing was changed. Send it again.",
+            ),
+            ForwardRefusal::Booking(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<BookingFailure> for Problem {
+    fn from(failure: BookingFailure) -> Self {
+        match failure {
+            BookingFailure::Ledger(error) => error.into(),
+            BookingFailure::Unreachable => Self::new(
+                503,
+                "booking_unreachable",
+                "Booking is not answering",
+                "Seats and orders cannot be reached just now. Nothing was changed; your place in line, what you hold and what you ordered are kept. Try again in a few seconds.",
+            )
+            .retry_after(BACK_S),
+            BookingFailure::Unanswered => Self::new(
+                503,
+                "booking_unanswered",
+                "Booking did not answer",
+                "The call was sent on and its answer was lost, so it may or may not have been carried out. Nothing is done twice: look at your hold or order, or send it again with the same Idempotency-Key.",
+            )
+            .retry_after(BACK_S),
+            BookingFailure::Refused { status } => {
+                let detail = if status == StatusCode::UNAUTHORIZED {
+                    "Booking does not know this gateway. Nothing was changed. Operators: give both the same FAIRGATE_INTERNAL_KEY."
+                } else {
+                    "Booking could not answer this gateway. Nothing was changed. Try again in a few seconds."
+                };
+                Self::new(503, "booking_refused", "Booking is not answering", detail)
+                    .retry_after(BACK_S)
+            }
+        }
+    }
+}

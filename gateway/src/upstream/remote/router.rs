@@ -1,0 +1,21 @@
+//! Every route of a booking behind addresses: the same as booking lists on its own page, each sent on as it came.
+
+use axum::extract::Request;
+use axum::routing::any;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::pool::Pool;
+use crate::upstream::http::send_on;
+
+/// All of booking's routes, answered by whichever booking is well.
+pub(super) fn all_sent_on(pool: &Pool) -> OpenApiRouter {
+    let document = booking::router::document();
+    let addresses: Vec<String> = document.paths.paths.keys().cloned().collect();
+    let mut router = OpenApiRouter::with_openapi(document);
+    for address in addresses {
+        let pool = pool.clone();
+        let handler = any(move |request: Request| send_on(pool.clone(), request));
+        router = router.route(&address, handler);
+    }
+    router
+}

@@ -22,14 +22,13 @@ use booking::app::{Booking, Setup};
 use booking::clock::Clock;
 use booking::config::Payments;
 use booking::door::{Role, RoleKeys};
-use booking::ledger::postgres::PostgresLedger;
-use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::sql::SqlLedger;
 use booking::ledger::{KeptAnswer, Ledger};
 use booking::payments::Said;
 use booking::retention::Retained;
 use booking::retention::prune::LEASE;
 use booking::store::memory::MemoryStore;
-use fairgate_databases::{Database, Writer};
+use fairgate_databases::{Database, Installation, Writer};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -62,10 +61,12 @@ async fn main() -> Result<ExitCode, Failure> {
     let folder = tempfile::tempdir()?;
     let open = async || -> Result<Arc<dyn Ledger>, Failure> {
         let ledger: Arc<dyn Ledger> = match url {
-            Some(url) => Arc::new(PostgresLedger::open(Database::connect(url).await?).await?),
+            Some(url) => Arc::new(
+                SqlLedger::open(Installation::Server(Database::connect(url).await?)).await?,
+            ),
             None => {
                 let writer = Writer::open(&folder.path().join("ledger.db"))?;
-                Arc::new(SqliteLedger::open(writer).await?)
+                Arc::new(SqlLedger::open(Installation::File(writer)).await?)
             }
         };
         Ok(ledger)

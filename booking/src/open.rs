@@ -12,8 +12,7 @@ use crate::app::{Booking, Setup};
 use crate::clock::{Clock, follow};
 use crate::config::{Key, Stores};
 use crate::door::signing::NoKeys;
-use crate::ledger::postgres::PostgresLedger;
-use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::process::company::{Company, Keeps, Refused};
 use crate::process::data::{self, DataLock, NotOurs};
@@ -73,10 +72,7 @@ pub async fn installation(
 /// # Errors
 /// Where they cannot be brought up to date.
 pub async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, NotOpened> {
-    Ok(match installation {
-        Installation::File(writer) => Arc::new(SqliteLedger::open(writer.clone()).await?),
-        Installation::Server(database) => Arc::new(PostgresLedger::open(database.clone()).await?),
-    })
+    Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
 }
 
 /// Opens booking over an installation's database, its seats in Redis or else in this process's own memory.

@@ -15,5 +15,5 @@ pub use sql::{
     ColumnValue, FromColumn, Migration, NamedLock, SqlDialect, SqlFuture, SqlRow, SqlTransaction,
     SqlValue, SqlValues, ToSqlValue,
 };
-pub use sqlite::Writer;
+pub use sqlite::{Writer, snapshot_of_file};
 pub use tokio_postgres;

@@ -206,8 +206,7 @@ async fn who_has_a_lock_alone_keeps_the_others_out() {
                     Box::pin(async move {
                         tx.lock(&[NamedLock::shared(1, "a"), NamedLock::alone(2, "b")])
                             .await?;
-                        tx.lock_each(3, &vec!["x".to_owned(), "y".to_owned()])
-                            .await?;
+                        tx.lock_each(3, &["x".to_owned(), "y".to_owned()]).await?;
                         let others = INSIDE.fetch_add(1, Ordering::SeqCst);
                         tx.query("SELECT 1", &[]).await?;
                         INSIDE.fetch_sub(1, Ordering::SeqCst);

@@ -15,11 +15,11 @@ use booking::ids::{CallIds, HoldId, ShowId, VenueId};
 use booking::inventory::CellState;
 use booking::inventory::seats::Seats;
 use booking::ledger::Ledger;
-use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::sql::SqlLedger;
 use booking::payments::kind::ProviderKind;
 use booking::store::InventoryStore;
 use booking::store::redis::{Options, RedisStore};
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
 use fairgate_redis::Redis;
 use rand::RngExt;
@@ -300,7 +300,11 @@ async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String
 /// A ledger in a file of its own.
 pub async fn ledger(folder: &std::path::Path) -> Arc<dyn Ledger> {
     let writer = Writer::open(&folder.join("ledger.db")).expect("a file");
-    Arc::new(SqliteLedger::open(writer).await.expect("a ledger"))
+    Arc::new(
+        SqlLedger::open(Installation::File(writer))
+            .await
+            .expect("a ledger"),
+    )
 }
 
 /// The stores of so many nodes that share one Redis.

@@ -5,7 +5,7 @@ mod workers;
 
 use std::sync::Arc;
 
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 use fairgate_pass::Keyring;
 use rand::RngExt;
 use utoipa_axum::router::OpenApiRouter;
@@ -30,7 +30,7 @@ use crate::http::visitor::Door;
 use crate::http::waitlist::WaitlistRoutes;
 use crate::ids::CallIds;
 use crate::inventory::seats::Seats;
-use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
 use crate::orders::checkout::OrderDesk;
 use crate::orders::key::OrderKeys;
@@ -101,7 +101,7 @@ impl Booking {
     /// # Errors
     /// Where the ledger cannot be opened or read.
     pub async fn open(writer: Writer, setup: Setup) -> Result<Self, LedgerError> {
-        let ledger: Arc<dyn Ledger> = Arc::new(SqliteLedger::open(writer).await?);
+        let ledger: Arc<dyn Ledger> = Arc::new(SqlLedger::open(Installation::File(writer)).await?);
         Self::with(Arc::new(MemoryStore::default()), ledger, setup).await
     }
 

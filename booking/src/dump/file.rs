@@ -3,11 +3,12 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairgate_databases::{Database, Tx};
+use fairgate_databases::{Database, Installation, SqlTransaction, snapshot_of_file};
 use tempfile::NamedTempFile;
 
 use super::Record;
-use crate::ledger::{LedgerError, postgres, sqlite};
+use crate::ledger::LedgerError;
+use crate::ledger::sql::dump;
 
 /// The ledger's file in a data folder.
 const LEDGER_FILE: &str = "ledger.db";
@@ -45,8 +46,11 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     if !ledger.is_file() {
         return Err(DumpError::NoLedger(data.to_owned()));
     }
-    let mut lines = Lines::beside(out)?;
-    let kept = sqlite::dump::read(&ledger, now_ms, &mut |record: &Record| lines.add(record));
+    let lines = Lines::beside(out)?;
+    let read = snapshot_of_file(&ledger, (), move |tx, ()| {
+        Box::pin(lines.add_ledger(tx, now_ms))
+    });
+    let (lines, kept) = read.map_err(|error| DumpError::Ledger(ledger.clone(), error))?;
     lines.end(kept, |error| DumpError::Ledger(ledger, error))
 }
 
@@ -57,13 +61,9 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
 /// [`DumpError`]; `out` is then as it was.
 pub async fn write_database(url: &str, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     let database = Database::reading(url).map_err(DumpError::Database)?;
+    let installation = Installation::Server(database);
     let lines = Lines::beside(out)?;
-    let read = database.snapshot(async move |tx: Tx| {
-        let mut lines = lines;
-        let mut add = |record: &Record| lines.add(record);
-        let kept = postgres::dump::read(&tx, now_ms, &mut add).await;
-        Ok((lines, kept))
-    });
+    let read = installation.snapshot((), move |tx, ()| Box::pin(lines.add_ledger(tx, now_ms)));
     let (lines, kept) = read.await.map_err(DumpError::Database)?;
     lines.end(kept, DumpError::Database)
 }
@@ -87,6 +87,17 @@ impl Lines {
             records: 0,
             failed: None,
         })
+    }
+
+    /// Adds the whole ledger. What became of that is apart, since the lines know where they failed.
+    async fn add_ledger(
+        mut self,
+        tx: &SqlTransaction,
+        now_ms: i64,
+    ) -> Result<(Self, Result<(), LedgerError>), LedgerError> {
+        let mut add = |record: &Record| self.add(record);
+        let kept = dump::read(tx, now_ms, &mut add).await;
+        Ok((self, kept))
     }
 
     fn add(&mut self, record: &Record) -> Result<(), LedgerError> {

@@ -1,5 +1,5 @@
 //! The dump: ledger and payments as an outside judge reads them, one record a line. What the records are is decided
-//! here; `ledger/sqlite/dump` and `ledger/postgres/dump` read them, and `file` writes them whole or not at all.
+//! here; `ledger/sql/dump` reads them, and `file` writes them whole or not at all.
 
 pub mod file;
 pub mod sold;

@@ -1,14 +1,13 @@
 //! The seam to the durable record: each method is one domain transaction, whole or not at all.
 //!
-//! **Architecture invariant:** rusqlite is named only under `ledger/sqlite`, tokio-postgres only under
-//! `ledger/postgres`.
+//! **Architecture invariant:** SQL is written only under `ledger/sql`; neither rusqlite nor tokio-postgres is named
+//! there, but in the crate of both databases.
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
-pub mod postgres;
 mod programme;
 mod records;
-pub mod sqlite;
+pub mod sql;
 mod stored;
 
 use std::ops::Range;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use booking::ledger::Ledger;
-use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::sql::SqlLedger;
 use booking::payments::kind::ProviderKind;
 use booking::process::data;
 use booking::rail::import::{NotImported, Source, Wanted, import};
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 
 use super::*;
 
@@ -26,7 +26,11 @@ fn wanted(feed: &Path, data: &Path) -> Wanted {
 
 async fn ledger(data: &Path) -> Arc<dyn Ledger> {
     let writer = Writer::open(&data.join("ledger.db")).expect("a file");
-    Arc::new(SqliteLedger::open(writer).await.expect("migrated"))
+    Arc::new(
+        SqlLedger::open(Installation::File(writer))
+            .await
+            .expect("migrated"),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]

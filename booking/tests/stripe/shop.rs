@@ -11,11 +11,11 @@ use booking::clock::Clock;
 use booking::config::Payments;
 use booking::door::{Role, RoleKeys};
 use booking::ledger::Ledger;
-use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::sql::SqlLedger;
 use booking::payments::READ_BACK_AFTER;
 use booking::payments::stripe::StripeSettings;
 use fairgate_base::http::request_id;
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
 use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
 use http_body_util::BodyExt;
@@ -62,7 +62,11 @@ impl Shop {
             }),
         };
         let booking = Booking::open(writer.clone(), setup).await.expect("open");
-        let ledger = Arc::new(SqliteLedger::open(writer).await.expect("open"));
+        let ledger = Arc::new(
+            SqlLedger::open(Installation::File(writer))
+                .await
+                .expect("open"),
+        );
         let (router, _) = booking.router().split_for_parts();
         let router = router.layer(axum::middleware::from_fn(request_id));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0")

@@ -12,14 +12,13 @@ use booking::app::{Booking, Setup};
 use booking::clock::Clock;
 use booking::config::Payments;
 use booking::door::{Role, RoleKeys};
-use booking::ledger::postgres::PostgresLedger;
-use booking::ledger::sqlite::SqliteLedger;
+use booking::ledger::sql::SqlLedger;
 use booking::ledger::{Ledger, LedgerError};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use booking::store::redis::{Options, RedisStore};
 use fairgate_base::http::request_id;
-use fairgate_databases::{Database, Writer};
+use fairgate_databases::{Database, Installation, Writer};
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
 use fairgate_redis::Redis;
 use fairgate_servers::Postgres;
@@ -136,10 +135,16 @@ impl App {
     /// The ledger beside the app.
     pub async fn ledger(&self) -> Arc<dyn Ledger> {
         match self.ledger.clone() {
-            LedgerAt::File(writer) => Arc::new(SqliteLedger::open(writer).await.expect("open")),
-            LedgerAt::Server(_, database) => {
-                Arc::new(PostgresLedger::open(database).await.expect("open"))
-            }
+            LedgerAt::File(writer) => Arc::new(
+                SqlLedger::open(Installation::File(writer))
+                    .await
+                    .expect("open"),
+            ),
+            LedgerAt::Server(_, database) => Arc::new(
+                SqlLedger::open(Installation::Server(database))
+                    .await
+                    .expect("open"),
+            ),
         }
     }
 
@@ -252,10 +257,16 @@ impl App {
             payments: payments.clone(),
         };
         let books: Arc<dyn Ledger> = match ledger.clone() {
-            LedgerAt::File(writer) => Arc::new(SqliteLedger::open(writer).await.expect("open")),
-            LedgerAt::Server(_, database) => {
-                Arc::new(PostgresLedger::open(database).await.expect("it answers"))
-            }
+            LedgerAt::File(writer) => Arc::new(
+                SqlLedger::open(Installation::File(writer))
+                    .await
+                    .expect("open"),
+            ),
+            LedgerAt::Server(_, database) => Arc::new(
+                SqlLedger::open(Installation::Server(database))
+                    .await
+                    .expect("it answers"),
+            ),
         };
         let booking = Booking::with(Arc::clone(&store), books, setup).await;
         let booking = booking.expect("open");

@@ -93,19 +93,11 @@ struct PackageHome {
 const PACKAGE_HOMES: &[PackageHome] = &[
     PackageHome {
         package: "rusqlite",
-        homes: &[
-            "booking/databases/",
-            "booking/src/ledger/sqlite/",
-            "gateway/src/ledger/sqlite/",
-        ],
+        homes: &["booking/databases/", "gateway/src/ledger/sqlite/"],
     },
     PackageHome {
         package: "tokio_postgres",
-        homes: &[
-            "booking/databases/",
-            "booking/src/ledger/postgres/",
-            "gateway/src/ledger/postgres/",
-        ],
+        homes: &["booking/databases/", "gateway/src/ledger/postgres/"],
     },
     PackageHome {
         package: "deadpool_postgres",

@@ -98,12 +98,12 @@ impl SqlTransaction {
     ///
     /// # Errors
     /// As [`SqlTransaction::query`].
-    pub async fn lock_each(&self, kind: i32, words: &Vec<String>) -> Result<(), LedgerError> {
+    pub async fn lock_each(&self, kind: i32, words: &[String]) -> Result<(), LedgerError> {
         if self.dialect() == SqlDialect::Sqlite || words.is_empty() {
             return Ok(());
         }
         let sql =
             "SELECT pg_advisory_xact_lock($1, hashtext(word)), 1 FROM unnest($2::text[]) AS word";
-        self.query(sql, &[&kind, words]).await.map(drop)
+        self.query(sql, &[&kind, &words]).await.map(drop)
     }
 }

@@ -40,6 +40,16 @@ impl Migration {
         }
     }
 
+    /// The version of a database that has all of `steps`: how many of them are its own.
+    #[must_use]
+    pub fn version_of(dialect: SqlDialect, steps: &[Self]) -> i64 {
+        let own = steps.iter().filter(|step| match dialect {
+            SqlDialect::Sqlite => step.sqlite.is_some(),
+            SqlDialect::Postgres => step.postgres.is_some(),
+        });
+        i64::try_from(own.count()).unwrap_or(i64::MAX)
+    }
+
     /// The steps of one database, in order. A database's version is how many of *its* steps it has.
     pub(crate) fn steps(dialect: SqlDialect, steps: &[Self]) -> Vec<String> {
         let own = |step: &Self| match dialect {

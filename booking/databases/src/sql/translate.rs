@@ -3,14 +3,21 @@
 //! Only what the ledgers' statements use is translated. All else is SQL that both read alike, or belongs
 //! in a branch by [`super::SqlDialect`]; a statement that SQLite cannot read fails when it is prepared.
 
-/// Words that mean the same, by which SQLite calls them.
-const FUNCTIONS: &[(&str, &str)] = &[("GREATEST(", "MAX("), ("LEAST(", "MIN(")];
+/// Functions that mean the same, by which SQLite calls them.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("GREATEST(", "MAX("),
+    ("LEAST(", "MIN("),
+    ("json_agg(", "json_group_array("),
+    ("json_build_array(", "json_array("),
+    ("json_build_object(", "json_object("),
+];
 
-/// Row locks, the longest first: SQLite has one writer, whose rows are nobody else's.
+/// The order of bytes, in which PostgreSQL compares text where it is told to, and SQLite always does.
+const ORDER_OF_BYTES: &str = " COLLATE \"C\"";
+
+/// Row locks: SQLite has one writer, whose rows are nobody else's.
 const ROW_LOCKS: &[&str] = &[
     " FOR NO KEY UPDATE",
-    " FOR UPDATE SKIP LOCKED",
-    " FOR UPDATE OF o",
     " FOR UPDATE",
     " FOR KEY SHARE",
     " FOR SHARE",
@@ -27,7 +34,7 @@ const TYPES: &[(&str, &str)] = &[
 /// One statement for SQLite: `$1` becomes `?1`, casts and row locks go, `= ANY ($1::bytea[])` becomes
 /// a look into the JSON list that the value is sent as, and columns of a new table get SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
-    let mut out = without_row_locks(sql);
+    let mut out = without_row_locks(sql).replace(ORDER_OF_BYTES, "");
     for (postgres, sqlite) in FUNCTIONS {
         out = out.replace(postgres, sqlite);
     }
@@ -36,8 +43,7 @@ pub(crate) fn for_sqlite(sql: &str) -> String {
             out = out.replace(postgres, sqlite);
         }
     }
-    let out = with_lists(&out);
-    without_casts(&out.replace('$', "?"))
+    without_casts(&with_own_marks(&with_lists(&out)))
 }
 
 fn is_about_tables(sql: &str) -> bool {
@@ -46,37 +52,73 @@ fn is_about_tables(sql: &str) -> bool {
         .any(|word| sql.contains(word))
 }
 
+/// Drops row locks with the table that they are of, and whether they skip what is locked.
 fn without_row_locks(sql: &str) -> String {
     let mut out = sql.to_owned();
     for lock in ROW_LOCKS {
-        out = out.replace(lock, "");
+        let mut parts = out.split(lock);
+        let mut kept = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let of_table = part.strip_prefix(" OF ").map(|from| {
+                let end = from.find(|letter: char| !letter.is_ascii_alphanumeric());
+                &from[end.unwrap_or(from.len())..]
+            });
+            let rest = of_table.unwrap_or(part);
+            kept.push_str(rest.strip_prefix(" SKIP LOCKED").unwrap_or(rest));
+        }
+        out = kept;
     }
     out
 }
 
-/// `= ANY ($n)` and `<> ALL ($n)` as looks into a JSON list.
+/// `= ANY ($n)` as a look into a JSON list, and `= ANY (ARRAY (SELECT …))` as one into the query.
 fn with_lists(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 32);
     let mut rest = sql;
-    while let Some(at) = rest.find("= ANY") {
-        let (before, from) = rest.split_at(at);
-        let list = from
-            .find('(')
-            .and_then(|open| Some((open, open + from.get(open..)?.find(')')?)));
-        let Some((open, close)) = list else {
+    while let Some((before, from)) = rest.split_once("= ANY") {
+        let Some((list, after)) = parenthesised(from) else {
             break;
         };
-        let value = &from[open + 1..close];
-        let member = if value.ends_with("::bytea[]") {
-            "unhex(value)"
-        } else {
-            "value"
-        };
         out.push_str(before);
-        out.push_str(&format!("IN (SELECT {member} FROM json_each({value}))"));
-        rest = &from[close + 1..];
+        if let Some((query, _)) = list.strip_prefix("ARRAY").and_then(parenthesised) {
+            out.push_str(&format!("IN ({})", with_lists(query)));
+        } else {
+            let is_of_bytes = list.ends_with("::bytea[]");
+            let member = if is_of_bytes { "unhex(value)" } else { "value" };
+            out.push_str(&format!("IN (SELECT {member} FROM json_each({list}))"));
+        }
+        rest = after;
     }
     out.push_str(rest);
+    out
+}
+
+/// What stands in the parentheses at the beginning, and what comes behind them.
+fn parenthesised(sql: &str) -> Option<(&str, &str)> {
+    let inner = sql.trim_start().strip_prefix('(')?;
+    let mut depth = 1_u32;
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((&inner[..at], &inner[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Writes `$1` as `?1`; any other `$` belongs to the path of a JSON function.
+fn with_own_marks(sql: &str) -> String {
+    let mut parts = sql.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_value = part.starts_with(|letter: char| letter.is_ascii_digit());
+        out.push(if is_value { '?' } else { '$' });
+        out.push_str(part);
+    }
     out
 }
 
@@ -109,6 +151,10 @@ mod tests {
             "SELECT a FROM t WHERE b = $1 AND c > $12",
             "SELECT a FROM t WHERE b = ?1 AND c > ?12",
         );
+        check(
+            "UPDATE t SET d = json_set(d, '$.at', $1)",
+            "UPDATE t SET d = json_set(d, '$.at', ?1)",
+        );
     }
 
     #[test]
@@ -116,6 +162,10 @@ mod tests {
         check(
             "SELECT SUM(a)::bigint, d::text FROM t WHERE b = $1::text FOR UPDATE SKIP LOCKED",
             "SELECT SUM(a), d FROM t WHERE b = ?1",
+        );
+        check(
+            "SELECT 1 FROM t FOR UPDATE OF t SKIP LOCKED",
+            "SELECT 1 FROM t",
         );
         check("SELECT 1 FROM t FOR NO KEY UPDATE", "SELECT 1 FROM t");
         check("SELECT 1 FROM t FOR KEY SHARE", "SELECT 1 FROM t");
@@ -131,10 +181,28 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_a_query_makes_is_the_query() {
+        check(
+            "UPDATE t SET a = $2 WHERE b = ANY (ARRAY (SELECT b FROM t WHERE (c <= $1) \
+             ORDER BY c LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING b",
+            "UPDATE t SET a = ?2 WHERE b IN (SELECT b FROM t WHERE (c <= ?1) \
+             ORDER BY c LIMIT ?3) RETURNING b",
+        );
+    }
+
+    #[test]
     fn the_larger_of_two_has_another_name() {
         check(
             "UPDATE t SET a = GREATEST(a, $1), b = LEAST(b, $2)",
             "UPDATE t SET a = MAX(a, ?1), b = MIN(b, ?2)",
+        );
+    }
+
+    #[test]
+    fn text_is_compared_by_its_bytes() {
+        check(
+            "SELECT a FROM t ORDER BY a COLLATE \"C\", b",
+            "SELECT a FROM t ORDER BY a, b",
         );
     }
 

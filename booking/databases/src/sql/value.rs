@@ -97,9 +97,15 @@ impl<const LENGTH: usize> ToSqlValue for [u8; LENGTH] {
 /// Lists of what may stand in a list. Bytes are no list of numbers, so this is written out by type.
 macro_rules! lists {
     ($($member:ty),*) => {
-        $(impl ToSqlValue for Vec<$member> {
+        $(impl ToSqlValue for [$member] {
             fn to_sql_value(&self) -> SqlValue<'_> {
                 SqlValue::List(self.iter().map(ToSqlValue::to_sql_value).collect())
+            }
+        }
+
+        impl ToSqlValue for Vec<$member> {
+            fn to_sql_value(&self) -> SqlValue<'_> {
+                self.as_slice().to_sql_value()
             }
         })*
     };

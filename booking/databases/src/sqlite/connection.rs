@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use rusqlite::{CachedStatement, Connection};
 
 use crate::LedgerError;
-use crate::sql::{SqlRow, SqlTransaction, SqlValues, for_sqlite};
+use crate::sql::{SqlFuture, SqlRow, SqlTransaction, SqlValues, for_sqlite};
 
 /// A connection that a transaction's future may name while another thread could in principle run it.
 /// It never is: the lock is free whenever it is taken.
@@ -99,6 +99,18 @@ impl SqliteConnection {
     pub(crate) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
         self.with(|connection| connection.execute_batch(sql))?;
         Ok(())
+    }
+
+    /// Runs the future of a reading whose statements all see one moment.
+    pub(crate) fn snapshot<A, T, E, F>(self: &Arc<Self>, given: A, query: F) -> Result<T, E>
+    where
+        E: From<LedgerError>,
+        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+    {
+        self.batch("BEGIN DEFERRED")?;
+        let result = self.run(async move |tx: &SqlTransaction| query(tx, &given).await);
+        self.batch("ROLLBACK")?;
+        result
     }
 
     /// Runs a transaction's future, which never waits here.

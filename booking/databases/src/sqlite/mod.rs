@@ -155,13 +155,9 @@ impl Writer {
     {
         self.read_on(move |connection| {
             if one_moment {
-                connection.batch("BEGIN DEFERRED")?;
+                return connection.snapshot(given, query);
             }
-            let result = connection.run(async move |tx: &SqlTransaction| query(tx, &given).await);
-            if one_moment {
-                connection.batch("ROLLBACK")?;
-            }
-            result
+            connection.run(async move |tx: &SqlTransaction| query(tx, &given).await)
         })
         .await
     }
@@ -211,6 +207,19 @@ impl Writer {
             .collect();
         self.write(move |tx| migrate(tx, owner, &migrations)).await
     }
+}
+
+/// Reads the ledger file at `path` in one snapshot, while another process may write it.
+///
+/// # Errors
+/// Where there is no such file, or it cannot be read; whatever the function returns.
+pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: A, query: F) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+{
+    let connection = reader::open(path).map_err(LedgerError::from)?;
+    connection.snapshot(given, query)
 }
 
 fn migrate(

@@ -1,6 +1,6 @@
 //! A few reading connections beside the writer; SQLite's write-ahead log lets them see every commit.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OpenFlags};
@@ -38,7 +38,7 @@ impl Readers {
     {
         let connection = match self.idle()? {
             Some(connection) => connection,
-            None => self.open().map_err(LedgerError::from)?,
+            None => open(&self.path).map_err(LedgerError::from)?,
         };
         let result = query(&connection);
         let mut idle = self.lock();
@@ -63,20 +63,21 @@ impl Readers {
         idle.connections.clear();
     }
 
-    fn open(&self) -> Result<Arc<SqliteConnection>, rusqlite::Error> {
-        let connection = Connection::open_with_flags(
-            &self.path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        connection.set_prepared_statement_cache_capacity(128);
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        Ok(SqliteConnection::new(connection))
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
         // A panicking query leaves a list of connections behind that is still sound.
         self.idle
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Opens a file that is there, and never writes it.
+pub(crate) fn open(path: &Path) -> Result<Arc<SqliteConnection>, rusqlite::Error> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.set_prepared_statement_cache_capacity(128);
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    Ok(SqliteConnection::new(connection))
 }

@@ -3,13 +3,13 @@
 use std::pin::pin;
 
 use axum::body::to_bytes;
-use fairgate_databases::Writer;
+use fairgate_databases::{Installation, Writer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::sql::SqlLedger;
 
 const CALL: &str = "POST /v1/things";
 /// How long anything may take on a slow machine.
@@ -27,7 +27,7 @@ impl Nodes {
     async fn open() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = SqliteLedger::open(writer.clone()).await;
+        let ledger = SqlLedger::open(Installation::File(writer.clone())).await;
         let ledger = Arc::new(ledger.expect("its tables"));
         let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
         Self {

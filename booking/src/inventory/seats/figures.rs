@@ -198,7 +198,7 @@ impl Seats {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::Writer;
+    use fairgate_databases::{Installation, Writer};
     use fairgate_pass::Holder;
     use fairgate_redis::Redis;
     use fairgate_servers as servers;
@@ -209,7 +209,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::holds::{Held, Hold, Stage};
     use crate::ids::HoldId;
-    use crate::ledger::sqlite::SqliteLedger;
+    use crate::ledger::sql::SqlLedger;
     use crate::store::redis::{Options, RedisStore};
 
     /// So many trains on so many days.
@@ -268,7 +268,11 @@ mod tests {
         let redis = servers::Redis::single().await.expect("it starts");
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = Arc::new(SqliteLedger::open(writer).await.expect("a ledger"));
+        let ledger = Arc::new(
+            SqlLedger::open(Installation::File(writer))
+                .await
+                .expect("a ledger"),
+        );
         let clock = Clock::system();
         let connected = Redis::connect(&redis.url()).expect("a URL");
         let store = RedisStore::open(connected, "ledger", Options::new(clock.clone()));

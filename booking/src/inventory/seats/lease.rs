@@ -70,16 +70,20 @@ async fn renew(
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::Writer;
+    use fairgate_databases::{Installation, Writer};
 
     use super::*;
-    use crate::ledger::sqlite::SqliteLedger;
+    use crate::ledger::sql::SqlLedger;
 
     const TTL_MS: i64 = 400;
 
     async fn ledger(folder: &tempfile::TempDir) -> Arc<dyn Ledger> {
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
-        Arc::new(SqliteLedger::open(writer).await.expect("a ledger"))
+        Arc::new(
+            SqlLedger::open(Installation::File(writer))
+                .await
+                .expect("a ledger"),
+        )
     }
 
     /// Whether another one would have the lease; where it would, it has it then.

@@ -119,13 +119,13 @@ fn less_the_taken(show: &Show, taken: &HashSet<u32>) -> Vec<Left> {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_databases::Writer;
+    use fairgate_databases::{Installation, Writer};
 
     use super::*;
     use crate::catalogue::Catalogue;
     use crate::catalogue::plan::parse_grid;
     use crate::clock::Clock;
-    use crate::ledger::sqlite::SqliteLedger;
+    use crate::ledger::sql::SqlLedger;
     use crate::payments::kind::ProviderKind;
     use crate::store::InventoryStore;
     use crate::store::memory::MemoryStore;
@@ -134,7 +134,11 @@ mod tests {
     async fn a_list_of_shows_is_looked_at_without_opening_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
-        let ledger = Arc::new(SqliteLedger::open(writer).await.expect("a ledger"));
+        let ledger = Arc::new(
+            SqlLedger::open(Installation::File(writer))
+                .await
+                .expect("a ledger"),
+        );
         let catalogue = Catalogue::open(ledger.clone(), ProviderKind::None).await;
         let catalogue = catalogue.expect("readable");
         let hall = "hall".parse().expect("a slug");

@@ -300,13 +300,15 @@ async fn outbox(ledger: &Books) -> Vec<(SeatRowKind, HoldId)> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use fairgate_databases::{Database, Writer};
+    use fairgate_databases::{Database, Installation, Migration, Writer};
     use fairgate_servers::{Postgres, or_skip};
 
     use super::*;
-    use crate::ledger::postgres::{self, PostgresLedger};
-    use crate::ledger::sqlite::{self, SqliteLedger};
+    use crate::ledger::sql::{MIGRATIONS, SqlLedger};
     use fairgate_databases::LedgerError;
+
+    /// The steps before terms had numbers.
+    const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {
@@ -315,7 +317,11 @@ mod tests {
         suite(async || {
             let name = format!("{}.db", count.fetch_add(1, Ordering::Relaxed));
             let writer = Writer::open(&folder.path().join(name)).expect("a file");
-            Arc::new(SqliteLedger::open(writer).await.expect("migrated")) as Books
+            Arc::new(
+                SqlLedger::open(Installation::File(writer))
+                    .await
+                    .expect("migrated"),
+            ) as Books
         })
         .await;
     }
@@ -324,12 +330,13 @@ mod tests {
     async fn a_ledger_file_of_before_numbered_terms_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = Writer::open(&folder.path().join("ledger.db")).expect("a file");
-        const BEFORE: &[&str] = sqlite::MIGRATIONS.split_at(13).0;
-        writer.migrate("booking", BEFORE).await.expect("as it was");
+        let installation = Installation::File(writer.clone());
+        let migrated = installation.migrate("booking", BEFORE_TERMS).await;
+        migrated.expect("as it was");
         let filling = upgrading::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
         let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
         filled.await.expect("as it was filled");
-        let ledger = SqliteLedger::open(writer).await.expect("migrated");
+        let ledger = SqlLedger::open(installation).await.expect("migrated");
         upgrading::goes_on(Arc::new(ledger)).await;
     }
 
@@ -341,12 +348,12 @@ mod tests {
         let server = Postgres::options().without_fsync().start().await;
         let server = server.expect("PostgreSQL starts");
         let database = Database::connect(&server.url()).await.expect("it answers");
-        const BEFORE: &[&str] = postgres::MIGRATIONS.split_at(12).0;
-        let migrated = database.migrate("booking", BEFORE).await;
+        let installation = Installation::Server(database);
+        let migrated = installation.migrate("booking", BEFORE_TERMS).await;
         migrated.expect("as it was");
         let filling = upgrading::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
         server.query(&filling).await.expect("as it was filled");
-        let ledger = PostgresLedger::open(database).await.expect("migrated");
+        let ledger = SqlLedger::open(installation).await.expect("migrated");
         upgrading::goes_on(Arc::new(ledger)).await;
     }
 
@@ -359,7 +366,11 @@ mod tests {
         run(groups, async || {
             let url = server.database().await.expect("a fresh database");
             let database = Database::connect(&url).await.expect("it answers");
-            Arc::new(PostgresLedger::open(database).await.expect("migrated")) as Books
+            Arc::new(
+                SqlLedger::open(Installation::Server(database))
+                    .await
+                    .expect("migrated"),
+            ) as Books
         })
         .await;
     }

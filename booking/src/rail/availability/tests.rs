@@ -10,7 +10,7 @@ use crate::catalogue::plan::parse_grid;
 use crate::catalogue::show::{Geometry, Plan};
 use crate::ids::VenueId;
 use crate::inventory::choose::rail::Train;
-use crate::ledger::sqlite::SqliteLedger;
+use crate::ledger::sql::SqlLedger;
 use crate::payments::kind::ProviderKind;
 use crate::rail::run::{Call, Fares, Run};
 use crate::rail::timetable::OnSale;
@@ -84,7 +84,10 @@ fn show(id: &str) -> Arc<Show> {
 async fn opened() -> (Availability, Arc<Told>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let writer = fairgate_databases::Writer::open(&folder.path().join("ledger.db"));
-    let ledger = SqliteLedger::open(writer.expect("a file")).await;
+    let ledger = SqlLedger::open(fairgate_databases::Installation::File(
+        writer.expect("a file"),
+    ))
+    .await;
     let catalogue = Catalogue::open(Arc::new(ledger.expect("a ledger")), ProviderKind::None).await;
     let told = Arc::new(Told::default());
     let source = Arc::clone(&told) as Arc<dyn Source>;

@@ -1,0 +1,307 @@
+//! What the reconciler looks at, and its repairs.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
+
+use super::orders::owe;
+use super::rows::{
+    self, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order, parsed, small,
+    text, unsearched,
+};
+use super::tickets::issue;
+use super::{SqlLedger, lock};
+use crate::ids::{HoldId, OrderId, ShowId};
+use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
+use crate::orders::OrderState;
+use crate::orders::transition::EffectKind;
+use crate::payments::{Payment, PaymentState};
+use crate::reconciler::finding::{Missing, OrderFacts, missing};
+
+#[async_trait]
+impl AuditLedger for SqlLedger {
+    async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
+        // One statement, and so one snapshot.
+        self.installation
+            .read((), move |tx, ()| Box::pin(facts(tx, since_ms, batch_max)))
+            .await
+    }
+
+    async fn quiet_payments(
+        &self,
+        now_ms: i64,
+        quiet_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<(Payment, i64)>> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    if tx.is_postgres() {
+                        quiet_payments_fused(tx, now_ms, quiet_ms, batch_max).await
+                    } else {
+                        quiet_payments(tx, now_ms, quiet_ms, batch_max).await
+                    }
+                })
+            })
+            .await
+    }
+
+    async fn without_order(&self, holds: Vec<HoldId>) -> Result<Vec<HoldId>> {
+        self.installation
+            .read(holds, |tx, holds| Box::pin(without_order(tx, holds)))
+            .await
+    }
+
+    async fn give_up(&self, hold: &HoldId, now_ms: i64) -> Result<bool> {
+        self.installation
+            .write(hold.clone(), move |tx, hold| {
+                Box::pin(give_up(tx, hold, now_ms))
+            })
+            .await
+    }
+
+    async fn busy_shows(&self) -> Result<Vec<ShowId>> {
+        self.installation
+            .read((), |tx, ()| Box::pin(busy_shows(tx)))
+            .await
+    }
+
+    async fn claimed(&self, show: &ShowId) -> Result<Vec<Claimed>> {
+        self.installation
+            .read(show.clone(), |tx, show| Box::pin(claimed(tx, show)))
+            .await
+    }
+
+    async fn mend(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
+        self.installation
+            .write(order.clone(), move |tx, order| {
+                Box::pin(mend(tx, order, now_ms))
+            })
+            .await
+    }
+}
+
+/// Gives payments that have not moved for a while, and writes when each is given again.
+async fn quiet_payments(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    quiet_ms: i64,
+    batch_max: u32,
+) -> Result<Vec<(Payment, i64)>> {
+    let open = "p.state IN ('created', 'declined', 'authorised') \
+         AND (p.state = 'authorised' OR p.updated_at > $1 - $3)";
+    let taken = "p.state = 'captured' AND p.updated_at > $1 - $3";
+    let due = [
+        (open, quiet_ms, READ_FOR_MS, batch_max),
+        (taken, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS, batch_max / 4),
+    ];
+    let mut quiet = Vec::new();
+    for (which, quiet_ms, read_for_ms, most) in due {
+        let sql = format!(
+            "SELECT {PAYMENT_COLUMNS}, p.updated_at FROM payments p \
+             WHERE p.read_due <= $1 AND p.updated_at <= $1 - $2 AND {which} \
+             ORDER BY p.read_due LIMIT $4"
+        );
+        let found = tx
+            .query(&sql, &[&now_ms, &quiet_ms, &read_for_ms, &most])
+            .await?;
+        for row in &found {
+            let (payment, changed_ms) = quiet_payment(row)?;
+            let pause_ms = (now_ms - changed_ms).max(quiet_ms);
+            let sql = "UPDATE payments SET read_due = $2 WHERE payment = $1";
+            tx.execute(sql, &[&payment.id.as_str(), &(now_ms + pause_ms)])
+                .await?;
+            quiet.push((payment, changed_ms));
+        }
+    }
+    Ok(quiet)
+}
+
+fn quiet_payment(row: &SqlRow) -> Result<(Payment, i64)> {
+    Ok((rows::payment(row, 0)?, row.get(9)?))
+}
+
+/// As [`quiet_payments`], in one round trip instead of one a payment; what another node is given is
+/// skipped.
+async fn quiet_payments_fused(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    quiet_ms: i64,
+    batch_max: u32,
+) -> Result<Vec<(Payment, i64)>> {
+    let sql = format!(
+        "WITH open AS (SELECT payment FROM payments \
+             WHERE state IN ('created', 'declined', 'authorised') AND read_due <= $1 \
+             AND updated_at <= $1 - $2 AND (state = 'authorised' OR updated_at > $1 - $3) \
+             ORDER BY read_due LIMIT $4 FOR UPDATE SKIP LOCKED), \
+         taken AS (SELECT payment FROM payments \
+             WHERE state = 'captured' AND read_due <= $1 AND updated_at <= $1 - $5 \
+             AND updated_at > $1 - $6 ORDER BY read_due LIMIT $4 / 4 FOR UPDATE SKIP LOCKED) \
+         UPDATE payments p SET read_due = $1 + GREATEST($1 - p.updated_at, \
+             CASE p.state WHEN 'captured' THEN $5 ELSE $2 END) \
+         FROM (SELECT payment FROM open UNION ALL SELECT payment FROM taken) AS due \
+         WHERE p.payment = due.payment RETURNING {PAYMENT_COLUMNS}, p.updated_at"
+    );
+    let with: [&(dyn ToSqlValue + Sync); 6] = [
+        &now_ms,
+        &quiet_ms,
+        &READ_FOR_MS,
+        &batch_max,
+        &TAKEN_QUIET_MS,
+        &TAKEN_READ_FOR_MS,
+    ];
+    let quiet = tx.query(&sql, &with).await?;
+    quiet.iter().map(quiet_payment).collect()
+}
+
+async fn busy_shows(tx: &SqlTransaction) -> Result<Vec<ShowId>> {
+    let sql = "SELECT show FROM orders WHERE state IN ('pending', 'awaiting_consent', 'confirmed') \
+         UNION SELECT show FROM seat_outbox WHERE number IS NULL \
+         UNION SELECT show FROM seat_marks WHERE numbered > delivered \
+         UNION SELECT o.show FROM late_money l JOIN orders o ON o.order_id = l.order_id \
+             WHERE l.outcome IS NULL \
+         UNION SELECT o.show FROM provider_events e JOIN orders o ON o.payment = e.payment \
+             WHERE e.settled_at IS NULL";
+    let shows = tx.query(sql, &[]).await?;
+    shows.iter().map(|row| parsed(text(row, 0)?)).collect()
+}
+
+async fn claimed(tx: &SqlTransaction, show: &ShowId) -> Result<Vec<Claimed>> {
+    let sql = "SELECT c.seat, c.leg, o.state IN ('confirmed', 'ticketed', 'partly_refunded') \
+         FROM claims c JOIN orders o ON o.order_id = c.order_id WHERE c.show = $1";
+    let claims = tx.query(sql, &[&show.as_str()]).await?;
+    let read = |row: &SqlRow| Ok((small(row, 0)?, small(row, 1)?, row.get(2)?));
+    claims.iter().map(read).collect()
+}
+
+const FACTS: &str = "SELECT o.order_id, o.state, o.claim_until, o.items, p.payment, p.state, \
+     (SELECT MAX(at) FROM order_history h WHERE h.order_id = o.order_id), \
+     (SELECT COUNT(*) FROM tickets t WHERE t.order_id = o.order_id), \
+     (SELECT string_agg(kind, ',') FROM effects e \
+         WHERE e.order_id = o.order_id AND e.done_at IS NULL), \
+     EXISTS (SELECT 1 FROM late_money l WHERE l.order_id = o.order_id AND l.outcome IS NULL), \
+     (EXISTS (SELECT 1 FROM effects e WHERE e.order_id = o.order_id \
+             AND e.failed_at IS NOT NULL AND e.done_at IS NULL) \
+         OR EXISTS (SELECT 1 FROM refunds r WHERE r.order_id = o.order_id \
+             AND r.failed_at IS NOT NULL AND r.done_at IS NULL)) \
+     FROM orders o JOIN payments p ON p.order_id = o.order_id WHERE o.order_id IN ( \
+     SELECT order_id FROM (SELECT order_id FROM orders \
+         WHERE state IN ('pending', 'awaiting_consent') ORDER BY claim_until LIMIT $2) AS waiting \
+     UNION SELECT order_id FROM (SELECT order_id FROM orders \
+         WHERE state = 'confirmed' LIMIT $2) AS confirmed \
+     UNION SELECT order_id FROM (SELECT order_id FROM effects \
+         WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) AS failed_effects \
+     UNION SELECT order_id FROM (SELECT order_id FROM refunds \
+         WHERE failed_at IS NOT NULL AND done_at IS NULL LIMIT $2) AS failed_refunds \
+     UNION SELECT order_id FROM (SELECT q.order_id FROM payments q \
+         JOIN orders r ON r.order_id = q.order_id WHERE q.updated_at >= $1 \
+         AND ((q.state IN ('authorised', 'captured') \
+             AND r.state IN ('expired', 'cancelled', 'capture_failed')) \
+         OR (r.state = 'ticketed' AND NOT EXISTS \
+             (SELECT 1 FROM tickets t WHERE t.order_id = r.order_id))) LIMIT $2) AS misfits)";
+
+async fn facts(tx: &SqlTransaction, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
+    let found = tx.query(FACTS, &[&since_ms, &batch_max]).await?;
+    let read = |row| {
+        let state = OrderState::of_word(text(row, 1)?);
+        let money = PaymentState::of_word(text(row, 5)?);
+        let owed: Option<&str> = row.get(8)?;
+        let items = items(text(row, 3)?)?;
+        Ok(OrderFacts {
+            order: parsed(text(row, 0)?)?,
+            state: state.ok_or_else(|| corrupt("an order's state"))?,
+            changed_ms: row.get(6)?,
+            claim_until_ms: row.get(2)?,
+            seats: u32::try_from(items.len()).unwrap_or(u32::MAX),
+            tickets: small(row, 7)?,
+            payment: parsed(text(row, 4)?)?,
+            money: money.ok_or_else(|| corrupt("a payment's state"))?,
+            owed: owed
+                .unwrap_or_default()
+                .split(',')
+                .filter_map(EffectKind::of_word)
+                .collect(),
+            late: row.get(9)?,
+            refund_failed: row.get(10)?,
+        })
+    };
+    found.iter().map(read).collect()
+}
+
+/// The searches are read first: one that is decided in between has written its hold by the second
+/// statement.
+async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<HoldId>> {
+    let sql = "SELECT order_id FROM late_money WHERE outcome IS NULL";
+    let searches = tx.query(sql, &[]).await?;
+    let searches: Vec<OrderId> = searches
+        .iter()
+        .map(|row| parsed(text(row, 0)?))
+        .collect::<Result<_>>()?;
+    let orders: Vec<String> = holds
+        .iter()
+        .map(|hold| OrderId::of_hold(hold).to_string())
+        .collect();
+    let names: Vec<&str> = holds.iter().map(HoldId::as_str).collect();
+    let sql = "SELECT hold FROM late_money WHERE hold = ANY ($1) \
+         UNION ALL SELECT order_id FROM orders WHERE order_id = ANY ($2)";
+    let used = tx.query(sql, &[&names, &orders]).await?;
+    let used: HashSet<&str> = used.iter().map(|row| text(row, 0)).collect::<Result<_>>()?;
+    let is_alone = |(hold, order): &(&HoldId, &String)| {
+        !used.contains(hold.as_str()) && !used.contains(order.as_str())
+    };
+    let alone = holds.iter().zip(&orders).filter(is_alone);
+    Ok(unsearched(
+        alone.map(|(hold, _)| hold.clone()).collect(),
+        &searches,
+    ))
+}
+
+/// Gives a hold up under the lock of its order's making: a claim that has begun is waited for, and one
+/// that begins later sees this.
+async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
+    let order = OrderId::of_hold(hold);
+    tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])
+        .await?;
+    let sql = "SELECT 1 FROM orders WHERE order_id = $1";
+    if tx.first(sql, &[&order.as_str()]).await?.is_some() {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO given_up AS g (hold, at) VALUES ($1, $2) \
+         ON CONFLICT (hold) DO UPDATE SET at = GREATEST(g.at, excluded.at)";
+    tx.execute(sql, &[&hold.as_str(), &now_ms]).await?;
+    Ok(true)
+}
+
+async fn mend(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bool> {
+    let Some(order) = lock_order(tx, id.as_str()).await? else {
+        return Ok(false);
+    };
+    let sql = "SELECT EXISTS (SELECT 1 FROM effects WHERE order_id = $1 AND done_at IS NULL), \
+         EXISTS (SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL), \
+         EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state IN ('authorised', 'captured'))";
+    let row = tx.one(sql, &[&id.as_str()]).await?;
+    let (owes, late, money): (bool, bool, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let owed = match missing(order.state, owes, late, money) {
+        None => return Ok(false),
+        Some(Missing::Owed(owed)) => owed,
+        Some(Missing::Tickets) => {
+            let before = tickets(tx, id).await?;
+            issue(tx, &order, now_ms).await?;
+            return Ok(before != tickets(tx, id).await?);
+        }
+    };
+    // What was done once is asked once more: the provider knows the call by its key.
+    let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";
+    tx.execute(sql, &[&id.as_str()]).await?;
+    owe(tx, id, owed, now_ms).await?;
+    let sql = "UPDATE effects SET done_at = NULL, due_at = $2 WHERE order_id = $1 \
+         AND kind = (SELECT owes FROM payments WHERE order_id = $1)";
+    tx.execute(sql, &[&id.as_str(), &now_ms]).await?;
+    Ok(true)
+}
+
+async fn tickets(tx: &SqlTransaction, order: &OrderId) -> Result<u64> {
+    let sql = "SELECT COUNT(*) FROM tickets WHERE order_id = $1";
+    count(&tx.one(sql, &[&order.as_str()]).await?, 0)
+}

@@ -1,0 +1,348 @@
+//! Venues, shows, coverage, secrets. Changes of the catalogue come one after another: each locks the row
+//! that tells their number, so the number that a node reads says exactly which changes it will find.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
+
+use super::rows::{
+    Result, as_i64, bytes32, count, coverage, fate, json, parsed, run_of, small, stored_run, text,
+    to_json,
+};
+use super::{SqlLedger, lock, terms};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::ids::{ShowId, VenueId};
+use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
+
+#[async_trait]
+impl CatalogueLedger for SqlLedger {
+    async fn put_venue(
+        &self,
+        venue: &VenueId,
+        plan: String,
+        digest: [u8; 32],
+        now_ms: i64,
+    ) -> Result<u32> {
+        self.installation
+            .write((venue.clone(), plan), move |tx, (venue, plan)| {
+                Box::pin(async move {
+                    one_at_a_time(tx).await?;
+                    put_plan(tx, venue.as_str(), plan, digest, now_ms).await
+                })
+            })
+            .await
+    }
+
+    async fn newest_plan(&self, venue: &VenueId) -> Result<Option<u32>> {
+        self.installation
+            .read(venue.clone(), |tx, venue| {
+                Box::pin(async move {
+                    let sql =
+                        "SELECT version FROM venues WHERE venue = $1 ORDER BY version DESC LIMIT 1";
+                    let newest = tx.first(sql, &[&venue.as_str()]).await?;
+                    newest.map(|row| small(&row, 0)).transpose()
+                })
+            })
+            .await
+    }
+
+    async fn plan(&self, venue: &VenueId, version: u32) -> Result<Option<String>> {
+        self.installation
+            .read(venue.clone(), move |tx, venue| {
+                Box::pin(async move {
+                    let sql = "SELECT plan FROM venues WHERE venue = $1 AND version = $2";
+                    let plan = tx.first(sql, &[&venue.as_str(), &version]).await?;
+                    plan.map(|row| row.get(0)).transpose()
+                })
+            })
+            .await
+    }
+
+    async fn put_show(
+        &self,
+        show: StoredShow,
+        keeps: Option<SeatsKept>,
+        now_ms: i64,
+    ) -> std::result::Result<u32, ShowRefused> {
+        let keeps = keeps.map(Mutex::new);
+        self.installation
+            .write((show, keeps), move |tx, (show, keeps)| {
+                Box::pin(put_show(tx, show, keeps.as_ref(), now_ms))
+            })
+            .await
+    }
+
+    async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
+        self.installation
+            .write(departure, move |tx, departure| {
+                Box::pin(open_departure(tx, departure, now_ms))
+            })
+            .await
+    }
+
+    async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = format!(
+                        "SELECT {STORED}, departure FROM shows WHERE departure > $1 \
+                         ORDER BY departure LIMIT $2"
+                    );
+                    let rows = tx.query(&sql, &[&as_i64(after), &batch_max]).await?;
+                    let read = |row| Ok((count(row, 7)?, stored(row)?));
+                    rows.iter().map(read).collect()
+                })
+            })
+            .await
+    }
+
+    async fn shows(&self) -> Result<Vec<StoredShow>> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let sql = format!(
+                        "SELECT {STORED} FROM shows WHERE departure IS NULL \
+                         ORDER BY show COLLATE \"C\""
+                    );
+                    let rows = tx.query(&sql, &[]).await?;
+                    rows.iter().map(stored).collect()
+                })
+            })
+            .await
+    }
+
+    async fn put_coverage(&self, coverage: Vec<(String, Vec<String>)>) -> Result<()> {
+        self.installation
+            .write(coverage, |tx, coverage| {
+                Box::pin(put_coverage(tx, coverage))
+            })
+            .await
+    }
+
+    async fn coverage(&self) -> Result<Vec<(String, Vec<String>)>> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT room, pattern FROM coverage ORDER BY position";
+                    let rows = tx.query(sql, &[]).await?;
+                    let read = |row: &SqlRow| Ok((row.get(0)?, row.get(1)?));
+                    let rows: Vec<_> = rows.iter().map(read).collect::<Result<_>>()?;
+                    Ok(coverage(rows))
+                })
+            })
+            .await
+    }
+
+    async fn catalogue_version(&self) -> Result<u64> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let row = tx.one("SELECT version FROM catalogue_version", &[]).await?;
+                    count(&row, 0)
+                })
+            })
+            .await
+    }
+
+    async fn terms(&self, show: &ShowId, version: u32) -> Result<Option<SaleTerms>> {
+        self.installation
+            .read(show.clone(), move |tx, show| {
+                Box::pin(terms::read(tx, show.as_str(), version))
+            })
+            .await
+    }
+
+    async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "INSERT INTO secrets (name, value) VALUES ($1, $2) \
+                         ON CONFLICT (name) DO NOTHING";
+                    tx.execute(sql, &[&name, &fresh]).await?;
+                    let sql = "SELECT value FROM secrets WHERE name = $1";
+                    bytes32(tx.one(sql, &[&name]).await?.get(0)?)
+                })
+            })
+            .await
+    }
+}
+
+/// What [`stored`] reads.
+const STORED: &str = "show, document::text, plan_version, run, \
+     (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
+     (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
+
+fn stored(row: &SqlRow) -> Result<StoredShow> {
+    let run: Option<&str> = row.get(3)?;
+    Ok(StoredShow {
+        id: parsed(text(row, 0)?)?,
+        document: json(text(row, 1)?)?,
+        plan_version: small(row, 2)?,
+        run: run.map(run_of).transpose()?,
+        fate: fate(row.get(4)?, row.get(5)?)?,
+        terms: small(row, 6)?,
+    })
+}
+
+async fn put_show(
+    tx: &SqlTransaction,
+    show: &StoredShow,
+    keeps: Option<&Mutex<SeatsKept>>,
+    now_ms: i64,
+) -> std::result::Result<u32, ShowRefused> {
+    one_at_a_time(tx).await?;
+    let id = show.id.as_str();
+    // Nobody claims a seat between the look at the claims and the new plan.
+    tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
+    let sql = "SELECT document::text, EXISTS (SELECT 1 FROM claims WHERE show = $1) \
+         FROM shows WHERE show = $1";
+    if let Some(present) = tx.first(sql, &[&id]).await? {
+        let is_sold: bool = present.get(1)?;
+        let present: ShowDocument = json(text(&present, 0)?)?;
+        if is_sold && present.currency != show.document.currency {
+            return Err(ShowRefused::CurrencyInUse(present.currency));
+        }
+    }
+    if let Some(keeps) = keeps {
+        let moved = moved_seats(tx, id, keeps).await?;
+        if !moved.is_empty() {
+            return Err(ShowRefused::PlanInUse(moved));
+        }
+    }
+    let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
+         VALUES ($1, $2, $3, $4) ON CONFLICT (show) DO UPDATE SET document = excluded.document, \
+         plan_version = excluded.plan_version, updated_at = excluded.updated_at";
+    let document = to_json(&show.document)?;
+    tx.execute(sql, &[&id, &document, &show.plan_version, &now_ms])
+        .await?;
+    let noted = terms::note(tx, &[(id, SaleTerms::of(&show.document))], now_ms).await?;
+    changed(tx).await?;
+    Ok(noted.get(id).copied().unwrap_or_default())
+}
+
+/// The claimed seats of a show that its new plan does not leave as they are.
+async fn moved_seats(
+    tx: &SqlTransaction,
+    show: &str,
+    keeps: &Mutex<SeatsKept>,
+) -> Result<Vec<u32>> {
+    let sql = "SELECT DISTINCT seat FROM claims WHERE show = $1 ORDER BY seat";
+    let used = tx.query(sql, &[&show]).await?;
+    let used: Vec<u32> = used
+        .iter()
+        .map(|row| small(row, 0))
+        .collect::<Result<_>>()?;
+    // What it asks is pure, so it may be asked again when the transaction is run again.
+    let keeps = keeps.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(used.into_iter().filter(|seat| !keeps(*seat)).collect())
+}
+
+async fn open_departure(
+    tx: &SqlTransaction,
+    departure: &StoredShow,
+    now_ms: i64,
+) -> Result<StoredShow> {
+    let id = departure.id.as_str();
+    let find = format!("SELECT {STORED} FROM shows WHERE show = $1");
+    if let Some(row) = tx.first(&find, &[&id]).await? {
+        return stored(&row);
+    }
+    let insert = match tx.dialect() {
+        // The one writer gives the numbers.
+        SqlDialect::Sqlite => {
+            "INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
+             SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
+             ON CONFLICT (show) DO NOTHING"
+        }
+        // Whoever comes second waits for the number's row, and finds the first one's show.
+        SqlDialect::Postgres => {
+            "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
+             INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
+             SELECT $1, $2::jsonb, $3, $4, $5, last FROM given ON CONFLICT (show) DO NOTHING"
+        }
+    };
+    let document = to_json(&departure.document)?;
+    let run = departure.run.as_deref().map(stored_run).transpose()?;
+    let version = departure.plan_version;
+    let written = tx
+        .execute(insert, &[&id, &document, &version, &now_ms, &run])
+        .await?;
+    if written > 0 {
+        terms::note(tx, &[(id, SaleTerms::of(&departure.document))], now_ms).await?;
+    }
+    stored(&tx.one(&find, &[&id]).await?)
+}
+
+async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -> Result<()> {
+    let (rooms, patterns): (Vec<&str>, Vec<&str>) = coverage
+        .iter()
+        .flat_map(|(room, patterns)| {
+            patterns
+                .iter()
+                .map(move |pattern| (room.as_str(), pattern.as_str()))
+        })
+        .unzip();
+    one_at_a_time(tx).await?;
+    tx.execute("DELETE FROM coverage", &[]).await?;
+    if tx.is_postgres() {
+        put_patterns_fused(tx, &rooms, &patterns).await?;
+    } else {
+        let sql = "INSERT INTO coverage (room, pattern) VALUES ($1, $2)";
+        for (room, pattern) in rooms.iter().zip(&patterns) {
+            tx.execute(sql, &[room, pattern]).await?;
+        }
+    }
+    changed(tx).await
+}
+
+/// Writes all patterns in one statement: every change of the catalogue waits for this one, which would
+/// be a round trip for each pattern.
+async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&str]) -> Result<()> {
+    let sql = "INSERT INTO coverage (room, pattern) SELECT room, pattern \
+         FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS put (room, pattern, nth) \
+         ORDER BY nth";
+    tx.execute(sql, &[&rooms, &patterns]).await?;
+    Ok(())
+}
+
+/// Stores a plan as the venue's next version, unless the newest one is the same. No other change may be
+/// on its way.
+pub(super) async fn put_plan(
+    tx: &SqlTransaction,
+    venue: &str,
+    plan: &str,
+    digest: [u8; 32],
+    now_ms: i64,
+) -> Result<u32> {
+    let sql = "SELECT version, digest FROM venues WHERE venue = $1 ORDER BY version DESC LIMIT 1";
+    let mut version = 1_u32;
+    if let Some(newest) = tx.first(sql, &[&venue]).await? {
+        let present: u32 = small(&newest, 0)?;
+        if newest.get::<&[u8]>(1)? == digest {
+            return Ok(present);
+        }
+        version = present + 1;
+    }
+    let sql =
+        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ($1, $2, $3, $4, $5)";
+    tx.execute(sql, &[&venue, &version, &plan, &digest, &now_ms])
+        .await?;
+    changed(tx).await?;
+    Ok(version)
+}
+
+/// Waits until no other change of the catalogue is on its way.
+pub(super) async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
+    let sql = "SELECT version FROM catalogue_version FOR UPDATE";
+    tx.one(sql, &[]).await?;
+    Ok(())
+}
+
+/// Tells every node that the catalogue is another one.
+pub(super) async fn changed(tx: &SqlTransaction) -> Result<()> {
+    let sql = "UPDATE catalogue_version SET version = version + 1";
+    tx.execute(sql, &[]).await?;
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! Transaction 1: who may claim, and the cells that decide.
+
+use std::ops::Range;
+
+use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_pass::Holder;
+
+use super::rows::{
+    Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, parsed,
+    priced, run_of, small, text,
+};
+use super::{exchanges, lock, orders};
+use crate::holds::{Held, Purpose, cells_of};
+use crate::ids::{OrderId, ShowId};
+use crate::inventory::Grid;
+use crate::ledger::{ClaimBasis, ClaimRefused};
+use crate::orders::{Order, OrderItem};
+use crate::payments::Payment;
+
+/// Makes an order of a basket, or of an offer from the waitlist.
+pub(super) async fn claim(
+    tx: &SqlTransaction,
+    order: &Order,
+    payment: &Payment,
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
+    if !matches!(basis.purpose, Purpose::Basket | Purpose::Offer) {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+    }
+    keep_out(tx, order).await?;
+    if let Some(present) = check(tx, order, &order.items, basis).await? {
+        return if exchanges::succeeds(tx, &present.id).await?.is_some() {
+            Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
+        } else {
+            Ok(present)
+        };
+    }
+    write(tx, order, payment, basis).await
+}
+
+/// Makes the order of an exchange for these seats. An order that is there already is given as it is.
+pub(super) async fn claim_for_exchange(
+    tx: &SqlTransaction,
+    order: &Order,
+    payment: &Payment,
+    items: &[OrderItem],
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
+    keep_out(tx, order).await?;
+    match check(tx, order, items, basis).await? {
+        Some(present) => Ok(present),
+        None => write(tx, order, payment, basis).await,
+    }
+}
+
+async fn write(
+    tx: &SqlTransaction,
+    order: &Order,
+    payment: &Payment,
+    basis: ClaimBasis,
+) -> std::result::Result<Order, ClaimRefused> {
+    if tx.is_postgres() {
+        insert_order_fused(tx, order, payment).await?;
+    } else {
+        insert_order(tx, order, payment).await?;
+    }
+    insert_claims(tx, order, &order.held(), basis.grid).await?;
+    Ok(order.clone())
+}
+
+/// Keeps out who must not work beside this order. From here on the show's plan stays as it is and nobody
+/// reads its picture, this visitor's other orders wait, and nobody gives this one up. No lock touches a
+/// row, so claims of different visitors do not meet here. (Two visitors with the same first bytes do, and
+/// only wait.)
+pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
+    let [a, b, c, d, ..] = order.visitor.0;
+    let visitor = i32::from_be_bytes([a, b, c, d]);
+    tx.lock(&[
+        NamedLock::shared(lock::PLAN, order.show.as_str()),
+        NamedLock::numbered(lock::VISITOR, visitor),
+        NamedLock::alone(lock::ORDER, order.id.as_str()),
+    ])
+    .await
+}
+
+/// What [`standing`] reads, of show $1 and visitor $2.
+const STANDING: &str = "SELECT \
+     COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
+     COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
+     (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
+     EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
+
+/// Refuses what may not be claimed whatever cells are free, and seats at other prices than their terms
+/// say. Gives the order where it is there already. The statement sees what the transactions that were
+/// waited for have committed.
+async fn check(
+    tx: &SqlTransaction,
+    order: &Order,
+    items: &[OrderItem],
+    basis: ClaimBasis,
+) -> std::result::Result<Option<Order>, ClaimRefused> {
+    let sql = format!(
+        "{STANDING}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
+         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1), \
+         (SELECT terms FROM terms WHERE show = $1 AND version = $5), \
+         (SELECT run FROM shows WHERE show = $1)"
+    );
+    let with: [&(dyn ToSqlValue + Sync); 5] = [
+        &order.show.as_str(),
+        &order.visitor.0,
+        &order.id.as_str(),
+        &order.hold.as_str(),
+        &order.terms,
+    ];
+    let row = tx.one(&sql, &with).await?;
+    if row.get(4)? {
+        return Ok(find_order(tx, &order.id).await?);
+    }
+    if row.get::<i64>(5)? >= order.created_at_ms {
+        return Err(given_up().into());
+    }
+    may_claim(order, standing(&row)?, basis)?;
+    are_prices_of(&row, items)?;
+    Ok(None)
+}
+
+/// Refuses seats whose prices are not those of their terms, by a row of [`check`].
+fn are_prices_of(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
+    let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
+    let terms = terms.ok_or_else(|| corrupt("an order under terms that nobody noted"))?;
+    let run = run.map(run_of).transpose()?;
+    priced(items, &json(terms)?, run.as_deref())
+}
+
+/// Refuses as [`check`], for an order that is there already.
+pub(super) async fn allowed(
+    tx: &SqlTransaction,
+    order: &Order,
+    basis: ClaimBasis,
+) -> std::result::Result<(), ClaimRefused> {
+    let with: [&(dyn ToSqlValue + Sync); 2] = [&order.show.as_str(), &order.visitor.0];
+    let row = tx.one(STANDING, &with).await?;
+    may_claim(order, standing(&row)?, basis)
+}
+
+fn standing(row: &SqlRow) -> Result<Standing> {
+    Ok(Standing {
+        pinned: u32::try_from(row.get::<i64>(0)?).ok(),
+        claims_from: count(row, 1)?,
+        have: u32::try_from(row.get::<i64>(2)?).unwrap_or(u32::MAX),
+        cancelled: row.get(3)?,
+    })
+}
+
+/// Finds an order of a visitor's that has a seat over exactly these legs.
+pub(super) async fn order_over(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    visitor: Holder,
+    legs: &Range<u16>,
+) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM claims WHERE show = $1 AND visitor = $2 \
+         GROUP BY order_id, seat \
+         HAVING MIN(leg) = $3 AND MAX(leg) = $4 AND COUNT(*) = $4 - $3 + 1 \
+         ORDER BY order_id LIMIT 1";
+    let (from, last) = (legs.start, i64::from(legs.end) - 1);
+    let found = tx
+        .first(sql, &[&show.as_str(), &visitor.0, &from, &last])
+        .await?;
+    found.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+const ORDER: &str = "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, \
+     buyer_email, currency, total, items, plan_version, payment, state, reason, created_at, \
+     pay_until, claim_until, terms, let_go) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
+     $12, $13, $14, $15, $16, $17, $18, $19)";
+
+const PAYMENT: &str = "INSERT INTO payments (payment, order_id, provider, amount, currency, state, \
+     updated_at) VALUES ($12, $1, $20, $21, $22, $23, $15)";
+
+/// Writes the order, its payment and the first step of its history.
+async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
+    let items = items_text(&order.items)?;
+    let values = Values::of(order, payment, &items);
+    tx.execute(ORDER, &values.all()[..19]).await?;
+    tx.execute(PAYMENT, &values.all()).await?;
+    orders::note(
+        tx,
+        &order.id,
+        order.state,
+        &order.reason,
+        order.created_at_ms,
+    )
+    .await
+}
+
+/// As [`insert_order`], in one round trip instead of three: while the visitor's lock is held its other
+/// orders wait, and in a sell-out every purchase passes here.
+async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
+    let sql = format!(
+        "WITH made AS ({ORDER}), paid AS ({PAYMENT}) \
+         INSERT INTO order_history (order_id, step, at, state, reason) VALUES ($1, 1, $15, $13, $14)"
+    );
+    let items = items_text(&order.items)?;
+    tx.execute(&sql, &Values::of(order, payment, &items).all())
+        .await?;
+    Ok(())
+}
+
+/// The values of a new order and its payment, as [`ORDER`] and [`PAYMENT`] number them.
+struct Values<'a> {
+    order: &'a Order,
+    payment: &'a Payment,
+    words: [&'a str; 9],
+    items: &'a str,
+}
+
+impl<'a> Values<'a> {
+    fn of(order: &'a Order, payment: &'a Payment, items: &'a str) -> Self {
+        Self {
+            order,
+            payment,
+            words: [
+                order.id.as_str(),
+                order.show.as_str(),
+                order.hold.as_str(),
+                order.currency.as_str(),
+                order.payment.as_str(),
+                order.state.word(),
+                &payment.provider,
+                payment.amount.currency.as_str(),
+                payment.state.word(),
+            ],
+            items,
+        }
+    }
+
+    fn all(&self) -> [&(dyn ToSqlValue + Sync); 23] {
+        let (order, payment) = (self.order, self.payment);
+        let [
+            id,
+            show,
+            hold,
+            currency,
+            paid_by,
+            state,
+            provider,
+            paid_in,
+            paid,
+        ] = &self.words;
+        [
+            id,
+            show,
+            hold,
+            &order.visitor.0,
+            &order.room,
+            &order.buyer.name,
+            &order.buyer.email,
+            currency,
+            &order.total,
+            &self.items,
+            &order.plan_version,
+            paid_by,
+            state,
+            &order.reason,
+            &order.created_at_ms,
+            &order.pay_until_ms,
+            &order.claim_until_ms,
+            &order.terms,
+            &order.let_go,
+            provider,
+            &payment.amount.amount,
+            paid_in,
+            paid,
+        ]
+    }
+}
+
+/// Claims cells. `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback takes
+/// the rest back.
+pub(super) async fn insert_claims(
+    tx: &SqlTransaction,
+    order: &Order,
+    held: &[Held],
+    grid: Grid,
+) -> std::result::Result<(), ClaimRefused> {
+    let cells = cells_of(held, grid);
+    let taken = if tx.is_postgres() {
+        insert_claims_fused(tx, order, &cells, grid).await?
+    } else {
+        insert_claims_one_by_one(tx, order, &cells, grid).await?
+    };
+    if taken.is_empty() {
+        Ok(())
+    } else {
+        Err(ClaimRefused::Taken(taken))
+    }
+}
+
+/// Gives the cells that somebody else has.
+async fn insert_claims_one_by_one(
+    tx: &SqlTransaction,
+    order: &Order,
+    cells: &[u32],
+    grid: Grid,
+) -> Result<Vec<u32>> {
+    let sql = "INSERT INTO claims (show, seat, leg, order_id, visitor) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT DO NOTHING";
+    let (show, id) = (order.show.as_str(), order.id.as_str());
+    let mut taken = Vec::new();
+    for cell in cells {
+        let (seat, leg) = (grid.seat_of(*cell), grid.leg_of(*cell));
+        let with: [&(dyn ToSqlValue + Sync); 5] = [&show, &seat, &leg, &id, &order.visitor.0];
+        if tx.execute(sql, &with).await? == 0 {
+            taken.push(*cell);
+        }
+    }
+    Ok(taken)
+}
+
+/// As [`insert_claims_one_by_one`], in one round trip however many cells there are. Cells are inserted in
+/// one order by everybody, so two orders that want the same cells wait for one another, never in a
+/// circle.
+async fn insert_claims_fused(
+    tx: &SqlTransaction,
+    order: &Order,
+    cells: &[u32],
+    grid: Grid,
+) -> Result<Vec<u32>> {
+    let sql = "WITH wanted AS (SELECT seat, leg FROM unnest($4::bigint[], $5::bigint[]) \
+             AS w (seat, leg)), \
+         taken AS (INSERT INTO claims (show, seat, leg, order_id, visitor) \
+             SELECT $1, seat, leg, $2, $3 FROM wanted ORDER BY leg, seat \
+             ON CONFLICT (show, seat, leg) DO NOTHING RETURNING seat, leg) \
+         SELECT seat, leg FROM wanted EXCEPT SELECT seat, leg FROM taken ORDER BY leg, seat";
+    let seats: Vec<i64> = cells
+        .iter()
+        .map(|cell| grid.seat_of(*cell).into())
+        .collect();
+    let legs: Vec<i64> = cells.iter().map(|cell| grid.leg_of(*cell).into()).collect();
+    let (id, show) = (order.id.as_str(), order.show.as_str());
+    let with: [&(dyn ToSqlValue + Sync); 5] = [&show, &id, &order.visitor.0, &seats, &legs];
+    let refused = tx.query(sql, &with).await?;
+    let cell = |row| Ok(small::<u32>(row, 1)? * grid.seats + small::<u32>(row, 0)?);
+    refused.iter().map(cell).collect()
+}

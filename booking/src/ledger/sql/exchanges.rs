@@ -1,0 +1,356 @@
+//! Exchanges: an order's seats for another's, in one transaction once the difference is paid. Of two orders the successor's
+//! row is locked first.
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
+
+use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
+use super::orders::apply;
+use super::refunds::{insert, terms_of};
+use super::rows::{Result, corrupt, find_order, items, items_text, lock_order, parsed, text};
+use super::settle::over_card_limit;
+use super::tickets::{self, issue};
+use super::{SqlLedger, claims, orders};
+use crate::holds::Purpose;
+use crate::ids::OrderId;
+use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger, ExchangeRefused};
+use crate::orders::exchange::{Exchange, Part, lost, may_give, price};
+use crate::orders::refund::{Back, RefundReason};
+use crate::orders::transition::{Happening, LateReason, decide};
+use crate::orders::{Order, OrderItem, OrderState};
+use crate::store::SeatRowKind;
+
+#[async_trait]
+impl ExchangeLedger for SqlLedger {
+    async fn exchange(
+        &self,
+        of: &OrderId,
+        exchange: Exchange,
+        basis: ClaimBasis,
+        now_ms: i64,
+    ) -> std::result::Result<Option<Order>, ExchangeRefused> {
+        self.installation
+            .write((of.clone(), exchange), move |tx, (of, exchange)| {
+                Box::pin(begin(tx, of, exchange, basis, now_ms))
+            })
+            .await
+    }
+}
+
+/// An exchange that was begun and is not done.
+struct Open {
+    of: OrderId,
+    items: Vec<OrderItem>,
+    given: Vec<OrderItem>,
+    /// What goes back; none where it was begun before that was written down.
+    back: Option<i64>,
+}
+
+async fn open(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<Open>> {
+    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = $1 AND done_at IS NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    let read = |row: SqlRow| {
+        Ok(Open {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            given: items(text(&row, 2)?)?,
+            back: row.get(3)?,
+        })
+    };
+    row.map(read).transpose()
+}
+
+/// The successor of an order that is being paid.
+pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
+    let row = tx.first(sql, &[&order.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order that this one was exchanged for, if it was.
+pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order whose seats this one's are, or were to be, given for.
+pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// A successor that is there already, if it is this order's: whatever else was made of the hold is none of its exchange.
+async fn its_own(
+    tx: &SqlTransaction,
+    present: Order,
+    of: &OrderId,
+) -> std::result::Result<Order, ExchangeRefused> {
+    if succeeds(tx, &present.id).await?.as_ref() == Some(of) {
+        Ok(present)
+    } else {
+        Err(ExchangeRefused::Changed)
+    }
+}
+
+/// The exchanges that an order is part of.
+pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Part>> {
+    let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
+    let mut found = Vec::new();
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Successor {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            done: row.get::<Option<i64>>(2)?.is_some(),
+        });
+    }
+    let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 ORDER BY e.made_at DESC, e.successor LIMIT 1";
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Exchanged {
+            into: parsed(text(&row, 0)?)?,
+            state: OrderState::of_word(text(&row, 1)?)
+                .ok_or_else(|| corrupt("an order's state"))?,
+        });
+    }
+    Ok(found)
+}
+
+async fn begin(
+    tx: &SqlTransaction,
+    of: &OrderId,
+    exchange: &Exchange,
+    basis: ClaimBasis,
+    now_ms: i64,
+) -> std::result::Result<Option<Order>, ExchangeRefused> {
+    let Some(old) = lock_order(tx, of.as_str()).await? else {
+        return Ok(None);
+    };
+    let Exchange {
+        successor,
+        payment,
+        items,
+        given,
+        deal,
+        ..
+    } = exchange;
+    if basis.purpose != Purpose::Exchange {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose).into());
+    }
+    if let Some(present) = find_order(tx, &successor.id).await? {
+        return its_own(tx, present, of).await.map(Some);
+    }
+    if let Some(open) = being_paid(tx, of).await? {
+        return Err(ExchangeRefused::Open(open));
+    }
+    may_give(&old, &locked_tickets(tx, &old).await?, given)?;
+    exchange.is_as_reckoned(&old, &terms_of(tx, &old).await?, now_ms)?;
+    if !exchange.is_whole(&old) {
+        return Err(corrupt("an exchange that claims other cells than it gains").into());
+    }
+    let made = claims::claim_for_exchange(tx, successor, payment, items, basis).await?;
+    if made != *successor {
+        return its_own(tx, made, of).await.map(Some);
+    }
+    let sql = "INSERT INTO exchanges (successor, order_id, items, given, made_at, fee, back) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let with: [&(dyn ToSqlValue + Sync); 7] = [
+        &successor.id.as_str(),
+        &of.as_str(),
+        &items_text(items)?,
+        &items_text(given)?,
+        &now_ms,
+        &deal.fee,
+        &deal.back,
+    ];
+    tx.execute(sql, &with).await?;
+    // The cards that bought the seats have bought what they are exchanged for, even where nothing more is paid.
+    let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
+    tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
+        .await?;
+    if payment.amount.amount == 0 {
+        if over_card_limit(tx, successor, None).await? {
+            return Err(ClaimRefused::CardLimit.into());
+        }
+        let applied = apply(tx, successor.clone(), Happening::NothingToPay, now_ms).await?;
+        finish(tx, applied.order, Happening::NothingToPay, now_ms).await?;
+    }
+    Ok(find_order(tx, &successor.id).await?)
+}
+
+/// The tickets of an order; a door that scans one of them at this moment comes before or after.
+async fn locked_tickets(tx: &SqlTransaction, order: &Order) -> Result<Vec<crate::orders::Ticket>> {
+    tickets::lock(tx, &order.id).await?;
+    tickets::of_order(tx, order).await
+}
+
+/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
+pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Result<usize> {
+    let exchanged = open(tx, &order.id).await?;
+    Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
+}
+
+/// What happens to a successor: late money buys no exchange, and nothing is taken for one that is over.
+pub(super) async fn instead(
+    tx: &SqlTransaction,
+    successor: &Order,
+    happening: Option<Happening>,
+) -> Result<Option<Happening>> {
+    use Happening::{Authorised, CardFull, ExchangeOver, LateBack};
+    if !matches!(happening, Some(Authorised | CardFull)) {
+        return Ok(happening);
+    }
+    let Some(open) = open(tx, &successor.id).await? else {
+        return Ok(happening);
+    };
+    if successor.state == OrderState::Expired {
+        return Ok(Some(LateBack(LateReason::ExchangeOver)));
+    }
+    Ok(
+        if happening == Some(Authorised) && still(tx, &open).await?.is_none() {
+            Some(ExchangeOver)
+        } else {
+            happening
+        },
+    )
+}
+
+/// The old order, where its seats may still be given; nobody else changes it from here on.
+async fn still(tx: &SqlTransaction, open: &Open) -> Result<Option<Order>> {
+    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
+    let tickets = locked_tickets(tx, &old).await?;
+    Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
+}
+
+/// The difference is there: swaps, or lets the money go where the old seats cannot be given any more. Gives the order back
+/// where it is no successor.
+pub(super) async fn captured(
+    tx: &SqlTransaction,
+    successor: Order,
+    now_ms: i64,
+) -> Result<Option<Order>> {
+    let Some(open) = open(tx, &successor.id).await? else {
+        return Ok(Some(successor));
+    };
+    if still(tx, &open).await?.is_some() {
+        finish(tx, successor, Happening::Captured, now_ms).await?;
+    } else {
+        apply(tx, successor, Happening::ExchangeOver, now_ms).await?;
+    }
+    Ok(None)
+}
+
+async fn finish(
+    tx: &SqlTransaction,
+    successor: Order,
+    happening: Happening,
+    now_ms: i64,
+) -> Result<()> {
+    let applied = apply(tx, successor, happening, now_ms).await?;
+    let open = open(tx, &applied.order.id).await?;
+    let Some(open) = open.filter(|_| applied.changed) else {
+        return Ok(());
+    };
+    let old = lock_order(tx, open.of.as_str()).await?;
+    let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
+    let new = Order {
+        items: open.items,
+        ..applied.order
+    };
+    let back = open
+        .back
+        .unwrap_or_else(|| price(&old.items) - price(&new.items));
+    give_up(tx, &old, &new, back, now_ms).await?;
+    if tx.is_postgres() {
+        take_over_fused(tx, &new, now_ms).await?;
+    } else {
+        take_over(tx, &new, now_ms).await?;
+    }
+    issue(tx, &new, now_ms).await
+}
+
+/// Writes that the exchange is done: the successor has its items, and the cells that it had not yet.
+async fn take_over(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
+    let id = new.id.as_str();
+    let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";
+    tx.execute(sql, &[&id, &items_text(&new.items)?]).await?;
+    let sql = "UPDATE exchanges SET done_at = $2 WHERE successor = $1";
+    tx.execute(sql, &[&id, &now_ms]).await?;
+    let sql = "INSERT INTO claims (show, seat, leg, order_id, visitor) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT DO NOTHING";
+    for held in new.held() {
+        for leg in held.legs {
+            let with: [&(dyn ToSqlValue + Sync); 5] =
+                [&new.show.as_str(), &held.seat, &leg, &id, &new.visitor.0];
+            tx.execute(sql, &with).await?;
+        }
+    }
+    Ok(())
+}
+
+/// As [`take_over`], in one round trip however many cells there are: both orders' rows are locked
+/// meanwhile.
+async fn take_over_fused(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
+    let (mut seats, mut legs) = (Vec::<i64>::new(), Vec::<i64>::new());
+    for held in new.held() {
+        for leg in held.legs {
+            seats.push(held.seat.into());
+            legs.push(leg.into());
+        }
+    }
+    let sql = "WITH whole AS (UPDATE orders SET items = $2 WHERE order_id = $1), \
+         done AS (UPDATE exchanges SET done_at = $3 WHERE successor = $1) \
+         INSERT INTO claims (show, seat, leg, order_id, visitor) \
+         SELECT $4, seat, leg, $1, $5 FROM unnest($6::bigint[], $7::bigint[]) AS w (seat, leg) \
+         ORDER BY leg, seat ON CONFLICT (show, seat, leg) DO NOTHING";
+    let with: [&(dyn ToSqlValue + Sync); 7] = [
+        &new.id.as_str(),
+        &items_text(&new.items)?,
+        &now_ms,
+        &new.show.as_str(),
+        &new.visitor.0,
+        &seats,
+        &legs,
+    ];
+    tx.execute(sql, &with).await?;
+    Ok(())
+}
+
+/// The old order ends: its claims, its tickets, and what of its money goes back.
+async fn give_up(
+    tx: &SqlTransaction,
+    old: &Order,
+    new: &Order,
+    back: i64,
+    now_ms: i64,
+) -> Result<()> {
+    let decision = decide(old.state, Happening::Exchanged)
+        .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
+    let kept = orders::kept(tx, old).await?;
+    OrderStep {
+        order: old,
+        state: decision.state,
+        reason: decision.reason,
+        items: None,
+        uncharged: 0,
+        freed: FreedClaims::All,
+        told: Some((SeatRowKind::Free, &kept.hold, &lost(old, new))),
+        voided: VoidedTickets::All,
+        now_ms,
+    }
+    .write(tx)
+    .await?;
+    if back > 0 {
+        let row = Back {
+            items: &[],
+            amount: back,
+            fee: 0,
+            reason: RefundReason::ExchangeDifference,
+        };
+        insert(tx, old, &row, now_ms).await?;
+    }
+    Ok(())
+}

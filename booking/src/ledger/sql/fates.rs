@@ -1,0 +1,127 @@
+//! What became of a show: its fate, the orders that it leaves to be paid back, and their figures.
+
+use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
+
+use super::catalogue::{changed, one_at_a_time};
+use super::rows::{Result, count, json, parsed, text};
+use super::{lock, terms};
+use crate::catalogue::fate::Fate;
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::ids::{OrderId, ShowId};
+use crate::ledger::{RefundFigures, Sum};
+
+/// A paid order `o` with something to give back.
+const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
+     AND EXISTS (SELECT 1 FROM tickets t WHERE t.order_id = o.order_id \
+         AND t.scanned_at IS NULL AND t.voided_at IS NULL))";
+
+/// Gives paid orders of cancelled shows with something to give back, oldest first.
+pub(super) async fn orders_of_cancelled(
+    tx: &SqlTransaction,
+    batch_max: u32,
+) -> Result<Vec<OrderId>> {
+    let sql = format!(
+        "SELECT o.order_id FROM show_fates f JOIN orders o ON o.show = f.show \
+         WHERE f.fate = 'cancelled' AND {HAS_LEFT} \
+         AND NOT EXISTS (SELECT 1 FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+             WHERE e.order_id = o.order_id AND e.done_at IS NULL \
+             AND s.state IN ('pending', 'confirmed')) \
+         ORDER BY o.created_at LIMIT $1"
+    );
+    let left = tx.query(&sql, &[&batch_max]).await?;
+    left.iter().map(|row| parsed(text(row, 0)?)).collect()
+}
+
+/// Writes a show's fate, and when it begins instead. False where there is no such show, or it was
+/// cancelled before.
+pub(super) async fn put(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    fate: Fate,
+    starts_at: Option<&str>,
+    now_ms: i64,
+) -> Result<bool> {
+    one_at_a_time(tx).await?;
+    let id = show.as_str();
+    // Claims and refunds that are being written are waited for, and those behind them see this.
+    tx.lock(&[NamedLock::alone(lock::PLAN, id)]).await?;
+    let sql = "SELECT 1 FROM shows s WHERE s.show = $1 AND NOT EXISTS \
+         (SELECT 1 FROM show_fates f WHERE f.show = s.show AND f.fate = 'cancelled')";
+    if tx.first(sql, &[&id]).await?.is_none() {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO show_fates (show, fate, refunds_until, at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (show) DO UPDATE SET fate = excluded.fate, \
+         refunds_until = excluded.refunds_until, at = excluded.at";
+    let with: [&(dyn ToSqlValue + Sync); 4] =
+        [&id, &fate.word(), &fate.refunds_until_ms(), &now_ms];
+    tx.execute(sql, &with).await?;
+    if let Some(starts_at) = starts_at {
+        let sql = match tx.dialect() {
+            SqlDialect::Postgres => {
+                "UPDATE shows SET updated_at = $3, \
+                 document = jsonb_set(document, '{starts_at}', to_jsonb($2::text)) WHERE show = $1"
+            }
+            SqlDialect::Sqlite => {
+                "UPDATE shows SET updated_at = $3, \
+                 document = json_set(document, '$.starts_at', $2) WHERE show = $1"
+            }
+        };
+        tx.execute(sql, &[&id, &starts_at, &now_ms]).await?;
+        let sql = "SELECT document::text FROM shows WHERE show = $1";
+        let document: ShowDocument = json(text(&tx.one(sql, &[&id]).await?, 0)?)?;
+        terms::note(tx, &[(id, SaleTerms::of(&document))], now_ms).await?;
+    }
+    // Departures are followed by their numbers: a new one tells of the change.
+    let sql = match tx.dialect() {
+        SqlDialect::Postgres => {
+            "WITH given AS (UPDATE departure_numbers SET last = last + 1 WHERE EXISTS \
+                 (SELECT 1 FROM shows WHERE show = $1 AND departure IS NOT NULL) RETURNING last) \
+             UPDATE shows SET departure = given.last FROM given WHERE show = $1"
+        }
+        SqlDialect::Sqlite => {
+            "UPDATE shows SET departure = (SELECT MAX(departure) + 1 FROM shows) \
+             WHERE show = $1 AND departure IS NOT NULL"
+        }
+    };
+    tx.execute(sql, &[&id]).await?;
+    changed(tx).await?;
+    Ok(true)
+}
+
+/// Gives a show's refunds in figures.
+pub(super) async fn figures(tx: &SqlTransaction, show: &ShowId) -> Result<RefundFigures> {
+    let sql = format!(
+        "WITH of_show AS (SELECT r.* FROM refunds r JOIN orders o ON o.order_id = r.order_id \
+             WHERE o.show = $1) \
+         SELECT (SELECT COUNT(*) FROM orders o WHERE o.show = $1 AND {HAS_LEFT}), \
+         (SELECT COUNT(*) FROM orders WHERE show = $1 \
+             AND state IN ('refunded', 'partly_refunded')), \
+         (SELECT COUNT(*) FROM tickets WHERE show = $1 AND scanned_at IS NOT NULL), \
+         COUNT(*) FILTER (WHERE done_at IS NULL AND failed_at IS NULL), \
+         COALESCE(SUM(amount) FILTER (WHERE done_at IS NULL AND failed_at IS NULL), 0)::bigint, \
+         COUNT(*) FILTER (WHERE done_at IS NOT NULL), \
+         COALESCE(SUM(amount) FILTER (WHERE done_at IS NOT NULL), 0)::bigint, \
+         COUNT(*) FILTER (WHERE done_at IS NULL AND failed_at IS NOT NULL), \
+         COALESCE(SUM(amount) FILTER \
+             (WHERE done_at IS NULL AND failed_at IS NOT NULL), 0)::bigint, \
+         COALESCE(SUM(fee), 0)::bigint FROM of_show"
+    );
+    let row = tx.one(&sql, &[&show.as_str()]).await?;
+    let sum = |at: usize| -> Result<Sum> {
+        Ok(Sum {
+            count: count(&row, at)?,
+            amount: row.get(at + 1)?,
+        })
+    };
+    Ok(RefundFigures {
+        orders_left: count(&row, 0)?,
+        orders_refunded: count(&row, 1)?,
+        scanned: count(&row, 2)?,
+        on_its_way: sum(3)?,
+        done: sum(5)?,
+        failed: sum(7)?,
+        fees: row.get(9)?,
+    })
+}

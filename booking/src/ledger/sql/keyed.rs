@@ -1,0 +1,85 @@
+//! Calls under an `Idempotency-Key`: registered before they are carried out, and their answers kept
+//! after. Two calls with one key that come at once meet at its row, and the second waits until the
+//! first is written.
+
+use fairgate_databases::SqlTransaction;
+
+use super::rows::{Result, bytes32, call_met, small, text};
+use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};
+
+/// Registers a call, or takes over one that nobody carries out. Says what is there where it may not be
+/// begun.
+pub(super) async fn begin(tx: &SqlTransaction, call: &KeyedCall, now_ms: i64) -> Result<CallBegun> {
+    let sql = "INSERT INTO kept_answers \
+         (scope, key, asked, status, body, kept_at, lent_to, lent_until) \
+         VALUES ($1, $2, $3, 0, '', $4, $5, $6) ON CONFLICT (scope, key) DO UPDATE \
+         SET kept_at = excluded.kept_at, lent_to = excluded.lent_to, \
+         lent_until = excluded.lent_until WHERE kept_answers.asked = excluded.asked \
+         AND (kept_answers.lent_until <= excluded.kept_at \
+         OR kept_answers.lent_to = excluded.lent_to)";
+    let lent_until_ms = now_ms + CALL_LENT_MS;
+    let written = tx
+        .execute(
+            sql,
+            &[
+                &call.scope,
+                &call.key,
+                &call.asked,
+                &now_ms,
+                &call.node,
+                &lent_until_ms,
+            ],
+        )
+        .await?;
+    if written == 1 {
+        return Ok(CallBegun::Act);
+    }
+    let sql = "SELECT asked, status, body, lent_until IS NOT NULL FROM kept_answers \
+         WHERE scope = $1 AND key = $2";
+    let Some(row) = tx.first(sql, &[&call.scope, &call.key]).await? else {
+        return Ok(call_met(call.asked, None));
+    };
+    let kept = KeptAnswer {
+        asked: bytes32(row.get(0)?)?,
+        status: small(&row, 1)?,
+        body: text(&row, 2)?.to_owned(),
+    };
+    Ok(call_met(call.asked, Some((kept, row.get(3)?))))
+}
+
+/// Changes until when a node has a call.
+pub(super) async fn lend(tx: &SqlTransaction, call: &KeyedCall, until_ms: i64) -> Result<()> {
+    let sql =
+        "UPDATE kept_answers SET lent_until = $4 WHERE scope = $1 AND key = $2 AND lent_to = $3";
+    tx.execute(sql, &[&call.scope, &call.key, &call.node, &until_ms])
+        .await?;
+    Ok(())
+}
+
+/// Keeps a call's answer, unless one is there.
+pub(super) async fn keep(
+    tx: &SqlTransaction,
+    scope: [u8; 32],
+    key: &str,
+    answer: &KeptAnswer,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "INSERT INTO kept_answers (scope, key, asked, status, body, kept_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (scope, key) DO UPDATE SET status = excluded.status, body = excluded.body, \
+         kept_at = excluded.kept_at, lent_to = NULL, lent_until = NULL \
+         WHERE kept_answers.asked = excluded.asked AND kept_answers.lent_until IS NOT NULL";
+    tx.execute(
+        sql,
+        &[
+            &scope,
+            &key,
+            &answer.asked,
+            &answer.status,
+            &answer.body,
+            &now_ms,
+        ],
+    )
+    .await?;
+    Ok(())
+}

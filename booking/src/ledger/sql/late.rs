@@ -1,0 +1,162 @@
+//! Late money: the search for what it still buys, and the transaction that ends it.
+
+use async_trait::async_trait;
+use fairgate_databases::SqlTransaction;
+
+use super::SqlLedger;
+use super::claims::{allowed, insert_claims, keep_out};
+use super::orders::apply;
+use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
+use super::settle::over_card_limit;
+use crate::holds::{Held, Purpose};
+use crate::ids::{HoldId, OrderId};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
+use crate::orders::transition::{Happening, LateReason, decide};
+use crate::orders::{Offer, Order, OrderItem};
+
+#[async_trait]
+impl LateLedger for SqlLedger {
+    async fn late_due(
+        &self,
+        now_ms: i64,
+        again_at_ms: i64,
+        batch_max: u32,
+    ) -> Result<Vec<OrderId>> {
+        let due = self.installation.read((), move |tx, ()| {
+            Box::pin(async move {
+                let sql = "SELECT 1 FROM late_money WHERE outcome IS NULL AND due_at <= $1 LIMIT 1";
+                tx.first(sql, &[&now_ms]).await
+            })
+        });
+        if due.await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(lend_searches(tx, now_ms, again_at_ms, batch_max))
+            })
+            .await
+    }
+
+    async fn late_settle(
+        &self,
+        order: &OrderId,
+        outcome: LateOutcome,
+        basis: Option<ClaimBasis>,
+        now_ms: i64,
+    ) -> std::result::Result<Option<Applied>, ClaimRefused> {
+        self.installation
+            .write((order.clone(), outcome), move |tx, (order, outcome)| {
+                Box::pin(settle(tx, order, outcome, basis, now_ms))
+            })
+            .await
+    }
+}
+
+/// Lends searches that are due and that no other worker is just being lent.
+async fn lend_searches(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    again_at_ms: i64,
+    batch_max: u32,
+) -> Result<Vec<OrderId>> {
+    let sql = "UPDATE late_money SET due_at = $2 WHERE order_id = ANY (ARRAY ( \
+         SELECT order_id FROM late_money WHERE outcome IS NULL AND due_at <= $1 \
+         ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING order_id";
+    let lent = tx.query(sql, &[&now_ms, &again_at_ms, &batch_max]).await?;
+    lent.iter().map(|row| parsed(text(row, 0)?)).collect()
+}
+
+/// Begins the search, in the transaction that records the money.
+pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
+    let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(())
+}
+
+/// The seats that late money was given or offered; `None` where the order had only its own.
+pub(super) async fn given(tx: &SqlTransaction, order: &OrderId) -> Result<Option<Offer>> {
+    let sql = "SELECT hold, items, until FROM late_money WHERE order_id = $1 AND hold IS NOT NULL";
+    let Some(row) = tx.first(sql, &[&order.as_str()]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Offer {
+        hold: parsed(text(&row, 0)?)?,
+        items: items(text(&row, 1)?)?,
+        until_ms: row.get(2)?,
+    }))
+}
+
+async fn settle(
+    tx: &SqlTransaction,
+    id: &OrderId,
+    outcome: &LateOutcome,
+    basis: Option<ClaimBasis>,
+    now_ms: i64,
+) -> std::result::Result<Option<Applied>, ClaimRefused> {
+    let Some(order) = lock_order(tx, id.as_str()).await? else {
+        return Ok(None);
+    };
+    let sql = "SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL";
+    let searched = tx.first(sql, &[&id.as_str()]).await?.is_some();
+    if !searched || decide(order.state, outcome.happening()).is_none() {
+        return Ok(Some(Applied {
+            order,
+            changed: false,
+        }));
+    }
+    let happening = match outcome {
+        LateOutcome::Back(_) => outcome.happening(),
+        _ if over_card_limit(tx, &order, None).await? => Happening::LateBack(LateReason::CardLimit),
+        LateOutcome::SameSeats(hold) => {
+            let until_ms = order.claim_until_ms;
+            give(tx, &order, (hold, &order.items, until_ms), basis).await?;
+            outcome.happening()
+        }
+        LateOutcome::OtherSeats(offer) => {
+            let until_ms = offer.until_ms;
+            let kept = (&offer.hold, &offer.items[..], until_ms);
+            give(tx, &order, kept, basis).await?;
+            let sql = "UPDATE orders SET claim_until = $2 WHERE order_id = $1";
+            tx.execute(sql, &[&id.as_str(), &until_ms]).await?;
+            outcome.happening()
+        }
+    };
+    let applied = apply(tx, order, happening, now_ms).await?;
+    let sql = "UPDATE late_money SET outcome = $2, decided_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&id.as_str(), &applied.order.reason, &now_ms])
+        .await?;
+    Ok(Some(applied))
+}
+
+/// Claims seats for an order that has none any more, and remembers which hold keeps them.
+async fn give(
+    tx: &SqlTransaction,
+    order: &Order,
+    (hold, items, until_ms): (&HoldId, &[OrderItem], i64),
+    basis: Option<ClaimBasis>,
+) -> std::result::Result<(), ClaimRefused> {
+    let basis =
+        basis.ok_or_else(|| corrupt("seats are given without what their claim rests on"))?;
+    keep_out(tx, order).await?;
+    if basis.purpose != Purpose::LateMoney {
+        return Err(ClaimRefused::OtherPurpose(basis.purpose));
+    }
+    allowed(tx, order, basis).await?;
+    let held: Vec<Held> = items.iter().map(|item| item.held.clone()).collect();
+    insert_claims(tx, order, &held, basis.grid).await?;
+    let sql = "UPDATE late_money SET hold = $2, items = $3, made_for = $4, until = $5 WHERE order_id = $1";
+    let (items, made_for) = (items_text(items)?, items_text(&order.items)?);
+    tx.execute(
+        sql,
+        &[
+            &order.id.as_str(),
+            &hold.as_str(),
+            &items,
+            &made_for,
+            &until_ms,
+        ],
+    )
+    .await?;
+    Ok(())
+}

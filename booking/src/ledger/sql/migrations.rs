@@ -1,0 +1,35 @@
+//! The steps by which booking's tables come to be. What has once been released is never edited; steps
+//! are appended, and new ones are written once ([`Migration::of_both`]).
+
+use fairgate_databases::Migration;
+
+/// A released step: one text for each database.
+macro_rules! released {
+    ($name:literal) => {
+        Migration::of_each(
+            include_str!(concat!("migrations/sqlite/", $name)),
+            include_str!(concat!("migrations/postgres/", $name)),
+        )
+    };
+}
+
+/// All steps, in order.
+pub(in crate::ledger) const MIGRATIONS: &[Migration] = &[
+    released!("schema.sql"),
+    Migration::of_sqlite(include_str!("migrations/sqlite/rows_by_show.sql")),
+    released!("money.sql"),
+    released!("given_up.sql"),
+    released!("work.sql"),
+    released!("refunds.sql"),
+    released!("lives.sql"),
+    released!("departures.sql"),
+    released!("waitlist.sql"),
+    released!("rail.sql"),
+    released!("refunding.sql"),
+    released!("cinema.sql"),
+    released!("exchanging.sql"),
+    released!("terms.sql"),
+    released!("keyed_calls.sql"),
+    released!("retention.sql"),
+    released!("cards.sql"),
+];

@@ -1,0 +1,351 @@
+//! Orders: transactions 1 and 2, and the deadline.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use fairgate_databases::SqlTransaction;
+use fairgate_pass::Holder;
+
+use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
+use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
+use super::{SqlLedger, claims, exchanges, late, outbox, refunds, settle, tickets};
+use crate::clock::rfc3339;
+use crate::ids::{OrderId, ShowId};
+use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
+use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
+use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
+use crate::payments::{Payment, PaymentState};
+use crate::store::SeatRow;
+
+/// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be
+/// settled.
+const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
+     AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
+         AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";
+
+#[async_trait]
+impl OrderLedger for SqlLedger {
+    async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
+        self.installation
+            .write(show.clone(), |tx, show| {
+                Box::pin(async move {
+                    let sql = "UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 \
+                         RETURNING incarnation";
+                    let row = tx.first(sql, &[&show.as_str()]).await?;
+                    row.map_or(Ok(1), |row| rows::count(&row, 0))
+                })
+            })
+            .await
+    }
+
+    async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+        self.installation
+            .write(show.clone(), move |tx, show| {
+                Box::pin(outbox::picture(tx, show, lost))
+            })
+            .await
+    }
+
+    async fn claim(
+        &self,
+        order: Order,
+        payment: Payment,
+        basis: ClaimBasis,
+    ) -> std::result::Result<Order, ClaimRefused> {
+        self.installation
+            .write((order, payment), move |tx, (order, payment)| {
+                Box::pin(async move {
+                    let order = claims::claim(tx, order, payment, basis).await?;
+                    Ok(settle::nothing_to_pay(tx, order).await?)
+                })
+            })
+            .await
+    }
+
+    async fn order_over(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+        legs: Range<u16>,
+    ) -> Result<Option<OrderId>> {
+        self.installation
+            .read((show.clone(), legs), move |tx, (show, legs)| {
+                Box::pin(claims::order_over(tx, show, visitor, legs))
+            })
+            .await
+    }
+
+    async fn order(&self, order: &OrderId) -> Result<Option<OrderRecord>> {
+        // One snapshot, so that state, history, tickets and payment agree.
+        self.installation
+            .snapshot(order.clone(), |tx, order| Box::pin(record(tx, order)))
+            .await
+    }
+
+    async fn happen(
+        &self,
+        order: &OrderId,
+        happening: Happening,
+        now_ms: i64,
+    ) -> Result<Option<Applied>> {
+        self.installation
+            .write(order.clone(), move |tx, order| {
+                Box::pin(async move {
+                    match lock_order(tx, order.as_str()).await? {
+                        Some(order) => Ok(Some(apply(tx, order, happening, now_ms).await?)),
+                        None => Ok(None),
+                    }
+                })
+            })
+            .await
+    }
+
+    async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+        // Every node looks, several times a second, and nearly always in vain.
+        let looked = self.installation.read((), move |tx, ()| {
+            Box::pin(async move {
+                let sql = format!("SELECT 1 FROM orders o WHERE {OVERDUE} LIMIT 1");
+                tx.first(&sql, &[&now_ms]).await
+            })
+        });
+        if looked.await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.installation
+            .write((), move |tx, ()| Box::pin(expire(tx, now_ms, batch_max)))
+            .await
+    }
+
+    async fn overdue_claims(
+        &self,
+        now_ms: i64,
+        after: Option<(i64, OrderId)>,
+        batch_max: u32,
+    ) -> Result<Vec<OverdueClaim>> {
+        self.installation
+            .read(after, move |tx, after| {
+                Box::pin(outbox::overdue(tx, now_ms, after.as_ref(), batch_max))
+            })
+            .await
+    }
+
+    async fn number_seat_rows(&self) -> Result<Vec<(ShowId, u64)>> {
+        outbox::number(&self.installation).await
+    }
+
+    async fn seat_rows(&self, show: &ShowId, after: u64, batch_max: u32) -> Result<Vec<SeatRow>> {
+        self.installation
+            .read(show.clone(), move |tx, show| {
+                Box::pin(outbox::rows(tx, show, as_i64(after), batch_max))
+            })
+            .await
+    }
+
+    async fn seat_rows_delivered(&self, show: &ShowId, upto: u64) -> Result<()> {
+        self.installation
+            .write(show.clone(), move |tx, show| {
+                Box::pin(async move {
+                    let sql =
+                        "UPDATE seat_marks SET delivered = $2 WHERE show = $1 AND delivered < $2";
+                    tx.execute(sql, &[&show.as_str(), &as_i64(upto)]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn seat_cursor(&self, show: &ShowId) -> Result<u64> {
+        self.installation
+            .read(show.clone(), |tx, show| Box::pin(outbox::cursor(tx, show)))
+            .await
+    }
+
+    async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
+        outbox::finished(&self.installation, as_i64(after), shows).await
+    }
+}
+
+/// Expires what is due. What another node is expiring or confirming at this moment is left to it, and
+/// looked at again the next time.
+async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \
+         FOR UPDATE OF o SKIP LOCKED"
+    );
+    let due = tx.query(&sql, &[&now_ms, &batch_max]).await?;
+    let mut expired = Vec::with_capacity(due.len());
+    for row in &due {
+        let order = rows::order(row, 0)?;
+        expired.push(order.id.clone());
+        apply(tx, order, Happening::DeadlinePassed, now_ms).await?;
+    }
+    Ok(expired)
+}
+
+/// Carries out what [`decide`] says. The caller has locked the order's row.
+///
+/// The outbox row's id is drawn here, after the claims of the order were made in an earlier transaction
+/// or an earlier statement. So of two rows about one cell, the later one's id is larger: a cell is
+/// claimed again only after the transaction that gave it up has ended, for the claims' unique key makes
+/// the second one wait.
+pub(super) async fn apply(
+    tx: &SqlTransaction,
+    mut order: Order,
+    happening: Happening,
+    now_ms: i64,
+) -> Result<Applied> {
+    let Some(decision) = decide(order.state, happening) else {
+        return Ok(Applied {
+            order,
+            changed: false,
+        });
+    };
+    let Decision {
+        state,
+        reason,
+        claims,
+        seats,
+        owed,
+        late: searches,
+    } = decision;
+    // Only orders that have expired once can have other seats than those they were made for.
+    let late = match order.state {
+        OrderState::Pending => None,
+        _ => late::given(tx, &order.id).await?,
+    };
+    let consented = happening == Happening::Consented;
+    let kept = late.unwrap_or_else(|| own_seats(&order));
+    OrderStep {
+        order: &order,
+        state,
+        reason,
+        items: consented.then_some(&kept.items[..]),
+        uncharged: 0,
+        freed: match claims {
+            Claims::Drop => FreedClaims::All,
+            Claims::Stay | Claims::Make | Claims::DropNamed => FreedClaims::Nothing,
+        },
+        told: seats.map(|kind| (kind, &kept.hold, &kept.items[..])),
+        voided: VoidedTickets::Nothing,
+        now_ms,
+    }
+    .write(tx)
+    .await?;
+    if consented {
+        order.items = kept.items;
+    }
+    if let Some(owed) = owed {
+        owe(tx, &order.id, owed, now_ms).await?;
+    }
+    if searches {
+        late::search(tx, &order.id, now_ms).await?;
+    }
+    order.state = state;
+    reason.clone_into(&mut order.reason);
+    Ok(Applied {
+        order,
+        changed: true,
+    })
+}
+
+/// The hold and the seats that an order was made with.
+fn own_seats(order: &Order) -> Offer {
+    Offer {
+        hold: order.hold.clone(),
+        items: order.items.clone(),
+        until_ms: order.claim_until_ms,
+    }
+}
+
+/// The hold and the seats that are kept for an order: its own, or those that late money was given.
+pub(super) async fn kept(tx: &SqlTransaction, order: &Order) -> Result<Offer> {
+    let late = late::given(tx, &order.id).await?;
+    Ok(late.unwrap_or_else(|| own_seats(order)))
+}
+
+/// Adds a step to an order's history. Whoever asks may have read its clock before another's step was
+/// committed; a step never lies before the last one.
+pub(super) async fn note(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: OrderState,
+    reason: &str,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "INSERT INTO order_history (order_id, step, at, state, reason) \
+         SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($2, COALESCE(MAX(at), $2)), $3, $4 \
+         FROM order_history WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &now_ms, &state.word(), &reason])
+        .await?;
+    Ok(())
+}
+
+/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed only
+/// where nothing else was, and whatever brings the money back takes its place for good.
+pub(super) async fn owe(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    owed: Owed,
+    now_ms: i64,
+) -> Result<()> {
+    let kind = owed.effect(payment_state(tx, order, true).await?);
+    let sql = match kind {
+        EffectKind::Capture => "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS NULL",
+        EffectKind::Void => {
+            "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS DISTINCT FROM 'refund'"
+        }
+        EffectKind::Refund => "UPDATE payments SET owes = $2 WHERE order_id = $1",
+    };
+    if tx.execute(sql, &[&order.as_str(), &kind.word()]).await? != 1 {
+        return Err(corrupt("a payment of which two things are asked at once"));
+    }
+    let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (order_id, kind) DO NOTHING";
+    tx.execute(sql, &[&order.as_str(), &kind.word(), &now_ms])
+        .await?;
+    Ok(())
+}
+
+/// The state of an order's payment; with `is_locked`, nobody else changes it from here on.
+async fn payment_state(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    is_locked: bool,
+) -> Result<PaymentState> {
+    let sql = if is_locked {
+        "SELECT state FROM payments WHERE order_id = $1 FOR UPDATE"
+    } else {
+        "SELECT state FROM payments WHERE order_id = $1"
+    };
+    let row = tx.one(sql, &[&order.as_str()]).await?;
+    PaymentState::of_word(text(&row, 0)?).ok_or_else(|| corrupt("a payment's state"))
+}
+
+async fn record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>> {
+    let Some(order) = find_order(tx, id).await? else {
+        return Ok(None);
+    };
+    let sql = "SELECT at, state, reason FROM order_history WHERE order_id = $1 ORDER BY step";
+    let history = tx.query(sql, &[&id.as_str()]).await?;
+    let step = |row| {
+        let state = OrderState::of_word(text(row, 1)?);
+        Ok(Step {
+            at: rfc3339(row.get(0)?),
+            state: state.ok_or_else(|| corrupt("a step's state"))?,
+            reason: text(row, 2)?.to_owned(),
+        })
+    };
+    let offer = match order.state {
+        OrderState::AwaitingConsent => late::given(tx, id).await?,
+        _ => None,
+    };
+    Ok(Some(OrderRecord {
+        history: history.iter().map(step).collect::<Result<_>>()?,
+        tickets: tickets::of_order(tx, &order).await?,
+        payment: payment_state(tx, id, false).await?,
+        refunds: refunds::of_order(tx, id).await?,
+        exchanges: exchanges::of_order(tx, id).await?,
+        offer,
+        order,
+    }))
+}

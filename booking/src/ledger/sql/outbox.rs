@@ -1,0 +1,306 @@
+//! The seat outbox, the picture of a show that goes with it, and the list of those who have finished:
+//! what other parts follow behind a cursor.
+//!
+//! In a file one writer makes the rows, so they are numbered where they are made. On a server ids are
+//! drawn while transactions run and become visible when they commit, in another order: a reader that
+//! keeps the largest id it saw would miss what commits later with a smaller one. So there readers follow
+//! *numbers*, which are given to committed rows only, by one transaction at a time.
+
+use std::collections::HashMap;
+
+use fairgate_databases::{Installation, NamedLock, SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_pass::Holder;
+
+use super::lock;
+use super::rows::{
+    self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder, items, items_text, parsed,
+    seat_kind, text,
+};
+use crate::holds::Hold;
+use crate::ids::{HoldId, OrderId, ShowId};
+use crate::ledger::{OverdueClaim, ShowPicture};
+use crate::orders::{Order, OrderItem, OrderState};
+use crate::store::SeatRow;
+
+/// Visitors told in one go.
+const FINISHED_MAX: i64 = 10_000;
+
+/// Common table expressions that number the rows in `fresh`, which is to be put in front: those of one
+/// show follow its newest number in the order of their ids, which for one cell is the order of the
+/// commits (see `orders::apply`).
+const NUMBERED: &str = "\
+    sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
+    grown AS (INSERT INTO seat_marks AS m (show, numbered) \
+        SELECT show, size FROM sized ORDER BY show \
+        ON CONFLICT (show) DO UPDATE SET numbered = m.numbered + excluded.numbered \
+        RETURNING show, numbered), \
+    numbered AS (UPDATE seat_outbox o SET number = g.numbered - s.size + f.nth \
+        FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
+
+/// Writes a row of the show's seat outbox, with the next number. It has its own hold and seats: those of
+/// the order may be others when it is delivered. Only for a file; on a server the row is a part of
+/// [`super::order_step`]'s statement.
+pub(super) async fn tell_store(
+    tx: &SqlTransaction,
+    order: &Order,
+    kind: &str,
+    hold: &HoldId,
+    items: &[OrderItem],
+) -> Result<()> {
+    let show = order.show.as_str();
+    let sql = "INSERT INTO seat_marks (show, numbered) VALUES ($1, 1) \
+         ON CONFLICT (show) DO UPDATE SET numbered = numbered + 1 RETURNING numbered";
+    let number: i64 = tx.one(sql, &[&show]).await?.get(0)?;
+    let sql = "INSERT INTO seat_outbox (show, number, kind, order_id, hold, items) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+    let items = items_text(items)?;
+    let with: [&(dyn ToSqlValue + Sync); 6] = [
+        &show,
+        &number,
+        &kind,
+        &order.id.as_str(),
+        &hold.as_str(),
+        &items,
+    ];
+    tx.execute(sql, &with).await?;
+    Ok(())
+}
+
+/// Numbers what is committed, and finds the shows with rows that are not marked as delivered.
+pub(super) async fn number(installation: &Installation) -> Result<Vec<(ShowId, u64)>> {
+    if installation.dialect() == SqlDialect::Postgres {
+        let fresh = installation.read((), |tx, ()| {
+            let sql = "SELECT 1 FROM seat_outbox WHERE number IS NULL LIMIT 1";
+            Box::pin(tx.first(sql, &[]))
+        });
+        if fresh.await?.is_some() {
+            installation
+                .write((), |tx, ()| Box::pin(number_all(tx)))
+                .await?;
+        }
+    }
+    installation
+        .read((), |tx, ()| Box::pin(undelivered(tx)))
+        .await
+}
+
+async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
+    let sql = "SELECT show, delivered FROM seat_marks WHERE numbered > delivered";
+    let rows = tx.query(sql, &[]).await?;
+    let read = |row| Ok((parsed(text(row, 0)?)?, count(row, 1)?));
+    rows.iter().map(read).collect()
+}
+
+/// Waits until nobody else gives numbers. What is done under it is one *later* statement: that one's
+/// snapshot then holds every number that was given before.
+async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
+    tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
+}
+
+async fn number_all(tx: &SqlTransaction) -> Result<()> {
+    one_at_a_time(tx).await?;
+    let sql = format!(
+        "WITH fresh AS (SELECT id, show, row_number() OVER (PARTITION BY show ORDER BY id) AS nth \
+             FROM seat_outbox WHERE number IS NULL), {NUMBERED} SELECT COUNT(*) FROM grown"
+    );
+    tx.one(&sql, &[]).await?;
+    Ok(())
+}
+
+/// Gives a show's newest number.
+pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
+    let sql = "SELECT COALESCE((SELECT numbered FROM seat_marks WHERE show = $1), 0)";
+    count(&tx.one(sql, &[&show.as_str()]).await?, 0)
+}
+
+/// Gives the show's picture and its newest number, in one statement and so in one snapshot: an order's
+/// state and its outbox row are written by the same transaction, so the picture holds exactly what the
+/// numbered rows have done. Rows that are committed behind this snapshot are in neither.
+pub(super) async fn picture(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    lost: Option<u64>,
+) -> Result<ShowPicture> {
+    // Claims that are being written are waited for, and those behind them see which locks count no more.
+    tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
+        .await?;
+    if let Some(incarnation) = lost {
+        let sql = "UPDATE shows SET claims_from = $2 WHERE show = $1 AND claims_from < $2";
+        tx.execute(sql, &[&show.as_str(), &as_i64(incarnation)])
+            .await?;
+    }
+    one_at_a_time(tx).await?;
+    let found = tx.query(&picture_sql(tx), &[&show.as_str()]).await?;
+    let mut picture = ShowPicture {
+        sold: Vec::new(),
+        ordered: Vec::new(),
+        cursor: 0,
+    };
+    let mut sold: HashMap<Holder, Vec<_>> = HashMap::new();
+    for row in &found {
+        picture.cursor = count(row, 0)?;
+        if row.get::<Option<&str>>(1)?.is_none() {
+            continue;
+        }
+        let order = rows::order(row, 1)?;
+        if matches!(
+            order.state,
+            OrderState::Pending | OrderState::AwaitingConsent
+        ) {
+            picture.ordered.push(lock_of(&order, row, 19)?);
+        } else {
+            sold.entry(order.visitor).or_default().extend(order.held());
+        }
+    }
+    picture.sold = sold.into_iter().collect();
+    Ok(picture)
+}
+
+/// On a server the rows that are committed and have no number get theirs in the same statement.
+fn picture_sql(tx: &SqlTransaction) -> String {
+    let (fresh, newest) = match tx.dialect() {
+        SqlDialect::Postgres => (
+            format!(
+                "WITH fresh AS (SELECT id, show, row_number() OVER (ORDER BY id) AS nth \
+                     FROM seat_outbox WHERE number IS NULL AND show = $1), {NUMBERED} "
+            ),
+            "(SELECT numbered FROM grown), ",
+        ),
+        SqlDialect::Sqlite => (String::new(), ""),
+    };
+    format!(
+        "{fresh}SELECT COALESCE({newest}(SELECT numbered FROM seat_marks WHERE show = $1), 0), \
+             {ORDER_COLUMNS}, l.hold, l.items \
+         FROM (SELECT 1) AS once \
+         LEFT JOIN orders o ON o.show = $1 AND o.state IN \
+             ('pending', 'awaiting_consent', 'confirmed', 'ticketed', 'partly_refunded') \
+         LEFT JOIN late_money l ON l.order_id = o.order_id AND o.state = 'awaiting_consent'"
+    )
+}
+
+/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for its
+/// late money, whose id and items stand in the columns from `at` on.
+fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
+    if order.state != OrderState::AwaitingConsent {
+        return Ok(as_hold(order));
+    }
+    let kept = items(text(row, at + 1)?)?;
+    Ok(Hold {
+        id: parsed(text(row, at)?)?,
+        items: kept.into_iter().map(|item| item.held).collect(),
+        ..as_hold(order)
+    })
+}
+
+/// Gives claims that stand beyond their deadline. One statement, so that each claim and its show's newest
+/// row are of one moment.
+pub(super) async fn overdue(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    after: Option<&(i64, OrderId)>,
+    batch_max: u32,
+) -> Result<Vec<OverdueClaim>> {
+    let sql = format!(
+        "SELECT {ORDER_COLUMNS}, l.hold, l.items, COALESCE(m.numbered, 0) FROM orders o \
+         LEFT JOIN late_money l ON l.order_id = o.order_id AND o.state = 'awaiting_consent' \
+         LEFT JOIN seat_marks m ON m.show = o.show \
+         WHERE o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
+         AND (o.claim_until, o.order_id) > ($2, $3) ORDER BY o.claim_until, o.order_id LIMIT $4"
+    );
+    let (after_ms, after) = after.map_or((i64::MIN, ""), |(at_ms, order)| (*at_ms, order.as_str()));
+    let found = tx
+        .query(&sql, &[&now_ms, &after_ms, &after, &batch_max])
+        .await?;
+    let claim = |row: &SqlRow| {
+        let order = rows::order(row, 0)?;
+        Ok(OverdueClaim {
+            claim_until_ms: order.claim_until_ms,
+            hold: lock_of(&order, row, 18)?,
+            cursor: count(row, 20)?,
+            order: order.id,
+        })
+    };
+    found.iter().map(claim).collect()
+}
+
+/// Gives a show's numbered rows behind a cursor, in order.
+pub(super) async fn rows(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    after: i64,
+    batch_max: u32,
+) -> Result<Vec<SeatRow>> {
+    let sql = "SELECT s.number, s.kind, s.hold, o.visitor, s.items FROM seat_outbox s \
+         JOIN orders o ON o.order_id = s.order_id \
+         WHERE s.show = $1 AND s.number > $2 ORDER BY s.number LIMIT $3";
+    let rows = tx.query(sql, &[&show.as_str(), &after, &batch_max]).await?;
+    let read = |row: &SqlRow| {
+        let items = items(text(row, 4)?)?;
+        Ok(SeatRow {
+            seq: count(row, 0)?,
+            kind: seat_kind(text(row, 1)?)?,
+            hold: parsed(text(row, 2)?)?,
+            visitor: holder(row.get(3)?)?,
+            items: items.into_iter().map(|item| item.held).collect(),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Gives visitors whose orders of some shows were ticketed, behind a cursor.
+pub(super) async fn finished(
+    installation: &Installation,
+    after: i64,
+    shows: Vec<ShowId>,
+) -> Result<Vec<(u64, Holder)>> {
+    if installation.dialect() == SqlDialect::Postgres {
+        number_finished(installation).await?;
+    }
+    let shows: Vec<String> = shows.iter().map(ToString::to_string).collect();
+    installation
+        .read(shows, move |tx, shows| {
+            Box::pin(finished_behind(tx, after, shows))
+        })
+        .await
+}
+
+async fn number_finished(installation: &Installation) -> Result<()> {
+    let fresh = installation.read((), |tx, ()| {
+        let sql = "SELECT 1 FROM finished WHERE number IS NULL LIMIT 1";
+        Box::pin(tx.first(sql, &[]))
+    });
+    if fresh.await?.is_none() {
+        return Ok(());
+    }
+    let numbered = installation.write((), |tx, ()| {
+        Box::pin(async move {
+            tx.lock(&[NamedLock::numbered(lock::FINISHED_NUMBERS, 0)])
+                .await?;
+            let sql =
+                "UPDATE finished SET number = nextval('finished_numbers') WHERE number IS NULL";
+            tx.execute(sql, &[]).await
+        })
+    });
+    numbered.await.map(drop)
+}
+
+/// The shows are chosen before the rows are counted, so that other shows' rows never hide these.
+async fn finished_behind(
+    tx: &SqlTransaction,
+    after: i64,
+    shows: &[String],
+) -> Result<Vec<(u64, Holder)>> {
+    let sql = match tx.dialect() {
+        SqlDialect::Postgres => {
+            "SELECT number, visitor FROM finished WHERE number > $1 AND show = ANY ($2) \
+             ORDER BY number LIMIT $3"
+        }
+        SqlDialect::Sqlite => {
+            "SELECT seq, visitor FROM finished WHERE seq > $1 AND show = ANY ($2) \
+             ORDER BY seq LIMIT $3"
+        }
+    };
+    let rows = tx.query(sql, &[&after, &shows, &FINISHED_MAX]).await?;
+    let read = |row: &SqlRow| Ok((count(row, 0)?, holder(row.get(1)?)?));
+    rows.iter().map(read).collect()
+}

@@ -1,0 +1,455 @@
+//! Payments: the inbox of events, transaction 2, and the effects outbox.
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
+
+use super::SqlLedger;
+use super::orders::{apply, owe};
+use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
+use super::sandbox;
+use super::settle::{move_payment, outcome_of, ticket};
+use crate::ids::{PaymentId, RefundId};
+use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
+use crate::orders::Order;
+use crate::orders::transition::{EffectKind, Happening, Owed};
+use crate::payments::{Made, Payment, PaymentState, Said};
+
+#[async_trait]
+impl PaymentLedger for SqlLedger {
+    async fn payment(&self, payment: &PaymentId) -> Result<Option<Payment>> {
+        self.installation
+            .read(payment.clone(), |tx, payment| {
+                Box::pin(find_payment(tx, payment.as_str()))
+            })
+            .await
+    }
+
+    async fn keep_event(
+        &self,
+        provider: &'static str,
+        event: String,
+        about: Option<PaymentId>,
+        body: Vec<u8>,
+        now_ms: i64,
+    ) -> Result<bool> {
+        let about = about.map(|payment| payment.to_string());
+        self.installation
+            .write((event, about, body), move |tx, (event, about, body)| {
+                Box::pin(async move {
+                    let sql = "INSERT INTO provider_events \
+                         (provider, event, body, received_at, payment) VALUES ($1, $2, $3, $4, $5) \
+                         ON CONFLICT (provider, event) DO NOTHING";
+                    let with: [&(dyn ToSqlValue + Sync); 5] =
+                        [&provider, event, body, &now_ms, about];
+                    Ok(tx.execute(sql, &with).await? == 1)
+                })
+            })
+            .await
+    }
+
+    async fn payment_made(&self, payment: &PaymentId, made: Made) -> Result<Made> {
+        self.installation
+            .write((payment.clone(), made), |tx, (payment, made)| {
+                Box::pin(note_made(tx, payment.as_str(), made))
+            })
+            .await
+    }
+
+    async fn due_events(&self, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+        // Every node looks once a second, and mostly in vain.
+        let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
+        if !self.is_due(sql, now_ms).await? {
+            return Ok(Vec::new());
+        }
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(lend_events(tx, now_ms, batch_max))
+            })
+            .await
+    }
+
+    async fn put_off_event(&self, provider: String, event: String, due_at_ms: i64) -> Result<()> {
+        self.installation
+            .write((provider, event), move |tx, (provider, event)| {
+                Box::pin(async move {
+                    let sql = "UPDATE provider_events SET attempts = attempts + 1, due_at = $3 \
+                         WHERE provider = $1 AND event = $2";
+                    tx.execute(sql, &[provider, event, &due_at_ms]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn settle(
+        &self,
+        provider: String,
+        event: String,
+        says: Said,
+        now_ms: i64,
+    ) -> Result<&'static str> {
+        self.installation
+            .write(
+                (provider, event, says),
+                move |tx, (provider, event, says)| {
+                    Box::pin(settle(tx, (provider, event), says, now_ms))
+                },
+            )
+            .await
+    }
+
+    async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+        let sql = "SELECT 1 FROM effects WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
+        if !self.is_due(sql, now_ms).await? {
+            return Ok(Vec::new());
+        }
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(lend_effects(tx, now_ms, batch_max))
+            })
+            .await
+    }
+
+    async fn lend_on(&self, effect: i64, now_ms: i64) -> Result<()> {
+        let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "UPDATE effects SET due_at = GREATEST(due_at, $2) \
+                         WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &until_ms]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn captured(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+                        return Ok(());
+                    };
+                    move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
+                    ticket(tx, order, now_ms).await
+                })
+            })
+            .await
+    }
+
+    async fn capture_refused(&self, effect: i64, why: String, now_ms: i64) -> Result<()> {
+        self.installation
+            .write(why, move |tx, why| {
+                Box::pin(async move {
+                    if let Some(order) = finish(tx, effect, Some(why), now_ms).await? {
+                        apply(tx, order, Happening::CaptureRefused, now_ms).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn voided(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    match finish(tx, effect, None, now_ms).await? {
+                        Some(order) => {
+                            move_payment(tx, &order.id, PaymentState::Voided, now_ms).await
+                        }
+                        None => Ok(()),
+                    }
+                })
+            })
+            .await
+    }
+
+    async fn refund_instead(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(refund_instead(tx, effect, now_ms))
+            })
+            .await
+    }
+
+    async fn refund_failed(
+        &self,
+        effect: i64,
+        due_at_ms: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.installation
+            .write(why, move |tx, why| {
+                Box::pin(async move {
+                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3, \
+                         failed_at = COALESCE(failed_at, $4) WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &due_at_ms, why, &now_ms])
+                        .await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn refunded(&self, effect: i64, now_ms: i64) -> Result<()> {
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+                        return Ok(());
+                    };
+                    let sql = "UPDATE payments SET refunded = amount WHERE order_id = $1";
+                    tx.execute(sql, &[&order.id.as_str()]).await?;
+                    move_payment(tx, &order.id, PaymentState::Refunded, now_ms).await
+                })
+            })
+            .await
+    }
+
+    async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
+        self.installation
+            .write(why, move |tx, why| {
+                Box::pin(async move {
+                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3 \
+                         WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &due_at_ms, why]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn sandbox_move(
+        &self,
+        payment: &PaymentId,
+        from: &'static [&'static str],
+        to: &'static str,
+    ) -> Result<String> {
+        self.installation
+            .write(payment.clone(), move |tx, payment| {
+                Box::pin(sandbox::change_state(tx, payment, from, to))
+            })
+            .await
+    }
+
+    async fn sandbox_refund(
+        &self,
+        payment: &PaymentId,
+        refund: &RefundId,
+        amount: i64,
+        captured: i64,
+    ) -> Result<Option<i64>> {
+        self.installation
+            .write(
+                (payment.clone(), refund.clone()),
+                move |tx, (payment, refund)| {
+                    Box::pin(sandbox::give_back(tx, payment, refund, (amount, captured)))
+                },
+            )
+            .await
+    }
+
+    async fn sandbox_refunded(&self, payment: &PaymentId) -> Result<i64> {
+        self.installation
+            .read(payment.clone(), |tx, payment| {
+                Box::pin(sandbox::given_back(tx, payment))
+            })
+            .await
+    }
+
+    async fn backlog(&self) -> Result<(u64, u64)> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT \
+                         (SELECT COUNT(*) FROM provider_events WHERE settled_at IS NULL), \
+                         (SELECT COUNT(*) FROM effects WHERE done_at IS NULL) \
+                             + (SELECT COUNT(*) FROM refunds WHERE done_at IS NULL)";
+                    let row = tx.one(sql, &[]).await?;
+                    Ok((count(&row, 0)?, count(&row, 1)?))
+                })
+            })
+            .await
+    }
+}
+
+impl SqlLedger {
+    /// Whether a query by a moment finds anything, so that a transaction is begun only where it does.
+    pub(super) async fn is_due(&self, sql: &'static str, now_ms: i64) -> Result<bool> {
+        let due = self.installation.read((), move |tx, ()| {
+            Box::pin(async move { tx.first(sql, &[&now_ms]).await })
+        });
+        Ok(due.await?.is_some())
+    }
+}
+
+/// Finds a payment as it stands.
+pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {
+    let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
+    let row = tx.first(&sql, &[&payment]).await?;
+    row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+async fn note_made(tx: &SqlTransaction, payment: &str, made: &Made) -> Result<Made> {
+    let sql = "UPDATE payments SET reference = $2, client = $3 \
+         WHERE payment = $1 AND reference IS NULL";
+    tx.execute(sql, &[&payment, &made.reference, &made.client])
+        .await?;
+    let kept = find_payment(tx, payment).await?;
+    let kept = kept.ok_or_else(|| corrupt("a payment that is not there"))?;
+    Ok(match (kept.reference, kept.client) {
+        (Some(reference), Some(client)) => Made { reference, client },
+        _ => made.clone(),
+    })
+}
+
+async fn settle(
+    tx: &SqlTransaction,
+    (provider, event): (&str, &str),
+    says: &Said,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let sql = "SELECT 1 FROM provider_events WHERE provider = $1 AND event = $2 \
+         AND settled_at IS NULL FOR UPDATE";
+    if tx.first(sql, &[&provider, &event]).await?.is_none() {
+        return Ok("repeated");
+    }
+    let outcome = match says {
+        Said::Event(says) => outcome_of(tx, provider, says, now_ms).await?,
+        Said::Ignored => "ignored",
+        Said::Unreadable => "unreadable",
+    };
+    let sql = "UPDATE provider_events SET settled_at = $3, outcome = $4 \
+         WHERE provider = $1 AND event = $2";
+    tx.execute(sql, &[&provider, &event, &now_ms, &outcome])
+        .await?;
+    Ok(outcome)
+}
+
+/// Lends events that are due and that no other worker is just being lent, oldest first. In a file the
+/// rows tell by themselves in which order they came.
+async fn lend_events(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
+    macro_rules! lend_by {
+        ($position:literal) => {
+            concat!(
+                "UPDATE provider_events SET due_at = $3 WHERE ",
+                $position,
+                " = ANY (ARRAY (SELECT ",
+                $position,
+                " FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 \
+                 ORDER BY received_at, ",
+                $position,
+                " LIMIT $2 FOR UPDATE SKIP LOCKED)) \
+                 RETURNING provider, event, body, attempts, received_at, ",
+                $position
+            )
+        };
+    }
+    let sql = match tx.dialect() {
+        SqlDialect::Postgres => lend_by!("position"),
+        SqlDialect::Sqlite => lend_by!("rowid"),
+    };
+    let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
+    let lent = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
+    let read = |row: &SqlRow| {
+        let event = StoredEvent {
+            provider: text(row, 0)?.to_owned(),
+            event: text(row, 1)?.to_owned(),
+            body: row.get(2)?,
+            attempts: small(row, 3)?,
+        };
+        Ok((row.get::<i64>(4)?, row.get::<i64>(5)?, event))
+    };
+    let mut lent: Vec<_> = lent.iter().map(read).collect::<Result<_>>()?;
+    lent.sort_by_key(|(received_at_ms, position, _)| (*received_at_ms, *position));
+    Ok(lent.into_iter().map(|(.., event)| event).collect())
+}
+
+/// Lends effects that are due and that no other worker is just being lent.
+async fn lend_effects(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<Effect>> {
+    let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+    let due = if tx.is_postgres() {
+        lend_effects_fused(tx, now_ms, batch_max, until_ms).await?
+    } else {
+        let sql = format!(
+            "SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
+             FROM effects e JOIN payments p ON p.order_id = e.order_id \
+             WHERE e.done_at IS NULL AND e.due_at <= $1 AND e.kind = p.owes \
+             ORDER BY e.due_at, e.effect LIMIT $2"
+        );
+        tx.query(&sql, &[&now_ms, &batch_max]).await?
+    };
+    let read = |row: &SqlRow| {
+        let kind = EffectKind::of_word(text(row, 1)?);
+        Ok(Effect {
+            id: row.get(0)?,
+            kind: kind.ok_or_else(|| corrupt("an effect's kind"))?,
+            attempts: small(row, 2)?,
+            payment: rows::payment(row, 3)?,
+        })
+    };
+    let due: Vec<Effect> = due.iter().map(read).collect::<Result<_>>()?;
+    if !tx.is_postgres() {
+        let ids: Vec<i64> = due.iter().map(|effect| effect.id).collect();
+        let sql = "UPDATE effects SET due_at = $2 WHERE effect = ANY ($1)";
+        tx.execute(sql, &[&ids, &until_ms]).await?;
+    }
+    Ok(due)
+}
+
+/// Finds and lends in one round trip: what another node is lending is skipped, and what was found cannot
+/// be lent twice in between.
+async fn lend_effects_fused(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    batch_max: u32,
+    until_ms: i64,
+) -> Result<Vec<SqlRow>> {
+    let sql = format!(
+        "WITH due AS (SELECT x.effect FROM effects x JOIN payments q ON q.order_id = x.order_id \
+             WHERE x.done_at IS NULL AND x.due_at <= $1 AND x.kind = q.owes \
+             ORDER BY x.due_at, x.effect LIMIT $2 FOR UPDATE OF x SKIP LOCKED), \
+         lent AS (UPDATE effects e SET due_at = $3 FROM due WHERE e.effect = due.effect \
+             RETURNING e.effect, e.kind, e.attempts, e.order_id) \
+         SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
+         FROM lent e JOIN payments p ON p.order_id = e.order_id ORDER BY e.effect"
+    );
+    tx.query(&sql, &[&now_ms, &batch_max, &until_ms]).await
+}
+
+async fn refund_instead(tx: &SqlTransaction, effect: i64, now_ms: i64) -> Result<()> {
+    let Some(order) = finish(tx, effect, None, now_ms).await? else {
+        return Ok(());
+    };
+    move_payment(tx, &order.id, PaymentState::Captured, now_ms).await?;
+    // That it had been captured was not heard when it was asked for.
+    let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' \
+         AND done_at IS NULL";
+    tx.execute(sql, &[&order.id.as_str(), &now_ms]).await?;
+    owe(tx, &order.id, Owed::MoneyBack, now_ms).await
+}
+
+/// Locks the effect's order and marks the effect as done; `None` if it was done already.
+async fn finish(
+    tx: &SqlTransaction,
+    effect: i64,
+    note: Option<&str>,
+    now_ms: i64,
+) -> Result<Option<Order>> {
+    let sql = "SELECT order_id FROM effects WHERE effect = $1";
+    let Some(row) = tx.first(sql, &[&effect]).await? else {
+        return Ok(None);
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let sql = "UPDATE effects SET done_at = $2, note = COALESCE($3, note) \
+         WHERE effect = $1 AND done_at IS NULL";
+    if tx.execute(sql, &[&effect, &now_ms, &note]).await? == 0 {
+        return Ok(None);
+    }
+    order
+        .map(Some)
+        .ok_or_else(|| corrupt("an effect without an order"))
+}

@@ -1,0 +1,271 @@
+//! A cinema programme, in one transaction of a few statements over lists: thousands of showings are no
+//! thousands of round trips.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlRow, SqlTransaction};
+
+use super::catalogue::{changed, one_at_a_time};
+use super::rows::{Result, as_i64, bytes32, corrupt, count, json, parsed, small, text, to_json};
+use super::{SqlLedger, lock, terms};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::ids::ShowId;
+use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammePut, ProgrammeRefused};
+
+#[async_trait]
+impl ProgrammeLedger for SqlLedger {
+    async fn put_programme(
+        &self,
+        programme: NewProgramme,
+        now_ms: i64,
+    ) -> std::result::Result<ProgrammePut, ProgrammeRefused> {
+        self.installation
+            .write(programme, move |tx, programme| {
+                Box::pin(put(tx, programme, now_ms))
+            })
+            .await
+    }
+
+    async fn programme(&self, known: u64) -> Result<Option<(u64, String)>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT version, document FROM programme WHERE version > $1";
+                    let newer = tx.first(sql, &[&as_i64(known)]).await?;
+                    let read = |row: SqlRow| Ok((count(&row, 0)?, row.get(1)?));
+                    newer.map(read).transpose()
+                })
+            })
+            .await
+    }
+}
+
+async fn put(
+    tx: &SqlTransaction,
+    programme: &NewProgramme,
+    now_ms: i64,
+) -> std::result::Result<ProgrammePut, ProgrammeRefused> {
+    one_at_a_time(tx).await?;
+    let mut newest = newest_plans(tx, programme).await?;
+    let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
+    let changes = compare(tx, programme, &newest).await?;
+    let sold = sold_of(tx, &changes.other_currency).await?;
+    if !sold.is_empty() {
+        return Err(ProgrammeRefused::CurrencyInUse(sold));
+    }
+    let in_use = moved_seats(tx, programme, &changes.pinned_anew).await?;
+    if !in_use.is_empty() {
+        return Err(ProgrammeRefused::PlanInUse(in_use));
+    }
+    let mut put = ProgrammePut {
+        plans,
+        ..changes.put
+    };
+    put_shows(tx, changes.rows, now_ms).await?;
+    let same = tx
+        .first(
+            "SELECT document = $1 FROM programme",
+            &[&programme.document],
+        )
+        .await?;
+    let is_same = same.map_or(Ok(false), |row| row.get(0))?;
+    put.written = put.plans + put.new + put.changed > 0 || !is_same;
+    if put.written {
+        let sql = "INSERT INTO programme (id, version, document, put_at) VALUES (1, 1, $1, $2) \
+             ON CONFLICT (id) DO UPDATE SET version = programme.version + 1, \
+             document = excluded.document, put_at = excluded.put_at";
+        tx.execute(sql, &[&programme.document, &now_ms]).await?;
+        changed(tx).await?;
+    }
+    Ok(put)
+}
+
+/// Version and digest of the newest plan by hall.
+type NewestPlans = HashMap<String, (u32, [u8; 32])>;
+
+/// The newest plans of all halls that the programme names.
+async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<NewestPlans> {
+    let of_shows = programme.shows.iter().map(|(_, document)| &document.venue);
+    let of_plans = programme.plans.iter().map(|plan| &plan.venue);
+    let mut halls: Vec<&str> = of_plans.chain(of_shows).map(|hall| hall.as_str()).collect();
+    halls.sort_unstable();
+    halls.dedup();
+    let sql = "SELECT venue, version, digest FROM venues WHERE (venue, version) IN \
+         (SELECT venue, MAX(version) FROM venues WHERE venue = ANY ($1) GROUP BY venue)";
+    let rows = tx.query(sql, &[&halls]).await?;
+    let read = |row: &SqlRow| {
+        let digest = bytes32(row.get(2)?)?;
+        Ok((row.get(0)?, (small(row, 1)?, digest)))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Stores the plans that are not their halls' newest ones already, and tells how many those are. They
+/// are the newest from here on.
+async fn put_plans(
+    tx: &SqlTransaction,
+    programme: &NewProgramme,
+    newest: &mut NewestPlans,
+    now_ms: i64,
+) -> Result<usize> {
+    let next = |plan: &NewHallPlan| match newest.get(plan.venue.as_str()) {
+        Some((_, digest)) if *digest == plan.digest => None,
+        Some((version, _)) => Some(version + 1),
+        None => Some(1),
+    };
+    let new: Vec<(&NewHallPlan, u32)> = programme
+        .plans
+        .iter()
+        .filter_map(|plan| Some((plan, next(plan)?)))
+        .collect();
+    let sql =
+        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ($1, $2, $3, $4, $5)";
+    for (plan, version) in &new {
+        let venue = plan.venue.as_str();
+        let text: &str = &plan.plan;
+        tx.execute(sql, &[&venue, version, &text, &plan.digest, &now_ms])
+            .await?;
+        newest.insert(venue.to_owned(), (*version, plan.digest));
+    }
+    Ok(new.len())
+}
+
+/// A show that is to be written: its id, its document, and the plan it pins.
+struct NewShowing<'a> {
+    show: &'a str,
+    document: &'a ShowDocument,
+    plan_version: u32,
+}
+
+/// What differs from what is there.
+#[derive(Default)]
+struct ProgrammeChanges<'a> {
+    put: ProgrammePut,
+    rows: Vec<NewShowing<'a>>,
+    /// Shows that change their plan.
+    pinned_anew: Vec<String>,
+    /// Shows that change their currency.
+    other_currency: Vec<String>,
+}
+
+async fn compare<'a>(
+    tx: &SqlTransaction,
+    programme: &'a NewProgramme,
+    newest: &NewestPlans,
+) -> Result<ProgrammeChanges<'a>> {
+    let ids: Vec<&str> = programme.shows.iter().map(|(id, _)| id.as_str()).collect();
+    let sql = "SELECT show, document::text, plan_version FROM shows WHERE show = ANY ($1)";
+    let present = tx.query(sql, &[&ids]).await?;
+    let read = |row: &SqlRow| {
+        let document: ShowDocument = json(text(row, 1)?)?;
+        Ok((row.get(0)?, (document, small(row, 2)?)))
+    };
+    let present: HashMap<String, (ShowDocument, u32)> =
+        present.iter().map(read).collect::<Result<_>>()?;
+    let mut changes = ProgrammeChanges::default();
+    for (id, document) in &programme.shows {
+        let (plan_version, _) = *newest
+            .get(document.venue.as_str())
+            .ok_or_else(|| corrupt("a hall without a plan"))?;
+        match present.get(id.as_str()) {
+            Some((known, pinned)) if *pinned == plan_version && known == document => continue,
+            Some((known, pinned)) => {
+                if known.currency != document.currency {
+                    changes.other_currency.push(id.to_string());
+                }
+                if *pinned != plan_version {
+                    changes.pinned_anew.push(id.to_string());
+                }
+                changes.put.changed += 1;
+            }
+            None => changes.put.new += 1,
+        }
+        changes.rows.push(NewShowing {
+            show: id.as_str(),
+            document,
+            plan_version,
+        });
+    }
+    Ok(changes)
+}
+
+/// Those of some shows that seats were sold of; nobody claims one meanwhile.
+async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
+    if shows.is_empty() {
+        return Ok(Vec::new());
+    }
+    tx.lock_each(lock::PLAN, shows).await?;
+    let sql = "SELECT DISTINCT show FROM claims WHERE show = ANY ($1) ORDER BY show";
+    let sold = tx.query(sql, &[&shows]).await?;
+    sold.iter().map(|row| parsed(text(row, 0)?)).collect()
+}
+
+/// The claimed seats that new plans do not leave as they are. Nobody claims a seat between this look at
+/// the claims and the new plans.
+async fn moved_seats(
+    tx: &SqlTransaction,
+    programme: &NewProgramme,
+    pinned_anew: &[String],
+) -> Result<Vec<(ShowId, Vec<u32>)>> {
+    if pinned_anew.is_empty() {
+        return Ok(Vec::new());
+    }
+    tx.lock_each(lock::PLAN, pinned_anew).await?;
+    let sql = "SELECT DISTINCT show, seat FROM claims WHERE show = ANY ($1) ORDER BY show, seat";
+    let mut in_use: Vec<(ShowId, Vec<u32>)> = Vec::new();
+    for row in tx.query(sql, &[&pinned_anew]).await? {
+        let (show, seat) = (parsed(text(&row, 0)?)?, small(&row, 1)?);
+        if (programme.keeps)(&show, seat) {
+            continue;
+        }
+        match in_use.last_mut() {
+            Some((last, seats)) if *last == show => seats.push(seat),
+            _ => in_use.push((show, vec![seat])),
+        }
+    }
+    Ok(in_use)
+}
+
+/// Writes shows, and under which terms they are sold from now on.
+async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) -> Result<()> {
+    if tx.is_postgres() {
+        put_shows_fused(tx, &rows, now_ms).await?;
+    } else {
+        let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
+             VALUES ($1, $2, $3, $4) ON CONFLICT (show) DO UPDATE SET \
+             document = excluded.document, plan_version = excluded.plan_version, \
+             updated_at = excluded.updated_at";
+        for row in &rows {
+            let document = to_json(row.document)?;
+            tx.execute(sql, &[&row.show, &document, &row.plan_version, &now_ms])
+                .await?;
+        }
+    }
+    let noted: Vec<(&str, SaleTerms)> = rows
+        .iter()
+        .map(|row| (row.show, SaleTerms::of(row.document)))
+        .collect();
+    terms::note(tx, &noted, now_ms).await?;
+    Ok(())
+}
+
+/// Writes all shows in one statement: every change of the catalogue waits for this one, which would be
+/// thousands of round trips.
+async fn put_shows_fused(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i64) -> Result<()> {
+    let (mut shows, mut documents, mut versions) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        shows.push(row.show);
+        documents.push(to_json(row.document)?);
+        versions.push(i64::from(row.plan_version));
+    }
+    let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
+         SELECT show, document::jsonb, version, $4 \
+         FROM unnest($1::text[], $2::text[], $3::bigint[]) AS put (show, document, version) \
+         ON CONFLICT (show) DO UPDATE SET document = excluded.document, \
+         plan_version = excluded.plan_version, updated_at = excluded.updated_at";
+    tx.execute(sql, &[&shows, &documents, &versions, &now_ms])
+        .await?;
+    Ok(())
+}

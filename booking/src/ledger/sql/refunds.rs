@@ -1,0 +1,355 @@
+//! Tickets given back, and the money that goes back for them.
+
+use async_trait::async_trait;
+use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
+
+use super::exchanges::{being_paid, paid_by};
+use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
+use super::orders::owe;
+use super::rows::{
+    self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
+    refund as read_refund, small, text,
+};
+use super::settle::move_payment;
+use super::{SqlLedger, fates, lock, orders, terms, tickets};
+use crate::catalogue::fate::Fate;
+use crate::ids::{OrderId, RefundId, ShowId};
+use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, RefundRefused};
+use crate::orders::Order;
+use crate::orders::exchange::draw;
+use crate::orders::refund::{Back, OwedRefund, Plan, Refund, Standing, Which, next_id, plan};
+use crate::orders::terms::OrderTerms;
+use crate::orders::transition::{Claims, Owed};
+use crate::payments::PaymentState;
+
+#[async_trait]
+impl RefundLedger for SqlLedger {
+    async fn refund(
+        &self,
+        order: &OrderId,
+        which: Which,
+        now_ms: i64,
+    ) -> std::result::Result<Option<Applied>, RefundRefused> {
+        self.installation
+            .write((order.clone(), which), move |tx, (order, which)| {
+                Box::pin(take_back(tx, order, which, now_ms))
+            })
+            .await
+    }
+
+    async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
+        // Every node looks once a second, and mostly in vain.
+        let sql = "SELECT 1 FROM refunds WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
+        if !self.is_due(sql, now_ms).await? {
+            return Ok(Vec::new());
+        }
+        self.installation
+            .write((), move |tx, ()| Box::pin(lend(tx, now_ms, batch_max)))
+            .await
+    }
+
+    async fn lend_refund_on(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
+        let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+        self.installation
+            .write(refund.clone(), move |tx, refund| {
+                Box::pin(async move {
+                    let sql = "UPDATE refunds SET due_at = GREATEST(due_at, $2) \
+                         WHERE refund = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&refund.as_str(), &until_ms]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn refund_done(&self, refund: &RefundId, now_ms: i64) -> Result<()> {
+        self.installation
+            .write(refund.clone(), move |tx, refund| {
+                Box::pin(done(tx, refund, now_ms))
+            })
+            .await
+    }
+
+    async fn put_off_refund(
+        &self,
+        refund: &RefundId,
+        due_at_ms: i64,
+        why: String,
+        failed_at_ms: Option<i64>,
+    ) -> Result<()> {
+        self.installation
+            .write((refund.clone(), why), move |tx, (refund, why)| {
+                Box::pin(async move {
+                    let sql = "UPDATE refunds SET attempts = attempts + 1, due_at = $2, note = $3, \
+                         failed_at = COALESCE(failed_at, $4) \
+                         WHERE refund = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&refund.as_str(), &due_at_ms, why, &failed_at_ms])
+                        .await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn put_fate(
+        &self,
+        show: &ShowId,
+        fate: Fate,
+        starts_at: Option<String>,
+        now_ms: i64,
+    ) -> Result<bool> {
+        self.installation
+            .write((show.clone(), starts_at), move |tx, (show, starts_at)| {
+                Box::pin(fates::put(tx, show, fate, starts_at.as_deref(), now_ms))
+            })
+            .await
+    }
+
+    async fn orders_of_cancelled(&self, batch_max: u32) -> Result<Vec<OrderId>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(fates::orders_of_cancelled(tx, batch_max))
+            })
+            .await
+    }
+
+    async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures> {
+        self.installation
+            .read(show.clone(), |tx, show| Box::pin(fates::figures(tx, show)))
+            .await
+    }
+}
+
+/// The refunds of an order, in order.
+pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Refund>> {
+    let sql =
+        format!("SELECT {REFUND_COLUMNS} FROM refunds r WHERE r.order_id = $1 ORDER BY r.nth");
+    let found = tx.query(&sql, &[&order.as_str()]).await?;
+    let read = |row: &SqlRow| {
+        read_refund((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+            row.get(6)?,
+            row.get(7)?,
+            row.get(8)?,
+            row.get(9)?,
+            row.get(10)?,
+            row.get(11)?,
+        ))
+    };
+    found.iter().map(read).collect()
+}
+
+async fn take_back(
+    tx: &SqlTransaction,
+    id: &OrderId,
+    which: &Which,
+    now_ms: i64,
+) -> std::result::Result<Option<Applied>, RefundRefused> {
+    let Some(mut order) = lock_order(tx, id.as_str()).await? else {
+        return Ok(None);
+    };
+    if let Some(successor) = being_paid(tx, id).await? {
+        return Err(RefundRefused::Exchanging(successor));
+    }
+    let terms = terms_of(tx, &order).await?;
+    // A door that scans one of them at this moment comes before or after.
+    tickets::lock(tx, id).await?;
+    let standing = Standing {
+        order: &order,
+        tickets: &tickets::of_order(tx, &order).await?,
+        terms: &terms,
+    };
+    let Some(plan) = plan(&standing, which, now_ms)? else {
+        return Ok(Some(Applied {
+            order,
+            changed: false,
+        }));
+    };
+    write(tx, &order, &plan, now_ms).await?;
+    order.state = plan.decision.state;
+    plan.decision.reason.clone_into(&mut order.reason);
+    order.items = plan.staying;
+    Ok(Some(Applied {
+        order,
+        changed: true,
+    }))
+}
+
+/// The terms that count for an order; nobody changes those of its show until this transaction ends.
+pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
+    tx.lock(&[NamedLock::shared(lock::PLAN, order.show.as_str())])
+        .await?;
+    terms::of_order(tx, order).await
+}
+
+async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
+    let decision = plan.decision;
+    let kept = orders::kept(tx, order).await?;
+    OrderStep {
+        order,
+        state: decision.state,
+        reason: decision.reason,
+        items: Some(&plan.staying),
+        uncharged: plan.uncharged,
+        freed: match decision.claims {
+            Claims::Drop => FreedClaims::All,
+            _ => FreedClaims::Of(&plan.going),
+        },
+        told: decision
+            .seats
+            .map(|kind| (kind, &kept.hold, &plan.going[..])),
+        voided: VoidedTickets::Named(&plan.tickets),
+        now_ms,
+    }
+    .write(tx)
+    .await?;
+    let row = Back {
+        items: &plan.going,
+        amount: plan.amount,
+        fee: plan.fee,
+        reason: plan.reason,
+    };
+    insert(tx, order, &row, now_ms).await?;
+    if plan.lets_go(order) {
+        owe(tx, &order.id, Owed::MoneyBack, now_ms).await?;
+    }
+    Ok(())
+}
+
+/// Owes a refund: of the order's own payment, and where that has not enough, of the payments of the
+/// orders that its seats came from by exchange. The caller has locked the order's row.
+pub(super) async fn insert(
+    tx: &SqlTransaction,
+    order: &Order,
+    row: &Back<'_>,
+    now_ms: i64,
+) -> Result<()> {
+    let mut chain = vec![(order.id.clone(), left(tx, &order.id).await?)];
+    let mut newest = order.id.clone();
+    while let Some(older) = paid_by(tx, &newest).await? {
+        lock_order(tx, older.as_str()).await?;
+        chain.push((older.clone(), left(tx, &older).await?));
+        newest = older;
+    }
+    let lefts: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
+    let amounts = draw(row.amount, &lefts);
+    if amounts.iter().sum::<i64>() != row.amount {
+        return Err(corrupt("a refund that no payment has the money for"));
+    }
+    let mut whole: Option<RefundId> = None;
+    for ((of, _), amount) in chain.iter().zip(amounts) {
+        if whole.is_some() && amount == 0 {
+            continue;
+        }
+        let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
+        let before = tx.one(sql, &[&of.as_str()]).await?;
+        let (nth, refund) = next_id(of, small(&before, 0)?);
+        let (items, fee) = match whole {
+            None => (row.items, row.fee),
+            Some(_) => (&[][..], 0),
+        };
+        // Nothing is asked of the provider where nothing was paid.
+        let done_at = (amount == 0).then_some(now_ms);
+        let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, \
+             due_at, done_at, part_of) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
+        let with: [&(dyn ToSqlValue + Sync); 10] = [
+            &refund.as_str(),
+            &of.as_str(),
+            &nth,
+            &items_text(items)?,
+            &amount,
+            &fee,
+            &row.reason.word(),
+            &now_ms,
+            &done_at,
+            &whole.as_ref().map(RefundId::as_str),
+        ];
+        tx.execute(sql, &with).await?;
+        whole = whole.or(Some(refund));
+    }
+    Ok(())
+}
+
+/// What is left of an order's payment, in minor units.
+async fn left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
+    let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r \
+             WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
+    tx.one(sql, &[&order.as_str()]).await?.get(0)
+}
+
+/// Lends refunds that are due and that no other worker is just being lent.
+async fn lend(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
+    let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
+    let due = if tx.is_postgres() {
+        lend_fused(tx, now_ms, batch_max, until_ms).await?
+    } else {
+        let sql = format!(
+            "SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} FROM refunds r \
+             JOIN payments p ON p.order_id = r.order_id WHERE r.done_at IS NULL AND r.due_at <= $1 \
+             AND p.state = 'captured' AND p.owes = 'capture' ORDER BY r.due_at, r.refund LIMIT $2"
+        );
+        tx.query(&sql, &[&now_ms, &batch_max]).await?
+    };
+    let read = |row: &SqlRow| {
+        Ok(OwedRefund {
+            id: parsed(text(row, 0)?)?,
+            amount: row.get(1)?,
+            attempts: small(row, 2)?,
+            payment: rows::payment(row, 3)?,
+        })
+    };
+    let due: Vec<OwedRefund> = due.iter().map(read).collect::<Result<_>>()?;
+    if !tx.is_postgres() {
+        let ids: Vec<&str> = due.iter().map(|refund| refund.id.as_str()).collect();
+        let sql = "UPDATE refunds SET due_at = $2 WHERE refund = ANY ($1)";
+        tx.execute(sql, &[&ids, &until_ms]).await?;
+    }
+    Ok(due)
+}
+
+/// Finds and lends in one round trip: what another node is lending is skipped, and what was found cannot
+/// be lent twice in between.
+async fn lend_fused(
+    tx: &SqlTransaction,
+    now_ms: i64,
+    batch_max: u32,
+    until_ms: i64,
+) -> Result<Vec<SqlRow>> {
+    let sql = format!(
+        "WITH due AS (SELECT x.refund FROM refunds x JOIN payments q ON q.order_id = x.order_id \
+             WHERE x.done_at IS NULL AND x.due_at <= $1 AND q.state = 'captured' \
+             AND q.owes = 'capture' ORDER BY x.due_at, x.refund LIMIT $2 \
+             FOR UPDATE OF x SKIP LOCKED), \
+         lent AS (UPDATE refunds r SET due_at = $3 FROM due WHERE r.refund = due.refund \
+             RETURNING r.refund, r.amount, r.attempts, r.order_id) \
+         SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} \
+         FROM lent r JOIN payments p ON p.order_id = r.order_id ORDER BY r.refund"
+    );
+    tx.query(&sql, &[&now_ms, &batch_max, &until_ms]).await
+}
+
+async fn done(tx: &SqlTransaction, refund: &RefundId, now_ms: i64) -> Result<()> {
+    let sql = "SELECT order_id FROM refunds WHERE refund = $1";
+    let Some(row) = tx.first(sql, &[&refund.as_str()]).await? else {
+        return Ok(());
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let order = order.ok_or_else(|| corrupt("a refund without an order"))?;
+    let sql = "UPDATE refunds SET done_at = $2 WHERE refund = $1 AND done_at IS NULL";
+    if tx.execute(sql, &[&refund.as_str(), &now_ms]).await? == 0 {
+        return Ok(());
+    }
+    let sql = "UPDATE payments SET refunded = GREATEST(refunded, (SELECT SUM(r.amount)::bigint \
+             FROM refunds AS r WHERE r.order_id = $1 AND r.done_at IS NOT NULL)) \
+         WHERE order_id = $1 RETURNING refunded = amount AND state = 'captured'";
+    let row = tx.one(sql, &[&order.id.as_str()]).await?;
+    if row.get(0)? {
+        move_payment(tx, &order.id, PaymentState::Refunded, now_ms).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,282 @@
+//! What goes once it is old. What is to go is looked for first, so that a transaction is begun only where
+//! there is some.
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
+
+use super::SqlLedger;
+use super::rows::Result;
+use crate::ledger::{Pruned, RetentionLedger};
+use crate::retention::{Looked, Retained, old_among};
+
+/// Shows whose seat rows are looked at in one go.
+const SHOWS_MAX: u32 = 20;
+
+/// How rows are found and deleted that an index over their age finds. Of `delete`, `$1` is the age and
+/// `$2` how many may go.
+struct RowsByAge {
+    find: &'static str,
+    delete: &'static str,
+}
+
+/// How rows are found and deleted whose ids tell in which order they were made.
+struct RowsInOrder {
+    find: &'static str,
+    delete: &'static str,
+}
+
+const GIVEN_UP_TRIES: RowsByAge = RowsByAge {
+    find: "SELECT 1 FROM given_up WHERE at < $1 LIMIT 1",
+    delete: "DELETE FROM given_up WHERE hold = ANY (ARRAY (SELECT hold FROM given_up \
+         WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+};
+
+const WAITERS: RowsByAge = RowsByAge {
+    find: "SELECT 1 FROM waiters WHERE ended_at < $1 LIMIT 1",
+    delete: "DELETE FROM waiters WHERE waiter = ANY (ARRAY (SELECT waiter FROM waiters \
+         WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+};
+
+/// Kept answers have a key of two columns.
+fn answers(dialect: SqlDialect) -> RowsByAge {
+    RowsByAge {
+        find: "SELECT 1 FROM kept_answers WHERE kept_at < $1 LIMIT 1",
+        delete: match dialect {
+            SqlDialect::Sqlite => {
+                "DELETE FROM kept_answers WHERE (scope, key) IN (SELECT scope, key \
+                 FROM kept_answers WHERE kept_at < $1 ORDER BY kept_at LIMIT $2)"
+            }
+            // As a list the rows are looked for once, however the deletion goes about it.
+            SqlDialect::Postgres => {
+                "DELETE FROM kept_answers WHERE ctid = ANY (ARRAY (SELECT ctid FROM kept_answers \
+                 WHERE kept_at < $1 ORDER BY kept_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
+            }
+        },
+    }
+}
+
+const EFFECTS: RowsInOrder = RowsInOrder {
+    find: "SELECT effect, done_at FROM effects WHERE effect > $1 ORDER BY effect LIMIT $2",
+    delete: "DELETE FROM effects WHERE effect = ANY ($1) AND done_at < $2",
+};
+
+fn provider_events(dialect: SqlDialect) -> RowsInOrder {
+    match dialect {
+        SqlDialect::Sqlite => RowsInOrder {
+            find: "SELECT rowid, settled_at FROM provider_events WHERE rowid > $1 \
+                 ORDER BY rowid LIMIT $2",
+            delete: "DELETE FROM provider_events WHERE rowid = ANY ($1) AND settled_at < $2",
+        },
+        SqlDialect::Postgres => RowsInOrder {
+            find: "SELECT position, settled_at FROM provider_events WHERE position > $1 \
+                 ORDER BY position LIMIT $2",
+            delete: "DELETE FROM provider_events WHERE position = ANY ($1) AND settled_at < $2",
+        },
+    }
+}
+
+#[async_trait]
+impl RetentionLedger for SqlLedger {
+    async fn prune(
+        &self,
+        what: Retained,
+        after: i64,
+        now_ms: i64,
+        batch_max: u32,
+    ) -> Result<Pruned> {
+        let before_ms = what.before_ms(now_ms);
+        let dialect = self.installation.dialect();
+        let from = (after, before_ms);
+        match what {
+            Retained::Answers => {
+                self.prune_by_age(answers(dialect), before_ms, batch_max)
+                    .await
+            }
+            Retained::GivenUpTries => {
+                self.prune_by_age(GIVEN_UP_TRIES, before_ms, batch_max)
+                    .await
+            }
+            Retained::Waiters => self.prune_by_age(WAITERS, before_ms, batch_max).await,
+            Retained::SeatRows => self.prune_seat_rows(before_ms, now_ms, batch_max).await,
+            Retained::Finished => self.prune_finished(before_ms, now_ms, batch_max).await,
+            Retained::Effects => self.prune_in_order(EFFECTS, from, batch_max).await,
+            Retained::ProviderEvents => {
+                self.prune_in_order(provider_events(dialect), from, batch_max)
+                    .await
+            }
+        }
+    }
+}
+
+impl SqlLedger {
+    /// Deletes rows that are found by an index over their age.
+    async fn prune_by_age(
+        &self,
+        rows: RowsByAge,
+        before_ms: i64,
+        batch_max: u32,
+    ) -> Result<Pruned> {
+        let RowsByAge { find, delete } = rows;
+        let old = self.installation.read((), move |tx, ()| {
+            Box::pin(async move { tx.first(find, &[&before_ms]).await })
+        });
+        if old.await?.is_none() {
+            return Ok(Pruned::default());
+        }
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let rows = tx.execute(delete, &[&before_ms, &batch_max]).await?;
+                    Ok(Pruned::full_or_last(rows, batch_max))
+                })
+            })
+            .await
+    }
+
+    /// Deletes rows whose ids tell in which order they were made.
+    async fn prune_in_order(
+        &self,
+        rows: RowsInOrder,
+        (after, before_ms): (i64, i64),
+        batch_max: u32,
+    ) -> Result<Pruned> {
+        let RowsInOrder { find, delete } = rows;
+        let looked = self.installation.read((), move |tx, ()| {
+            Box::pin(async move {
+                let rows = tx.query(find, &[&after, &batch_max]).await?;
+                let read = |row: &SqlRow| Ok((row.get(0)?, row.get(1)?));
+                rows.iter().map(read).collect::<Result<Vec<Looked>>>()
+            })
+        });
+        let (old, next) = old_among(&looked.await?, before_ms, batch_max);
+        if old.is_empty() {
+            return Ok(Pruned { rows: 0, next });
+        }
+        self.installation
+            .write(old, move |tx, old| {
+                Box::pin(async move {
+                    let rows = tx.execute(delete, &[old, &before_ms]).await?;
+                    Ok(Pruned { rows, next })
+                })
+            })
+            .await
+    }
+
+    async fn prune_seat_rows(&self, before_ms: i64, now_ms: i64, batch_max: u32) -> Result<Pruned> {
+        let shows = self.installation.read((), move |tx, ()| {
+            Box::pin(async move {
+                let sql = "SELECT show FROM seat_marks WHERE delivered > pruned \
+                     AND noted_at <= $1 ORDER BY noted_at LIMIT $2";
+                let rows = tx.query(sql, &[&before_ms, &SHOWS_MAX]).await?;
+                rows.iter()
+                    .map(|row| row.get(0))
+                    .collect::<Result<Vec<String>>>()
+            })
+        });
+        let mut shows = shows.await?;
+        // As those lock them who give numbers.
+        shows.sort();
+        if shows.is_empty() {
+            return Ok(Pruned::default());
+        }
+        self.installation
+            .write(shows, move |tx, shows| {
+                Box::pin(async move {
+                    let mut rows = 0;
+                    for show in shows {
+                        let room = i64::from(batch_max) - rows;
+                        if room <= 0 {
+                            break;
+                        }
+                        rows += prune_seat_rows_of(tx, show, now_ms, room).await?;
+                    }
+                    Ok(Pruned {
+                        rows: rows.unsigned_abs(),
+                        next: Some(0),
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn prune_finished(&self, before_ms: i64, now_ms: i64, batch_max: u32) -> Result<Pruned> {
+        let noted = self
+            .installation
+            .read((), |tx, ()| Box::pin(finished_mark(tx)))
+            .await?;
+        if noted.is_some_and(|(_, noted_at_ms)| noted_at_ms > before_ms) {
+            return Ok(Pruned::default());
+        }
+        let upto = noted.map(|(upto, _)| upto);
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(prune_finished(tx, upto, now_ms, batch_max))
+            })
+            .await
+    }
+}
+
+/// Deletes a show's rows that had been delivered when that was noted. When they are gone, notes what is
+/// delivered now.
+async fn prune_seat_rows_of(
+    tx: &SqlTransaction,
+    show: &str,
+    now_ms: i64,
+    room: i64,
+) -> Result<i64> {
+    let sql = "UPDATE seat_marks SET pruned = LEAST(pruned + $2, GREATEST(noted, pruned)) \
+         WHERE show = $1 RETURNING pruned";
+    let pruned: i64 = match tx.first(sql, &[&show, &room]).await? {
+        Some(row) => row.get(0)?,
+        None => 0,
+    };
+    let sql = "DELETE FROM seat_outbox WHERE show = $1 AND number <= $2";
+    let rows = tx.execute(sql, &[&show, &pruned]).await?;
+    let sql = "UPDATE seat_marks SET noted = delivered, noted_at = $2 \
+         WHERE show = $1 AND pruned >= noted";
+    tx.execute(sql, &[&show, &now_ms]).await?;
+    Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// Deletes those who had finished when that was noted, up to the id `upto`. When they are gone, notes who
+/// has finished now.
+async fn prune_finished(
+    tx: &SqlTransaction,
+    upto: Option<i64>,
+    now_ms: i64,
+    batch_max: u32,
+) -> Result<Pruned> {
+    let (delete, note) = match tx.dialect() {
+        SqlDialect::Sqlite => (
+            "DELETE FROM finished WHERE seq IN (SELECT seq FROM finished \
+             WHERE seq <= $1 ORDER BY seq LIMIT $2)",
+            "INSERT INTO retention_marks (list, upto, noted_at) \
+             SELECT 'finished', COALESCE(MAX(seq), 0), $1 FROM finished WHERE TRUE \
+             ON CONFLICT (list) DO UPDATE SET upto = excluded.upto, noted_at = excluded.noted_at",
+        ),
+        SqlDialect::Postgres => (
+            "DELETE FROM finished WHERE id = ANY (ARRAY (SELECT id FROM finished \
+             WHERE id <= $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))",
+            "INSERT INTO retention_marks (list, upto, noted_at) \
+             SELECT 'finished', COALESCE(MAX(id), 0), $1 FROM finished \
+             ON CONFLICT (list) DO UPDATE SET upto = excluded.upto, noted_at = excluded.noted_at",
+        ),
+    };
+    let rows = match upto {
+        Some(upto) => tx.execute(delete, &[&upto, &batch_max]).await?,
+        None => 0,
+    };
+    let pruned = Pruned::full_or_last(rows, batch_max);
+    if pruned.next.is_none() {
+        tx.execute(note, &[&now_ms]).await?;
+    }
+    Ok(pruned)
+}
+
+async fn finished_mark(tx: &SqlTransaction) -> Result<Option<(i64, i64)>> {
+    let sql = "SELECT upto, noted_at FROM retention_marks WHERE list = 'finished'";
+    let Some(row) = tx.first(sql, &[]).await? else {
+        return Ok(None);
+    };
+    Ok(Some((row.get(0)?, row.get(1)?)))
+}

@@ -1,0 +1,100 @@
+//! Rows to values, in one place, so that a column's form is known once.
+
+use fairgate_databases::{SqlRow, SqlTransaction};
+
+pub(super) use crate::ledger::stored::{
+    READ_FOR_MS, REFUND_COLUMNS, RefundRow, Result, Standing, as_hold, as_i64, bytes32, call_met,
+    corrupt, coverage, fate, given_up, holder, items, items_text, json, may_claim, met, next_terms,
+    parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
+};
+
+use crate::ids::OrderId;
+use crate::money::{Currency, Money};
+use crate::orders::{Buyer, Order, OrderState};
+use crate::payments::{Payment, PaymentState};
+
+/// The columns of an order `o`, as [`order`] reads them.
+pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o.buyer_name, \
+     o.buyer_email, o.currency, o.total, o.items, o.plan_version, o.payment, o.state, o.reason, \
+     o.created_at, o.pay_until, o.claim_until, o.terms, o.let_go";
+
+/// The columns of a payment `p`, as [`payment`] reads them.
+pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, \
+     p.state, p.reference, p.client, p.refunded";
+
+/// A text column.
+pub(super) fn text(row: &SqlRow, at: usize) -> Result<&str> {
+    row.get(at)
+}
+
+/// A column that counts something, and so never has a sign.
+pub(super) fn count(row: &SqlRow, at: usize) -> Result<u64> {
+    Ok(row.get::<i64>(at)?.unsigned_abs())
+}
+
+/// A column that counts something small.
+pub(super) fn small<T: TryFrom<i64>>(row: &SqlRow, at: usize) -> Result<T> {
+    T::try_from(row.get(at)?).map_err(|_| corrupt("a number out of its range"))
+}
+
+/// Reads a row whose columns from `at` on are [`ORDER_COLUMNS`].
+pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
+    let word = |index: usize| text(row, at + index);
+    let id: OrderId = parsed(word(0)?)?;
+    Ok(Order {
+        show: id.show(),
+        hold: parsed(word(1)?)?,
+        visitor: holder(row.get(at + 2)?)?,
+        room: word(3)?.to_owned(),
+        buyer: Buyer {
+            name: word(4)?.to_owned(),
+            email: word(5)?.to_owned(),
+        },
+        currency: Currency::parse(word(6)?).ok_or_else(|| corrupt("currency"))?,
+        total: row.get(at + 7)?,
+        items: items(word(8)?)?,
+        plan_version: small(row, at + 9)?,
+        payment: parsed(word(10)?)?,
+        state: OrderState::of_word(word(11)?).ok_or_else(|| corrupt("an order's state"))?,
+        reason: word(12)?.to_owned(),
+        created_at_ms: row.get(at + 13)?,
+        pay_until_ms: row.get(at + 14)?,
+        claim_until_ms: row.get(at + 15)?,
+        terms: small(row, at + 16)?,
+        let_go: row.get(at + 17)?,
+        id,
+    })
+}
+
+/// One order as it stands, without a lock.
+pub(super) async fn find_order(tx: &SqlTransaction, id: &OrderId) -> Result<Option<Order>> {
+    let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1");
+    let row = tx.first(&sql, &[&id.as_str()]).await?;
+    row.as_ref().map(|row| order(row, 0)).transpose()
+}
+
+/// One order, which from here on nobody else changes.
+pub(super) async fn lock_order(tx: &SqlTransaction, id: &str) -> Result<Option<Order>> {
+    let sql = format!("SELECT {ORDER_COLUMNS} FROM orders o WHERE o.order_id = $1 FOR UPDATE");
+    let row = tx.first(&sql, &[&id]).await?;
+    row.as_ref().map(|row| order(row, 0)).transpose()
+}
+
+/// Reads a row whose columns from `at` on are [`PAYMENT_COLUMNS`].
+pub(super) fn payment(row: &SqlRow, at: usize) -> Result<Payment> {
+    let word = |index: usize| text(row, at + index);
+    let currency = Currency::parse(word(4)?).ok_or_else(|| corrupt("currency"))?;
+    Ok(Payment {
+        id: parsed(word(0)?)?,
+        order: parsed(word(1)?)?,
+        provider: word(2)?.to_owned(),
+        amount: Money {
+            amount: row.get(at + 3)?,
+            currency,
+        },
+        state: PaymentState::of_word(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
+        reference: row.get(at + 6)?,
+        client: row.get(at + 7)?,
+        refunded: row.get(at + 8)?,
+    })
+}

@@ -1,0 +1,224 @@
+//! Transaction 2: what an event, or a call that went through, does to a payment and its order.
+
+use fairgate_databases::{NamedLock, SqlTransaction};
+
+use super::orders::apply;
+use super::payments::find_payment;
+use super::rows::{Result, corrupt, json, lock_order, text};
+use super::tickets::issue;
+use super::{exchanges, lock};
+use crate::ids::OrderId;
+use crate::orders::transition::Happening;
+use crate::orders::{Order, OrderState};
+use crate::payments::settling::{self, Settling};
+use crate::payments::{PaymentState, ProviderEvent};
+
+/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's row is locked.
+pub(super) async fn outcome_of(
+    tx: &SqlTransaction,
+    provider: &str,
+    says: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let payment = says.payment.as_str();
+    let sql = "SELECT order_id FROM payments WHERE payment = $1";
+    let Some(row) = tx.first(sql, &[&payment]).await? else {
+        return Ok("unknown_payment");
+    };
+    let order = lock_order(tx, text(&row, 0)?).await?;
+    let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
+    let payment = find_payment(tx, payment).await?;
+    let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
+    let comes = says.kind.brings_money();
+    let card = says.card.as_deref().filter(|_| comes);
+    let over = comes && over_card_limit(tx, &order, card).await?;
+    let Settling {
+        payment: state,
+        happening,
+        refunded,
+        came_back,
+        outcome,
+    } = settling::settle(&payment, order.state, provider, says, over);
+    let happening = exchanges::instead(tx, &order, happening).await?;
+    let id = order.id.as_str();
+    if let Some(state) = state {
+        let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
+             WHERE order_id = $1";
+        tx.execute(sql, &[&id, &state.word(), &now_ms, &says.reference])
+            .await?;
+        if let Some(card) = card {
+            let sql =
+                "INSERT INTO order_cards (order_id, card) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            tx.execute(sql, &[&id, &card]).await?;
+        }
+        close_refunds(tx, &order.id, state, now_ms).await?;
+    }
+    if let Some(refunded) = refunded {
+        let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
+        tx.execute(sql, &[&id, &refunded]).await?;
+    }
+    if came_back && owe_again(tx, &order.id, now_ms).await? {
+        return Ok("refund_came_back");
+    }
+    let changed = match happening {
+        Some(Happening::Captured) => {
+            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+            tx.execute(sql, &[&id, &now_ms]).await?;
+            ticket(tx, order, now_ms).await?;
+            true
+        }
+        Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
+        // It was given back whole while its capture was on its way: nothing more is to be asked for.
+        None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
+            let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+            tx.execute(sql, &[&id, &now_ms]).await?;
+            false
+        }
+        None => false,
+    };
+    Ok(if changed { "applied" } else { outcome })
+}
+
+/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
+/// False where nothing of it is written as done.
+async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
+         WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
+         AND EXISTS (SELECT 1 FROM refunds WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0)";
+    if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
+        return owe_whole_again(tx, order, now_ms).await;
+    }
+    // Whoever was asked before is asked what became of it first.
+    let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
+         note = 'it did not arrive' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(true)
+}
+
+/// The same for money that went back whole, because nothing was sold for it.
+async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
+    let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
+         attempts = GREATEST(attempts, 1), note = 'it did not arrive' \
+         WHERE order_id = $1 AND kind = 'refund' AND done_at IS NOT NULL \
+         AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state = 'refunded' \
+             AND owes = 'refund')";
+    if tx.execute(sql, &[&order.as_str(), &now_ms]).await? == 0 {
+        return Ok(false);
+    }
+    let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
+         WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(true)
+}
+
+/// The captured order gets its tickets, once; a successor with the seats that it was made for.
+pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Result<()> {
+    let Some(order) = exchanges::captured(tx, order, now_ms).await? else {
+        return Ok(());
+    };
+    let applied = apply(tx, order, Happening::Captured, now_ms).await?;
+    if applied.changed {
+        issue(tx, &applied.order, now_ms).await?;
+        has_finished(tx, &applied.order).await?;
+    }
+    Ok(())
+}
+
+/// An order that costs nothing gets its tickets in the transaction that claims its seats; no provider is asked. Every other
+/// order stays as it is.
+pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<Order> {
+    if order.total != 0 || order.state != OrderState::Pending {
+        return Ok(order);
+    }
+    let now_ms = order.created_at_ms;
+    let order = lock_order(tx, order.id.as_str()).await?;
+    let order = order.ok_or_else(|| corrupt("an order that is gone"))?;
+    if order.state != OrderState::Pending {
+        return Ok(order);
+    }
+    move_payment(tx, &order.id, PaymentState::Voided, now_ms).await?;
+    let confirmed = apply(tx, order, Happening::NothingToPay, now_ms).await?;
+    let ticketed = apply(tx, confirmed.order, Happening::NothingToPay, now_ms).await?;
+    issue(tx, &ticketed.order, now_ms).await?;
+    has_finished(tx, &ticketed.order).await?;
+    Ok(ticketed.order)
+}
+
+/// The order's visitor is told of as done with buying.
+async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
+    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
+    let visitor = order.visitor.0;
+    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
+    Ok(())
+}
+
+/// Whether an order's seats and those bought with the same card are more than the show allows; from here on nobody
+/// else counts this card for this show. For an exchange both the card that pays and the cards that bought the old seats
+/// count.
+pub(super) async fn over_card_limit(
+    tx: &SqlTransaction,
+    order: &Order,
+    card: Option<&str>,
+) -> Result<bool> {
+    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, \
+         (SELECT COALESCE(json_agg(card)::text, '[]') FROM order_cards WHERE order_id = $2) \
+         FROM shows s WHERE s.show = $1";
+    let with = (order.show.as_str(), order.id.as_str());
+    let Some(row) = tx.first(sql, &[&with.0, &with.1]).await? else {
+        return Ok(false);
+    };
+    let Some(limit) = row.get::<Option<i64>>(0)? else {
+        return Ok(false);
+    };
+    let mut cards: Vec<String> = json(text(&row, 1)?)?;
+    cards.extend(card.map(str::to_owned));
+    // Everybody locks cards in one order.
+    cards.sort_unstable();
+    cards.dedup();
+    let own = i64::try_from(exchanges::seats_when_paid(tx, order).await?).unwrap_or(i64::MAX);
+    for card in cards {
+        let card_of_show = format!("{} {card}", with.0);
+        tx.lock(&[NamedLock::alone(lock::CARD, &card_of_show)])
+            .await?;
+        let sql = "SELECT COUNT(DISTINCT c.seat) FROM order_cards p JOIN claims c ON c.order_id = p.order_id \
+             WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
+             AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
+        let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
+        if row.get::<i64>(0)?.saturating_add(own) > limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(super) async fn move_payment(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
+        .await?;
+    close_refunds(tx, order, state, now_ms).await
+}
+
+/// Where all of a payment went back, whatever was owed for its tickets went back with it.
+async fn close_refunds(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    if matches!(state, PaymentState::Voided | PaymentState::Refunded) {
+        let sql = "UPDATE refunds SET done_at = $2 WHERE order_id = $1 AND done_at IS NULL";
+        tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    }
+    if state == PaymentState::Voided {
+        // A capture that was still to be asked for when the money was let go is asked for no more.
+        let sql = "DELETE FROM effects WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL \
+             AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND owes <> 'capture')";
+        tx.execute(sql, &[&order.as_str()]).await?;
+    }
+    Ok(())
+}

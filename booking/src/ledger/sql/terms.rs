@@ -1,0 +1,129 @@
+//! Terms of sale as numbered versions. Whoever notes new ones is the only one who changes the catalogue
+//! at that moment.
+
+use std::collections::HashMap;
+
+use fairgate_databases::{SqlRow, SqlTransaction};
+
+use super::rows::{Result, corrupt, fate, json, next_terms, run_of, small, text};
+use crate::catalogue::show::ShowDocument;
+use crate::catalogue::terms::SaleTerms;
+use crate::orders::Order;
+use crate::orders::terms::OrderTerms;
+
+/// A version of terms that is not stored yet: show, version, and the document.
+type NewTermsVersion<'a> = (&'a str, u32, String);
+
+/// Notes what shows are sold under from now on, each as the next version unless its newest one is the
+/// same; gives their numbers.
+pub(super) async fn note(
+    tx: &SqlTransaction,
+    shows: &[(&str, SaleTerms)],
+    now_ms: i64,
+) -> Result<HashMap<String, u32>> {
+    let mut newest = newest_versions(tx, shows).await?;
+    let mut noted = HashMap::new();
+    let mut new: Vec<NewTermsVersion<'_>> = Vec::new();
+    for (show, terms) in shows {
+        let (version, document) = next_terms(newest.remove(*show), terms)?;
+        noted.insert((*show).to_owned(), version);
+        if let Some(document) = document {
+            new.push((show, version, document));
+        }
+    }
+    if new.is_empty() {
+        return Ok(noted);
+    }
+    if tx.is_postgres() {
+        put_versions_fused(tx, new, now_ms).await?;
+    } else {
+        put_versions(tx, new, now_ms).await?;
+    }
+    Ok(noted)
+}
+
+/// The newest version of each show that has one, with its document.
+async fn newest_versions(
+    tx: &SqlTransaction,
+    shows: &[(&str, SaleTerms)],
+) -> Result<HashMap<String, (u32, String)>> {
+    let ids: Vec<&str> = shows.iter().map(|(show, _)| *show).collect();
+    let sql = "SELECT show, version, terms FROM terms WHERE (show, version) IN \
+         (SELECT show, MAX(version) FROM terms WHERE show = ANY ($1) GROUP BY show)";
+    let rows = tx.query(sql, &[&ids]).await?;
+    let read = |row: &SqlRow| Ok((row.get(0)?, (small(row, 1)?, row.get(2)?)));
+    rows.iter().map(read).collect()
+}
+
+async fn put_versions(
+    tx: &SqlTransaction,
+    new: Vec<NewTermsVersion<'_>>,
+    now_ms: i64,
+) -> Result<()> {
+    for (show, version, document) in &new {
+        let sql = "INSERT INTO terms (show, version, terms, at) VALUES ($1, $2, $3, $4)";
+        tx.execute(sql, &[show, version, document, &now_ms]).await?;
+        let sql = "UPDATE shows SET terms = $2 WHERE show = $1";
+        tx.execute(sql, &[show, version]).await?;
+    }
+    Ok(())
+}
+
+/// Does the work of [`put_versions`] in one statement. Every change of the catalogue waits for this one,
+/// and a programme notes the terms of thousands of shows, which would be two round trips for each.
+async fn put_versions_fused(
+    tx: &SqlTransaction,
+    new: Vec<NewTermsVersion<'_>>,
+    now_ms: i64,
+) -> Result<()> {
+    let (mut shows, mut versions, mut documents) = (Vec::new(), Vec::new(), Vec::new());
+    for (show, version, document) in new {
+        shows.push(show);
+        versions.push(i64::from(version));
+        documents.push(document);
+    }
+    let sql = "WITH put AS (SELECT * \
+         FROM unnest($1::text[], $2::bigint[], $3::text[]) AS p (show, version, terms)), \
+         noted AS (INSERT INTO terms (show, version, terms, at) \
+         SELECT show, version, terms, $4 FROM put) \
+         UPDATE shows SET terms = put.version FROM put WHERE shows.show = put.show";
+    tx.execute(sql, &[&shows, &versions, &documents, &now_ms])
+        .await?;
+    Ok(())
+}
+
+/// Reads a version of a show's terms.
+pub(super) async fn read(
+    tx: &SqlTransaction,
+    show: &str,
+    version: u32,
+) -> Result<Option<SaleTerms>> {
+    let sql = "SELECT terms FROM terms WHERE show = $1 AND version = $2";
+    let stored = tx.first(sql, &[&show, &version]).await?;
+    stored.map(|row| json(text(&row, 0)?)).transpose()
+}
+
+/// Reads the terms that count for an order. They stay as they are until this transaction ends where the
+/// caller keeps the show's plan.
+pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
+    let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
+         LEFT JOIN show_fates f ON f.show = s.show \
+         LEFT JOIN terms t ON t.show = s.show AND t.version = $2 WHERE s.show = $1";
+    let row = tx.first(sql, &[&order.show.as_str(), &order.terms]).await?;
+    order_terms(&row.ok_or_else(|| corrupt("an order without a show"))?)
+}
+
+fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
+    let document: ShowDocument = json(text(row, 0)?)?;
+    let (run, kept): (Option<&str>, Option<&str>) = (row.get(1)?, row.get(4)?);
+    let present = SaleTerms::of(&document);
+    Ok(OrderTerms {
+        kept: match kept {
+            Some(kept) => json(kept)?,
+            None => present.clone(),
+        },
+        present,
+        run: run.map(run_of).transpose()?,
+        fate: fate(row.get(2)?, row.get(3)?)?,
+    })
+}

@@ -1,0 +1,171 @@
+//! Tickets and kept answers.
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
+
+use super::rows::{Result, corrupt, find_order, json, met, parsed, text, to_json};
+use super::{SqlLedger, keyed};
+use crate::ids::{OrderId, TicketId};
+use crate::ledger::{CallBegun, KeptAnswer, KeyedCall, Scan, TicketLedger};
+use crate::orders::{Order, Ticket};
+
+#[async_trait]
+impl TicketLedger for SqlLedger {
+    async fn ticket(&self, ticket: &TicketId) -> Result<Option<Ticket>> {
+        self.installation
+            .snapshot(ticket.clone(), |tx, ticket| Box::pin(find(tx, ticket)))
+            .await
+    }
+
+    async fn scan(
+        &self,
+        ticket: &TicketId,
+        by: Option<[u8; 32]>,
+        now_ms: i64,
+    ) -> Result<Option<Scan>> {
+        self.installation
+            .write((ticket.clone(), by), move |tx, (ticket, by)| {
+                Box::pin(scan(tx, ticket, by.as_ref(), now_ms))
+            })
+            .await
+    }
+
+    async fn begin_call(&self, call: KeyedCall, now_ms: i64) -> Result<CallBegun> {
+        self.installation
+            .write(call, move |tx, call| {
+                Box::pin(keyed::begin(tx, call, now_ms))
+            })
+            .await
+    }
+
+    async fn lend_call(&self, call: KeyedCall, until_ms: i64) -> Result<()> {
+        self.installation
+            .write(call, move |tx, call| {
+                Box::pin(keyed::lend(tx, call, until_ms))
+            })
+            .await
+    }
+
+    async fn keep(
+        &self,
+        scope: [u8; 32],
+        key: String,
+        answer: KeptAnswer,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.installation
+            .write((key, answer), move |tx, (key, answer)| {
+                Box::pin(keyed::keep(tx, scope, key, answer, now_ms))
+            })
+            .await
+    }
+}
+
+async fn find(tx: &SqlTransaction, ticket: &TicketId) -> Result<Option<Ticket>> {
+    let sql = "SELECT order_id FROM tickets WHERE ticket = $1";
+    let Some(row) = tx.first(sql, &[&ticket.as_str()]).await? else {
+        return Ok(None);
+    };
+    let order: OrderId = parsed(text(&row, 0)?)?;
+    let order = find_order(tx, &order).await?;
+    let order = order.ok_or_else(|| corrupt("a ticket without an order"))?;
+    let tickets = of_order(tx, &order).await?;
+    Ok(tickets.into_iter().find(|stored| stored.id == *ticket))
+}
+
+async fn scan(
+    tx: &SqlTransaction,
+    ticket: &TicketId,
+    by: Option<&[u8; 32]>,
+    now_ms: i64,
+) -> Result<Option<Scan>> {
+    let sql = "UPDATE tickets SET scanned_at = $2, scanned_by = $3 \
+         WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
+    let written = tx.execute(sql, &[&ticket.as_str(), &now_ms, &by]).await?;
+    let is_first = written == 1;
+    let sql = "SELECT scanned_at, voided_at, scanned_by = $2 FROM tickets WHERE ticket = $1";
+    let Some(row) = tx.first(sql, &[&ticket.as_str(), &by]).await? else {
+        return Ok(None);
+    };
+    let is_own = is_first || row.get::<Option<bool>>(2)? == Some(true);
+    Ok(met(is_own, row.get(0)?, row.get(1)?, now_ms))
+}
+
+/// Reads the tickets of an order, in the order of its seats.
+pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<Ticket>> {
+    let sql = match tx.dialect() {
+        SqlDialect::Sqlite => {
+            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets \
+             WHERE order_id = $1 ORDER BY rowid"
+        }
+        SqlDialect::Postgres => {
+            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets \
+             WHERE order_id = $1 ORDER BY position"
+        }
+    };
+    let rows = tx.query(sql, &[&order.id.as_str()]).await?;
+    let read = |row: &SqlRow| {
+        let id: TicketId = parsed(text(row, 0)?)?;
+        Ok(Ticket {
+            name: order.traveller(&id).map(str::to_owned),
+            id,
+            order: order.id.clone(),
+            show: order.show.clone(),
+            label: text(row, 1)?.to_owned(),
+            legs: json(text(row, 2)?)?,
+            issued_at_ms: row.get(3)?,
+            scanned_at_ms: row.get(4)?,
+            voided_at_ms: row.get(5)?,
+            visitor: order.visitor,
+            room: order.room.clone(),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Issues the tickets of an order; again changes nothing.
+pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Result<()> {
+    let (mut ids, mut labels, mut legs) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &order.items {
+        ids.push(TicketId::of_seat(&order.id, item.held.seat).to_string());
+        labels.push(item.label.as_str());
+        legs.push(to_json(&item.held.legs.clone().collect::<Vec<u16>>())?);
+    }
+    let (order, show) = (order.id.as_str(), order.show.as_str());
+    if tx.is_postgres() {
+        return put_tickets_fused(tx, (order, show), now_ms, (ids, labels, legs)).await;
+    }
+    let sql = "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ticket) DO NOTHING";
+    for ((id, label), legs) in ids.iter().zip(labels).zip(&legs) {
+        tx.execute(sql, &[id, &order, &show, &label, legs, &now_ms])
+            .await?;
+    }
+    Ok(())
+}
+
+/// Writes all tickets of an order in one statement: a round trip for each would be spent under the
+/// order's lock.
+async fn put_tickets_fused(
+    tx: &SqlTransaction,
+    (order, show): (&str, &str),
+    now_ms: i64,
+    (ids, labels, legs): (Vec<String>, Vec<&str>, Vec<String>),
+) -> Result<()> {
+    let sql = "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+         SELECT ticket, $1, $2, label, legs, $3 FROM unnest($4::text[], $5::text[], $6::text[]) \
+         WITH ORDINALITY AS t (ticket, label, legs, nth) ORDER BY nth \
+         ON CONFLICT (ticket) DO NOTHING";
+    tx.execute(sql, &[&order, &show, &now_ms, &ids, &labels, &legs])
+        .await?;
+    Ok(())
+}
+
+/// Locks an order's tickets: a door that scans one of them at this moment comes before or after.
+pub(super) async fn lock(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
+    if tx.is_postgres() {
+        let sql = "SELECT 1 FROM tickets WHERE order_id = $1 ORDER BY position FOR UPDATE";
+        tx.query(sql, &[&order.as_str()]).await?;
+    }
+    Ok(())
+}

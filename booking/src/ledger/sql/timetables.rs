@@ -1,0 +1,73 @@
+//! Timetables with the plans of their trains.
+
+use async_trait::async_trait;
+use fairgate_databases::SqlTransaction;
+
+use super::SqlLedger;
+use super::catalogue::{changed, one_at_a_time, put_plan};
+use super::rows::{Result, json, small, text, to_json};
+use crate::ledger::{NewTimetable, StoredTimetable, TimetableLedger};
+
+#[async_trait]
+impl TimetableLedger for SqlLedger {
+    async fn put_timetable(&self, new: NewTimetable, now_ms: i64) -> Result<u32> {
+        self.installation
+            .write(new, move |tx, new| Box::pin(put(tx, new, now_ms)))
+            .await
+    }
+
+    async fn newest_timetable(&self) -> Result<Option<u32>> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT version FROM timetables ORDER BY version DESC LIMIT 1";
+                    let newest = tx.first(sql, &[]).await?;
+                    newest.map(|row| small(&row, 0)).transpose()
+                })
+            })
+            .await
+    }
+
+    async fn timetable(&self, version: u32) -> Result<Option<StoredTimetable>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT timetable, plans FROM timetables WHERE version = $1";
+                    let Some(row) = tx.first(sql, &[&version]).await? else {
+                        return Ok(None);
+                    };
+                    Ok(Some(StoredTimetable {
+                        text: row.get(0)?,
+                        plans: json(text(&row, 1)?)?,
+                    }))
+                })
+            })
+            .await
+    }
+}
+
+async fn put(tx: &SqlTransaction, new: &NewTimetable, now_ms: i64) -> Result<u32> {
+    one_at_a_time(tx).await?;
+    let mut plans = Vec::new();
+    for plan in &new.plans {
+        let venue = plan.venue.as_str();
+        let version = put_plan(tx, venue, &plan.plan, plan.digest, now_ms).await?;
+        plans.push((venue, version));
+    }
+    let plans = to_json(&plans)?;
+    let sql = "SELECT version, digest, plans FROM timetables ORDER BY version DESC LIMIT 1";
+    let mut version = 1_u32;
+    if let Some(newest) = tx.first(sql, &[]).await? {
+        let present: u32 = small(&newest, 0)?;
+        if newest.get::<&[u8]>(1)? == new.digest && text(&newest, 2)? == plans {
+            return Ok(present);
+        }
+        version = present + 1;
+    }
+    let sql = "INSERT INTO timetables (version, timetable, plans, digest, created_at) \
+         VALUES ($1, $2, $3, $4, $5)";
+    tx.execute(sql, &[&version, &new.text, &plans, &new.digest, &now_ms])
+        .await?;
+    changed(tx).await?;
+    Ok(version)
+}

@@ -1,0 +1,269 @@
+//! The waitlist. A number is given under the lock of its show's row, which ends with the transaction:
+//! whoever sees a number sees all before it.
+
+use async_trait::async_trait;
+use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_pass::Holder;
+
+use super::SqlLedger;
+use super::rows::{Result, as_i64, corrupt, count, holder, json, parsed, small, text, to_json};
+use crate::ids::{HoldId, ShowId, WaiterId};
+use crate::ledger::WaitlistLedger;
+use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
+
+/// A party's columns, in the order in which [`read`] takes them.
+pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, \
+     seen_at, offers, missed, hold, hold_until, hold_life, ended_at, reason";
+
+#[async_trait]
+impl WaitlistLedger for SqlLedger {
+    async fn join_waitlist(&self, waiter: Waiter) -> Result<Waiter> {
+        self.installation
+            .write(waiter, |tx, waiter| Box::pin(join(tx, waiter)))
+            .await
+    }
+
+    async fn waiter(&self, show: &ShowId, visitor: Holder) -> Result<Option<(Waiter, u64)>> {
+        self.installation
+            .read(show.clone(), move |tx, show| {
+                Box::pin(party_of(tx, show, visitor))
+            })
+            .await
+    }
+
+    async fn waiters(&self, show: &ShowId) -> Result<Vec<Waiter>> {
+        self.installation
+            .read(show.clone(), |tx, show| {
+                Box::pin(async move {
+                    let sql = format!(
+                        "SELECT {WAITER_COLUMNS} FROM waiters \
+                         WHERE show = $1 AND ended_at IS NULL ORDER BY number"
+                    );
+                    let rows = tx.query(&sql, &[&show.as_str()]).await?;
+                    rows.iter().map(read).collect()
+                })
+            })
+            .await
+    }
+
+    async fn waited_shows(&self) -> Result<Vec<(ShowId, u64)>> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let sql =
+                        "SELECT show, COUNT(*) FROM waiters WHERE ended_at IS NULL GROUP BY show";
+                    let rows = tx.query(sql, &[]).await?;
+                    let read = |row| Ok((parsed(text(row, 0)?)?, count(row, 1)?));
+                    rows.iter().map(read).collect()
+                })
+            })
+            .await
+    }
+
+    async fn waiting_visitors(&self, most: u32) -> Result<Vec<Holder>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT visitor FROM waiters WHERE ended_at IS NULL \
+                         ORDER BY since LIMIT $1";
+                    let rows = tx.query(sql, &[&most]).await?;
+                    rows.iter().map(|row| holder(row.get(0)?)).collect()
+                })
+            })
+            .await
+    }
+
+    async fn waiters_seen(&self, visitors: Vec<Holder>, now_ms: i64) -> Result<()> {
+        let visitors: Vec<[u8; 32]> = visitors.iter().map(|visitor| visitor.0).collect();
+        self.installation
+            .write(visitors, move |tx, visitors| {
+                Box::pin(async move {
+                    // In one order by everybody, so that two nodes that saw the same visitors wait and
+                    // never in a circle.
+                    let sql = "UPDATE waiters AS w SET seen_at = $2 FROM (SELECT waiter FROM waiters \
+                         WHERE visitor = ANY ($1::bytea[]) AND ended_at IS NULL AND seen_at < $2 \
+                         ORDER BY waiter FOR UPDATE) AS here WHERE w.waiter = here.waiter";
+                    tx.execute(sql, &[visitors, &now_ms]).await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    async fn offered(&self, waiter: &WaiterId, offer: Offered) -> Result<bool> {
+        self.installation
+            .write((waiter.clone(), offer), |tx, (waiter, offer)| {
+                Box::pin(async move {
+                    let sql = "UPDATE waiters SET hold = $2, hold_until = $3, hold_life = $4, \
+                         offers = offers + 1 \
+                         WHERE waiter = $1 AND ended_at IS NULL AND hold IS NULL";
+                    let (id, hold) = (waiter.as_str(), offer.hold.as_str());
+                    let life = as_i64(offer.life);
+                    let written = tx
+                        .execute(sql, &[&id, &hold, &offer.until_ms, &life])
+                        .await?;
+                    Ok(written == 1)
+                })
+            })
+            .await
+    }
+
+    async fn offer_over(
+        &self,
+        waiter: &WaiterId,
+        hold: &HoldId,
+        end: OfferEnd,
+        now_ms: i64,
+    ) -> Result<bool> {
+        self.installation
+            .write((waiter.clone(), hold.clone()), move |tx, (waiter, hold)| {
+                Box::pin(offer_over(tx, waiter, hold, end, now_ms))
+            })
+            .await
+    }
+
+    async fn end_waiter(&self, waiter: &WaiterId, end: WaitEnd, now_ms: i64) -> Result<bool> {
+        self.installation
+            .write(waiter.clone(), move |tx, waiter| {
+                Box::pin(async move {
+                    let sql = "UPDATE waiters SET ended_at = $2, reason = $3 \
+                         WHERE waiter = $1 AND ended_at IS NULL";
+                    let written = tx
+                        .execute(sql, &[&waiter.as_str(), &now_ms, &end.word()])
+                        .await?;
+                    Ok(written == 1)
+                })
+            })
+            .await
+    }
+}
+
+/// Reads a row of [`WAITER_COLUMNS`].
+pub(super) fn read(row: &SqlRow) -> Result<Waiter> {
+    let hold: Option<&str> = row.get(10)?;
+    let offer = match hold {
+        Some(hold) => Some(Offered {
+            hold: parsed(hold)?,
+            until_ms: row.get(11)?,
+            life: count(row, 12)?,
+        }),
+        None => None,
+    };
+    let ended: Option<i64> = row.get(13)?;
+    let ended = match ended {
+        Some(at) => {
+            let end = WaitEnd::of_word(text(row, 14)?);
+            Some((
+                at,
+                end.ok_or_else(|| corrupt("why a party waits no longer"))?,
+            ))
+        }
+        None => None,
+    };
+    Ok(Waiter {
+        id: parsed(text(row, 0)?)?,
+        visitor: holder(row.get(1)?)?,
+        room: text(row, 2)?.to_owned(),
+        party: json(text(row, 3)?)?,
+        number: count(row, 4)?,
+        since_ms: row.get(5)?,
+        until_ms: row.get(6)?,
+        seen_ms: row.get(7)?,
+        offers: small(row, 8)?,
+        missed: small(row, 9)?,
+        offer,
+        ended,
+    })
+}
+
+/// Reads a visitor's party with how many stand before it: the one that waits, else the one that ended
+/// last.
+async fn party_of(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    visitor: Holder,
+) -> Result<Option<(Waiter, u64)>> {
+    let sql = format!(
+        "SELECT {WAITER_COLUMNS}, (SELECT COUNT(*) FROM waiters b \
+         WHERE b.show = w.show AND b.number < w.number AND b.ended_at IS NULL) \
+         FROM waiters w WHERE visitor = $1 AND show = $2 \
+         ORDER BY (ended_at IS NULL) DESC, ended_at DESC, number DESC LIMIT 1"
+    );
+    let row = tx.first(&sql, &[&visitor.0, &show.as_str()]).await?;
+    row.map(|row| Ok((read(&row)?, count(&row, 15)?)))
+        .transpose()
+}
+
+/// Gives the number behind all that were given for a show, which from here on nobody else is given.
+async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
+    let sql = "INSERT INTO waiter_marks AS m (show, last) VALUES ($1, 1) \
+         ON CONFLICT (show) DO UPDATE SET last = m.last + 1 RETURNING last";
+    tx.one(sql, &[&show.as_str()]).await?.get(0)
+}
+
+async fn join(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
+    let show = waiter.id.show();
+    // Under the lock of the number: a second call of this visitor waits here, and sees the first one's
+    // party below. The number that it does not need is left out.
+    let number = next_number(tx, &show).await?;
+    let sql = format!(
+        "SELECT {WAITER_COLUMNS} FROM waiters \
+         WHERE visitor = $1 AND show = $2 AND ended_at IS NULL"
+    );
+    let visitor = waiter.visitor.0;
+    if let Some(present) = tx.first(&sql, &[&visitor, &show.as_str()]).await? {
+        return read(&present);
+    }
+    let sql = "INSERT INTO waiters \
+         (waiter, show, number, visitor, room, party, since, until, seen_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    tx.execute(
+        sql,
+        &[
+            &waiter.id.as_str(),
+            &show.as_str(),
+            &number,
+            &visitor,
+            &waiter.room,
+            &to_json(&waiter.party)?,
+            &waiter.since_ms,
+            &waiter.until_ms,
+            &waiter.seen_ms,
+        ],
+    )
+    .await?;
+    Ok(Waiter {
+        number: number.unsigned_abs(),
+        ..waiter.clone()
+    })
+}
+
+async fn offer_over(
+    tx: &SqlTransaction,
+    waiter: &WaiterId,
+    hold: &HoldId,
+    end: OfferEnd,
+    now_ms: i64,
+) -> Result<bool> {
+    let (id, hold) = (waiter.as_str(), hold.as_str());
+    let written = match end {
+        OfferEnd::Taken => {
+            let sql = "UPDATE waiters SET ended_at = $3, reason = $4 \
+                 WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
+            let word = WaitEnd::Taken.word();
+            tx.execute(sql, &[&id, &hold, &now_ms, &word]).await?
+        }
+        OfferEnd::Missed => {
+            let number = next_number(tx, &waiter.show()).await?;
+            let sql = "UPDATE waiters SET hold = NULL, missed = missed + 1, number = $3 \
+                 WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
+            tx.execute(sql, &[&id, &hold, &number]).await?
+        }
+        OfferEnd::Lost => {
+            let sql = "UPDATE waiters SET hold = NULL \
+                 WHERE waiter = $1 AND hold = $2 AND ended_at IS NULL";
+            tx.execute(sql, &[&id, &hold]).await?
+        }
+    };
+    Ok(written == 1)
+}

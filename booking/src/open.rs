@@ -103,14 +103,14 @@ pub async fn booking(
 /// # Errors
 /// Where the database does not answer.
 pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
-    let Installation::Server(database) = installation else {
+    if matches!(installation, Installation::File(_)) {
         return Ok(Clock::system());
-    };
-    let clock = Clock::following(database.now_ms().await?);
-    let database = database.clone();
+    }
+    let clock = Clock::following(installation.now_ms().await?);
+    let installation = installation.clone();
     let ask = move || {
-        let database = database.clone();
-        async move { database.now_ms().await }
+        let installation = installation.clone();
+        async move { installation.now_ms().await }
     };
     tokio::spawn(follow(clock.clone(), ask));
     Ok(clock)

@@ -3,6 +3,7 @@
 mod error;
 mod finding;
 mod installation;
+mod own_tables;
 mod postgres;
 mod sql;
 mod sqlite;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use fairgate_databases::{Database, LedgerError};
+use fairgate_databases::{Database, Installation, LedgerError};
 use fairgate_servers::{Postgres, or_skip};
 use wire::Wire;
 
@@ -54,7 +54,10 @@ async fn ten_nodes_that_start_at_once_make_the_tables_once() {
     let mut starting = tokio::task::JoinSet::new();
     for _ in 0..10 {
         let url = server.url();
-        starting.spawn(async move { database(&url).await.id().await.expect("readable") });
+        starting.spawn(async move {
+            let installation = Installation::Server(database(&url).await);
+            installation.id().await.expect("readable")
+        });
     }
     let ids: BTreeSet<[u8; 32]> = starting.join_all().await.into_iter().collect();
     assert_eq!(ids.len(), 1, "one ledger, one id");
@@ -359,9 +362,9 @@ async fn a_lease_survives_its_owners_crash_only_until_its_end() {
         return;
     }
     let server = server().await;
-    let database = database(&server.url()).await;
+    let installation = Installation::Server(database(&server.url()).await);
     let lease = async |owner, ttl_ms| {
-        database
+        installation
             .lease("seats", owner, ttl_ms)
             .await
             .expect("written")

@@ -249,6 +249,30 @@ async fn a_snapshot_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_installation_keeps_its_id_and_its_first_values_and_lends_to_one_owner() {
+    for (installation, _kept) in databases().await {
+        let id = installation.id().await.expect("readable");
+        assert_eq!(installation.id().await.expect("readable"), id);
+        for fresh in [vec![1], vec![2]] {
+            let value = installation.value("a value", fresh).await;
+            assert_eq!(value.expect("written"), [1], "the first one stays");
+        }
+        let lease = async |owner| installation.lease("a lease", owner, 60_000).await;
+        assert!(lease("one").await.expect("written"));
+        assert!(lease("one").await.expect("written"), "it is renewed");
+        assert!(!lease("two").await.expect("written"));
+        for (owner, is_over) in [("two", false), ("one", true)] {
+            installation
+                .let_go("a lease", owner)
+                .await
+                .expect("written");
+            assert_eq!(lease("two").await.expect("written"), is_over, "of {owner}");
+        }
+        installation.check().await.expect("it takes writes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_a_newer_version_is_refused() {
     for (installation, _kept) in databases().await {
         let refused = installation.migrate("seam", &TABLES[..1]).await;

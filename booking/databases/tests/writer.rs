@@ -1,6 +1,6 @@
 //! The writer's promises: grouped, isolated, durable, ordered.
 
-use fairgate_databases::{LedgerError, Writer};
+use fairgate_databases::{Installation, LedgerError, Writer};
 
 async fn writer() -> (tempfile::TempDir, Writer) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -153,24 +153,28 @@ async fn a_full_disk_is_told_before_a_write_fails_and_no_longer_when_there_is_ro
         return;
     };
     let writer = Writer::open(&disk.folder.path().join("ledger.db")).expect("a fresh file opens");
-    writer.check().await.expect("there is room");
+    let installation = Installation::File(writer);
+    installation.check().await.expect("there is room");
     let filler = disk.folder.path().join("filler");
     // The last write comes to nothing, which is what is wanted.
     let _ = std::fs::write(&filler, vec![1; 12 << 20]);
-    let full = found(&writer, |found| found.is_err()).await;
+    let full = found(&installation, |found| found.is_err()).await;
     assert!(
         full.contains("is full") && full.contains("Make room"),
         "{full}"
     );
     std::fs::remove_file(&filler).expect("it is there");
-    found(&writer, Result::is_ok).await;
+    found(&installation, Result::is_ok).await;
 }
 
 /// Asks until the finding is the wanted one.
-async fn found(writer: &Writer, wanted: fn(&Result<(), LedgerError>) -> bool) -> String {
+async fn found(
+    installation: &Installation,
+    wanted: fn(&Result<(), LedgerError>) -> bool,
+) -> String {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(2);
     loop {
-        let found = writer.check().await;
+        let found = installation.check().await;
         if wanted(&found) {
             return format!("{found:?}");
         }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_databases::{Database, LedgerError};
+use fairgate_databases::{Database, Installation, LedgerError};
 use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -65,7 +65,7 @@ pub enum Refused {
 
 /// This process's leave to work on the database, kept for as long as this lives.
 pub struct Company {
-    database: Database,
+    installation: Installation,
     places: Vec<Place>,
     renewing: JoinHandle<()>,
     lost: watch::Receiver<Option<Keeps>>,
@@ -93,14 +93,15 @@ impl Company {
         keeps: &[(Keeps, bool)],
         wait_max: Duration,
     ) -> Result<Self, Refused> {
+        let installation = Installation::Server(database.clone());
         let mut places = Vec::new();
         for (keeps, shared) in keeps.iter().copied() {
-            places.push(take(database, keeps, shared, wait_max).await?);
+            places.push(take(&installation, keeps, shared, wait_max).await?);
         }
         let (tell, lost) = watch::channel(None);
-        let renewing = tokio::spawn(renew(database.clone(), places.clone(), tell));
+        let renewing = tokio::spawn(renew(installation.clone(), places.clone(), tell));
         Ok(Self {
-            database: database.clone(),
+            installation,
             places,
             renewing,
             lost,
@@ -129,7 +130,7 @@ impl Company {
         // What others share goes on being theirs.
         for place in self.places.iter().filter(|place| !place.shared) {
             let lease = place.keeps.lease();
-            if let Err(error) = self.database.let_go(lease, &place.owner).await {
+            if let Err(error) = self.installation.let_go(lease, &place.owner).await {
                 tracing::debug!(%error, "the lease runs out by itself");
             }
         }
@@ -143,7 +144,7 @@ impl Drop for Company {
 }
 
 async fn take(
-    database: &Database,
+    installation: &Installation,
     keeps: Keeps,
     shared: bool,
     wait_max: Duration,
@@ -154,7 +155,7 @@ async fn take(
         format!("alone-{:032x}", rand::rng().random::<u128>())
     };
     let asked = Instant::now();
-    while !database.lease(keeps.lease(), &owner, TTL_MS).await? {
+    while !installation.lease(keeps.lease(), &owner, TTL_MS).await? {
         if asked.elapsed() >= wait_max {
             return Err(if shared {
                 Refused::OtherAlone(keeps)
@@ -172,11 +173,11 @@ async fn take(
 }
 
 /// Renews until somebody else has a lease. A database that does not answer has not given it to anybody.
-async fn renew(database: Database, places: Vec<Place>, lost: watch::Sender<Option<Keeps>>) {
+async fn renew(installation: Installation, places: Vec<Place>, lost: watch::Sender<Option<Keeps>>) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
         for Place { keeps, owner, .. } in &places {
-            match database.lease(keeps.lease(), owner, TTL_MS).await {
+            match installation.lease(keeps.lease(), owner, TTL_MS).await {
                 Ok(true) => {}
                 Ok(false) => {
                     lost.send_replace(Some(*keeps));

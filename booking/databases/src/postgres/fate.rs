@@ -15,12 +15,6 @@ const ASK_FOR: Duration = Duration::from_secs(10);
 /// The pause between two questions.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// One life of the server's memory; emptied by a crash, kept by an orderly restart.
-pub(super) const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
-    one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
-    life TEXT NOT NULL DEFAULT gen_random_uuid()::text
-);";
-
 /// Gives a life that begins its value.
 pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON CONFLICT DO NOTHING";
 

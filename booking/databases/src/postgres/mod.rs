@@ -2,7 +2,6 @@
 
 mod connect;
 mod fate;
-mod installation;
 mod tx;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,9 +11,10 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::LedgerError;
 use crate::error::cut_off;
 use crate::finding::Finding;
+use crate::sql::{Migration, SqlDialect, SqlTransaction, apply};
+use crate::{LedgerError, own_tables};
 use fate::{Fate, Identity};
 use tx::Lent;
 pub use tx::Tx;
@@ -43,9 +43,8 @@ impl Database {
     /// Where the address cannot be read, or the database does not answer.
     pub async fn connect(url: &str) -> Result<Self, LedgerError> {
         let database = Self::reading(url)?;
-        database
-            .migrate("installation", installation::MIGRATIONS)
-            .await?;
+        let steps = Migration::steps(SqlDialect::Postgres, own_tables::MIGRATIONS);
+        database.migrate("installation", steps).await?;
         Ok(database)
     }
 
@@ -59,6 +58,11 @@ impl Database {
             pool: connect::pool(url)?,
             finding: Arc::default(),
         })
+    }
+
+    /// What was found when somebody asked last whether the database takes writes.
+    pub(crate) fn finding(&self) -> &Finding {
+        &self.finding
     }
 
     /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled back whole.
@@ -155,7 +159,7 @@ impl Database {
         migrations: impl IntoIterator<Item: ToString>,
     ) -> Result<(), LedgerError> {
         let pool = self.pool.clone();
-        let migrations: Vec<String> = migrations
+        let steps: Vec<String> = migrations
             .into_iter()
             .map(|step| step.to_string())
             .collect();
@@ -168,7 +172,7 @@ impl Database {
                  SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
             ))
             .await?;
-            apply(&tx, owner, &migrations).await?;
+            apply(&SqlTransaction::on_postgres(lent.tx()), owner, &steps).await?;
             tx.batch("COMMIT").await?;
             lent.is_clean();
             Ok(())
@@ -177,38 +181,6 @@ impl Database {
             .await
             .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
     }
-}
-
-async fn apply(tx: &Tx, owner: &str, migrations: &[impl AsRef<str>]) -> Result<(), LedgerError> {
-    tx.batch(
-        "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version BIGINT NOT NULL, PRIMARY KEY (owner, version))",
-    )
-    .await?;
-    let have: i64 = tx
-        .one(
-            "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1",
-            &[&owner],
-        )
-        .await?
-        .get(0);
-    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    if have > newest {
-        return Err(LedgerError::Corrupt(format!(
-            "the database was written by a newer version: {owner} is at {have}, this binary knows {newest}"
-        )));
-    }
-    for (version, sql) in (1_i64..)
-        .zip(migrations)
-        .filter(|(version, _)| *version > have)
-    {
-        tx.batch(sql.as_ref()).await?;
-        tx.execute(
-            "INSERT INTO migrations (owner, version) VALUES ($1, $2)",
-            &[&owner, &version],
-        )
-        .await?;
-    }
-    Ok(())
 }
 
 async fn answer_of<T, E: From<LedgerError>>(

@@ -7,6 +7,15 @@
 //! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits for
 //! anything else is rolled back and answered as an error.
 
+/// The database's time in milliseconds since the epoch, within a statement. Unlike `now()` it goes on
+/// within a transaction.
+macro_rules! now_ms {
+    () => {
+        "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+pub(crate) use now_ms;
+
 mod locks;
 mod migration;
 mod row;
@@ -18,6 +27,7 @@ use std::pin::Pin;
 
 pub use locks::NamedLock;
 pub use migration::Migration;
+pub(crate) use migration::apply;
 pub use row::{ColumnValue, FromColumn, SqlRow};
 pub use transaction::SqlTransaction;
 pub(crate) use translate::for_sqlite;

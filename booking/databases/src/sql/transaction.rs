@@ -135,15 +135,7 @@ impl SqlTransaction {
     /// # Errors
     /// As [`Self::query`].
     pub async fn now_ms(&self) -> Result<i64, LedgerError> {
-        let sql = match self.dialect() {
-            // SQLite has no clock of its own: this is the system's.
-            SqlDialect::Sqlite => "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-            // Unlike `now()` it goes on within a transaction.
-            SqlDialect::Postgres => {
-                "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-            }
-        };
-        self.one(sql, &[]).await?.get(0)
+        self.one(concat!("SELECT ", now_ms!()), &[]).await?.get(0)
     }
 }
 

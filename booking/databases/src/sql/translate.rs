@@ -12,6 +12,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("json_build_object(", "json_object("),
 ];
 
+/// SQLite has no clock of its own: this is the system's.
+const SYSTEM_CLOCK: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
 /// The order of bytes, in which PostgreSQL compares text where it is told to, and SQLite always does.
 const ORDER_OF_BYTES: &str = " COLLATE \"C\"";
 
@@ -34,7 +37,9 @@ const TYPES: &[(&str, &str)] = &[
 /// One statement for SQLite: `$1` becomes `?1`, casts and row locks go, `= ANY ($1::bytea[])` becomes
 /// a look into the JSON list that the value is sent as, and columns of a new table get SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
-    let mut out = without_row_locks(sql).replace(ORDER_OF_BYTES, "");
+    let mut out = without_row_locks(sql)
+        .replace(ORDER_OF_BYTES, "")
+        .replace(now_ms!(), SYSTEM_CLOCK);
     for (postgres, sqlite) in FUNCTIONS {
         out = out.replace(postgres, sqlite);
     }
@@ -195,6 +200,14 @@ mod tests {
         check(
             "UPDATE t SET a = GREATEST(a, $1), b = LEAST(b, $2)",
             "UPDATE t SET a = MAX(a, ?1), b = MIN(b, ?2)",
+        );
+    }
+
+    #[test]
+    fn the_time_is_the_systems() {
+        check(
+            concat!("SELECT ", now_ms!(), " + $1"),
+            "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?1",
         );
     }
 

@@ -1,4 +1,4 @@
-//! Whether the file takes writes: its disk has room, no commit failed a moment ago, and a write of its own is committed.
+//! Whether the file may take writes: its disk has room, and no commit failed a moment ago.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -14,8 +14,6 @@ use crate::finding::Finding;
 const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// A commit that failed counts for so long, because a small one may fit where that one did not.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
-/// What is written to find out: a lease that nobody has.
-const PROBE: &str = "condition";
 
 /// How the file was found last.
 #[derive(Default)]
@@ -39,20 +37,21 @@ impl Condition {
 }
 
 impl Writer {
-    /// Whether the file takes writes just now.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unavailable`] with the reason where it does not.
-    pub async fn check(&self) -> Result<(), LedgerError> {
-        self.condition.finding.or_look(self.look()).await
+    /// What was found when somebody asked last whether the file takes writes.
+    pub(crate) fn finding(&self) -> &Finding {
+        &self.condition.finding
     }
 
-    async fn look(&self) -> Result<(), LedgerError> {
+    /// Whether the disk has room, and no commit failed a moment ago.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] with the reason.
+    pub(crate) fn may_take_writes(&self) -> Result<(), LedgerError> {
         has_room(self.path())?;
-        if let Some(reason) = self.condition.failed_lately() {
-            return Err(LedgerError::Unavailable(reason));
+        match self.condition.failed_lately() {
+            Some(reason) => Err(LedgerError::Unavailable(reason)),
+            None => Ok(()),
         }
-        self.lease(PROBE, PROBE, 0).await.map(drop)
     }
 }
 

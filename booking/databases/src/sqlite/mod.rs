@@ -3,17 +3,16 @@
 mod condition;
 mod connection;
 mod group;
-mod installation;
 mod reader;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::LedgerError;
-use crate::sql::{SqlFuture, SqlTransaction};
+use crate::sql::{Migration, SqlDialect, SqlFuture, SqlTransaction, apply};
+use crate::{LedgerError, own_tables};
 use condition::Condition;
 pub(crate) use connection::SqliteConnection;
 use group::Order;
@@ -34,17 +33,20 @@ impl Writer {
     /// # Errors
     /// Where the file cannot be opened as a database.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
-        let mut connection = Connection::open(path)?;
+        let connection = Connection::open(path)?;
         prepare(&connection)?;
-        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        migrate(&tx, "installation", installation::MIGRATIONS)?;
-        tx.commit()?;
+        let connection = SqliteConnection::new(connection);
+        let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
+        connection.batch("BEGIN IMMEDIATE")?;
+        // Where it fails, the connection is closed with it, and so nothing of it stays.
+        connection.run(async |tx: &SqlTransaction| apply(tx, "installation", &steps).await)?;
+        connection.batch("COMMIT")?;
         let (jobs, inbox) = mpsc::channel();
         let condition = Arc::<Condition>::default();
         let told = Arc::clone(&condition);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(SqliteConnection::new(connection), &inbox, &told))
+            .spawn(move || group::run(connection, &inbox, &told))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
@@ -201,11 +203,12 @@ impl Writer {
         owner: &'static str,
         migrations: impl IntoIterator<Item: ToString>,
     ) -> Result<(), LedgerError> {
-        let migrations: Vec<String> = migrations
+        let steps: Vec<String> = migrations
             .into_iter()
             .map(|step| step.to_string())
             .collect();
-        self.write(move |tx| migrate(tx, owner, &migrations)).await
+        self.enqueue_sql(steps, move |tx, steps| Box::pin(apply(tx, owner, steps)))
+            .await
     }
 }
 
@@ -220,38 +223,6 @@ where
 {
     let connection = reader::open(path).map_err(LedgerError::from)?;
     connection.snapshot(given, query)
-}
-
-fn migrate(
-    tx: &Connection,
-    owner: &str,
-    migrations: &[impl AsRef<str>],
-) -> Result<(), LedgerError> {
-    tx.execute_batch(
-        "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (owner, version)) WITHOUT ROWID;",
-    )?;
-    let have: i64 = tx.query_row(
-        "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = ?1",
-        [owner],
-        |row| row.get(0),
-    )?;
-    let newest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    if have > newest {
-        return Err(LedgerError::Corrupt(format!(
-            "the file was written by a newer version: {owner} is at {have}, this binary knows {newest}"
-        )));
-    }
-    for (version, sql) in (1_i64..)
-        .zip(migrations)
-        .filter(|(version, _)| *version > have)
-    {
-        tx.execute_batch(sql.as_ref())?;
-        tx.execute(
-            "INSERT INTO migrations (owner, version) VALUES (?1, ?2)",
-            (owner, version),
-        )?;
-    }
-    Ok(())
 }
 
 /// Settings every connection shares; `synchronous=FULL` is what makes "written before it is answered" true.

@@ -1,0 +1,115 @@
+//! What belongs to the installation and not to one crate: the ledger's id, values made once, named leases,
+//! the time, and whether the database takes writes.
+
+use super::Installation;
+use crate::LedgerError;
+use crate::finding::Finding;
+use crate::sql::now_ms;
+
+/// Takes or renews a lease. Its end is told and compared by the database's clock, within one statement.
+const TAKE_LEASE: &str = concat!(
+    "INSERT INTO leases (name, owner, until) VALUES ($1, $2, ",
+    now_ms!(),
+    " + $3) ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = ",
+    now_ms!(),
+    " + $3 WHERE leases.owner = excluded.owner OR leases.until <= ",
+    now_ms!()
+);
+
+/// A lease that nobody has. It is written to find out whether the database takes writes.
+const PROBE: &str = "condition";
+
+impl Installation {
+    /// The ledger's id: 32 random bytes of its first day.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn id(&self) -> Result<[u8; 32], LedgerError> {
+        self.read((), |tx, ()| {
+            Box::pin(async move {
+                let sql = "SELECT value FROM installation WHERE name = 'ledger_id'";
+                tx.one(sql, &[]).await?.get(0)
+            })
+        })
+        .await
+    }
+
+    /// A named value: the stored one, or `fresh`, which is then stored.
+    ///
+    /// # Errors
+    /// Where the database did not take it.
+    pub async fn value(&self, name: &'static str, fresh: Vec<u8>) -> Result<Vec<u8>, LedgerError> {
+        self.write(fresh, move |tx, fresh| {
+            Box::pin(async move {
+                let sql = "INSERT INTO installation (name, value) VALUES ($1, $2) \
+                     ON CONFLICT (name) DO NOTHING";
+                tx.execute(sql, &[&name, fresh]).await?;
+                let sql = "SELECT value FROM installation WHERE name = $1";
+                tx.one(sql, &[&name]).await?.get(0)
+            })
+        })
+        .await
+    }
+
+    /// The ledger's time, in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn now_ms(&self) -> Result<i64, LedgerError> {
+        self.read((), |tx, ()| Box::pin(tx.now_ms())).await
+    }
+
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time; false
+    /// while another owner has it. Whoever works under it counts from before this call.
+    ///
+    /// # Errors
+    /// Where the database did not take it.
+    pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
+        let given = (name.to_owned(), owner.to_owned());
+        self.write(given, move |tx, (name, owner)| {
+            Box::pin(async move {
+                let written = tx.execute(TAKE_LEASE, &[name, owner, &ttl_ms]).await?;
+                Ok(written == 1)
+            })
+        })
+        .await
+    }
+
+    /// Gives a lease back, so that nobody has to wait for its end; that of another owner stays.
+    ///
+    /// # Errors
+    /// Where the database did not take it.
+    pub async fn let_go(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
+        let given = (name.to_owned(), owner.to_owned());
+        self.write(given, |tx, (name, owner)| {
+            Box::pin(async move {
+                let sql = "DELETE FROM leases WHERE name = $1 AND owner = $2";
+                tx.execute(sql, &[name, owner]).await.map(drop)
+            })
+        })
+        .await
+    }
+
+    /// Whether the database takes writes just now: one is made to find out. Of a file's disk it is asked
+    /// how much room is left.
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] with the reason where it does not.
+    pub async fn check(&self) -> Result<(), LedgerError> {
+        self.finding().or_look(self.look()).await
+    }
+
+    fn finding(&self) -> &Finding {
+        match self {
+            Self::File(writer) => writer.finding(),
+            Self::Server(database) => database.finding(),
+        }
+    }
+
+    async fn look(&self) -> Result<(), LedgerError> {
+        if let Self::File(writer) = self {
+            writer.may_take_writes()?;
+        }
+        self.lease(PROBE, PROBE, 0).await.map(drop)
+    }
+}

@@ -1,0 +1,42 @@
+//! The tables of what belongs to the installation and not to one crate.
+
+use crate::sql::Migration;
+
+/// What has once been released is never edited; steps are appended.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration::of_each(SQLITE_TABLES, POSTGRES_TABLES),
+    Migration::of_postgres(LIFE_TABLE),
+];
+
+const SQLITE_TABLES: &str = "
+CREATE TABLE installation (
+    name TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO installation (name, value) VALUES ('ledger_id', randomblob(32));
+CREATE TABLE leases (
+    name TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+const POSTGRES_TABLES: &str = "
+CREATE TABLE installation (
+    name TEXT PRIMARY KEY,
+    value BYTEA NOT NULL
+);
+INSERT INTO installation (name, value)
+    VALUES ('ledger_id', decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
+CREATE TABLE leases (
+    name TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    until BIGINT NOT NULL
+);
+";
+
+/// One life of the server's memory; emptied by a crash, kept by an orderly restart.
+const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
+    one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
+    life TEXT NOT NULL DEFAULT gen_random_uuid()::text
+);";

@@ -5,18 +5,18 @@ use std::sync::LazyLock;
 
 use fairgate_redis::Script;
 
-const BASE: &str = include_str!("scripts/base.lua");
-const ENTER: &str = include_str!("scripts/enter.lua");
-const TELL: &str = include_str!("scripts/tell.lua");
-const LOCK: &str = include_str!("scripts/lock.lua");
-const KEEP: &str = include_str!("scripts/keep.lua");
-const KEPT: &str = include_str!("scripts/kept.lua");
-const POOL: &str = include_str!("scripts/pool.lua");
-const ADMIT: &str = include_str!("scripts/admit.lua");
-const FREE: &str = include_str!("scripts/free.lua");
-const DROP: &str = include_str!("scripts/drop.lua");
-const OWN: &str = include_str!("scripts/own.lua");
-const BUILDING: &str = include_str!("scripts/building.lua");
+const BASE: &str = include_str!("scripts/lib/base.lua");
+const ENTER: &str = include_str!("scripts/lib/enter.lua");
+const TELL: &str = include_str!("scripts/lib/tell.lua");
+const LOCK: &str = include_str!("scripts/lib/lock.lua");
+const KEEP: &str = include_str!("scripts/lib/keep.lua");
+const KEPT: &str = include_str!("scripts/lib/kept.lua");
+const POOL: &str = include_str!("scripts/lib/pool.lua");
+const ADMIT: &str = include_str!("scripts/lib/admit.lua");
+const FREE: &str = include_str!("scripts/lib/free.lua");
+const DROP: &str = include_str!("scripts/lib/drop.lua");
+const OWN: &str = include_str!("scripts/lib/own.lua");
+const BUILDING: &str = include_str!("scripts/lib/building.lua");
 
 macro_rules! scripts {
     ($($name:ident: $($part:ident),+;)*) => {

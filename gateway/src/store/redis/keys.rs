@@ -67,10 +67,10 @@ pub struct Scripts {
     pub turned_back: Script,
 }
 
-const GUARD: &str = include_str!("scripts/guard.lua");
-const LIVE: &str = include_str!("scripts/live.lua");
-const SHOWN: &str = include_str!("scripts/shown.lua");
-const BUILDING: &str = include_str!("scripts/building.lua");
+const GUARD: &str = include_str!("scripts/lib/guard.lua");
+const LIVE: &str = include_str!("scripts/lib/live.lua");
+const SHOWN: &str = include_str!("scripts/lib/shown.lua");
+const BUILDING: &str = include_str!("scripts/lib/building.lua");
 
 /// The scripts, put together once.
 pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Command, Error, Redis};
+use crate::{Error, Redis, RedisCommand};
 
 /// The oldest version whose commands the scripts use.
 const OLDEST: (u32, u32) = (6, 2);
@@ -50,20 +50,26 @@ impl Redis {
     /// Where a server does not answer, or `INFO` and `TIME` are not allowed.
     pub async fn check(&self, now_ms: i64) -> Result<Vec<Finding>, Error> {
         let mut findings = Vec::new();
-        for info in self.ask_all(&Command::new("INFO").arg("server")).await? {
+        for info in self
+            .ask_all(&RedisCommand::new("INFO").arg("server"))
+            .await?
+        {
             let version = field(info.text()?, "redis_version").unwrap_or_default();
             if is_old(version) {
                 findings.push(Finding::Old(version.to_owned()));
             }
         }
         // CONFIG is not for an account that may do only what it must; INFO tells the policy as well.
-        for info in self.ask_all(&Command::new("INFO").arg("memory")).await? {
+        for info in self
+            .ask_all(&RedisCommand::new("INFO").arg("memory"))
+            .await?
+        {
             let policy = field(info.text()?, "maxmemory_policy").unwrap_or("unknown");
             if policy != "noeviction" {
                 findings.push(Finding::Evicts(policy.to_owned()));
             }
         }
-        for time in self.ask_all(&Command::new("TIME")).await? {
+        for time in self.ask_all(&RedisCommand::new("TIME")).await? {
             let off_ms = time_ms(&time)? - now_ms;
             if off_ms.abs() > CLOCK_OFF_MS_MAX {
                 findings.push(Finding::Clock(off_ms));

@@ -1,20 +1,26 @@
 #![doc = include_str!("../README.md")]
 
 mod address;
-mod call;
+mod argument;
+mod command;
 mod error;
 mod health;
 mod lane;
+mod registry;
 mod reply;
+mod script;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use call::{Arg, Call, Command, Script};
+pub use argument::RedisArgument;
+pub use command::RedisCommand;
 pub use error::Error;
 pub use health::{CLOCK_OFF_MS_MAX, Finding};
+pub use registry::{ScriptCall, ScriptFamily, ScriptRecord};
 pub use reply::Reply;
+pub use script::{RedisScript, ScriptInvocation, ScriptNames};
 
 use address::Address;
 use lane::{Lane, Link};
@@ -83,15 +89,24 @@ impl Redis {
         })
     }
 
-    /// Runs a script by its hash, and by its source on a server that has not seen it. A connection that turns out
-    /// to be broken is made anew and the script sent once more, so it must be idempotent.
+    /// Runs a script on its key: by its hash, and by its source on a server that has not seen it.
+    /// A connection that turns out to be broken is made anew and the script sent once more, so it
+    /// must be idempotent.
     ///
     /// # Errors
-    /// `Unreachable` where no answer came: it may have run. `Refused` with the code of an error reply.
-    pub async fn run(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        match self.twice(&call.by_hash()).await {
+    /// `Unreachable` where no answer came: it may have run. `Refused` with the code of an error
+    /// reply.
+    pub async fn run<F: ScriptFamily>(
+        &self,
+        key: &str,
+        family: F,
+        invocation: &ScriptInvocation<F>,
+    ) -> Result<Reply, Error> {
+        let mut leading = Vec::new();
+        family.push_to(&mut leading);
+        match self.twice(&invocation.by_hash(key, &leading)).await {
             Err(Error::Refused(code, _)) if code == "NOSCRIPT" => {
-                self.twice(&call.by_source()).await
+                self.twice(&invocation.by_source(key, &leading)).await
             }
             answer => answer,
         }
@@ -101,7 +116,7 @@ impl Redis {
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask(&self, command: &Command) -> Result<Reply, Error> {
+    pub async fn ask(&self, command: &RedisCommand) -> Result<Reply, Error> {
         self.twice(&command.build()).await
     }
 
@@ -109,7 +124,7 @@ impl Redis {
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask_all(&self, command: &Command) -> Result<Vec<Reply>, Error> {
+    pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<Reply>, Error> {
         let (lane, generation, mut link) = self.link().await?;
         let answers = link
             .send_to_all(command.build())

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use fairgate_redis::{Command, Error, Finding, Options, Redis, Reply, Script};
+use fairgate_redis::{
+    Error, Finding, Options, Redis, RedisCommand, Reply, ScriptCall, redis_scripts, script_family,
+    script_record,
+};
 use fairgate_servers as servers;
 
 /// One server, or none where the machine has no program for it.
@@ -14,21 +17,62 @@ async fn server(what: &str) -> Option<servers::Redis> {
     Some(servers::Redis::single().await.expect("it starts"))
 }
 
-async fn number(redis: &Redis, script: &Script) -> Result<i64, Error> {
-    redis
-        .run(&script.call().key("{room:a}:n").arg(1_i64))
-        .await?
-        .int()
+script_family! {
+    /// Scripts without first arguments.
+    struct TestFamily = "test_" (COUNTED) []
+    where { UNUSED = 7 }
+    {}
 }
 
-fn counting() -> Script {
-    Script::new(
-        "count",
-        &[
-            "local key = KEYS[1]",
-            "return redis.call('HINCRBY', key, 'n', ARGV[1])",
-        ],
-    )
+script_record! {
+    /// Two numbers.
+    struct PairRecord {
+        left: u32,
+        right: u32,
+    }
+}
+
+script_record! {
+    /// What two scripts might share.
+    struct SharedRecord {
+        word: &'static str,
+    }
+}
+
+redis_scripts! {
+    family TestFamily, all test_scripts;
+
+    /// Counts on.
+    struct CountScript = count [] {
+        more: i64,
+    }
+
+    /// Says no.
+    struct RefuseScript = refuse [] {}
+
+    /// Gives back what it is given.
+    struct EchoScript = echo [] {
+        text: Vec<u8>,
+        number: u64,
+        missing: Option<i64>,
+        ..shared: SharedRecord,
+        [pairs]: PairRecord,
+    }
+}
+
+async fn number_at(redis: &Redis, key: &str) -> Result<i64, Error> {
+    let count = CountScript { more: 1 }.prepare();
+    redis.run(key, TestFamily {}, &count).await?.int()
+}
+
+async fn number(redis: &Redis) -> Result<i64, Error> {
+    number_at(redis, "{room:a}:n").await
+}
+
+#[test]
+fn every_script_is_named_in_its_familys_way() {
+    let names: Vec<_> = test_scripts().iter().map(|script| script.name()).collect();
+    assert_eq!(names, ["test_count", "test_refuse", "test_echo"]);
 }
 
 #[tokio::test]
@@ -37,13 +81,12 @@ async fn a_script_runs_on_a_server_that_has_never_seen_it() {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let script = counting();
-    assert_eq!(number(&redis, &script).await, Ok(1));
+    assert_eq!(number(&redis).await, Ok(1));
     redis
-        .ask(&Command::new("SCRIPT").arg("FLUSH"))
+        .ask(&RedisCommand::new("SCRIPT").arg("FLUSH"))
         .await
         .expect("allowed");
-    assert_eq!(number(&redis, &script).await, Ok(2), "once, not twice");
+    assert_eq!(number(&redis).await, Ok(2), "once, not twice");
 }
 
 #[tokio::test]
@@ -52,8 +95,8 @@ async fn a_scripts_refusal_is_told_with_its_code() {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let script = Script::new("refuse", &["return redis.error_reply('GONE it lapsed')"]);
-    let refused = redis.run(&script.call().key("{room:a}:n")).await;
+    let refuse = RefuseScript {}.prepare();
+    let refused = redis.run("{room:a}:n", TestFamily {}, &refuse).await;
     assert_eq!(
         refused,
         Err(Error::Refused("GONE".into(), "it lapsed".into()))
@@ -66,16 +109,26 @@ async fn answers_are_read_as_what_they_are() {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let script = Script::new("echo", &["return {ARGV[1], tonumber(ARGV[2]), false}"]);
-    let call = script.call().key("{a}").arg(&b"\x00\xff"[..]).arg(u64::MAX);
-    let reply = redis.run(&call).await.expect("it runs");
+    let pair = |left, right| PairRecord { left, right };
+    let echo = EchoScript {
+        text: b"\x00\xff".to_vec(),
+        number: u64::MAX,
+        missing: None,
+        shared: SharedRecord { word: "word" },
+        pairs: vec![pair(2, 3), pair(4, 5)],
+    };
+    let reply = redis.run("{a}", TestFamily {}, &echo.prepare()).await;
+    let reply = reply.expect("it runs");
     assert_eq!(reply.at(0).expect("first").bytes(), Ok(&b"\x00\xff"[..]));
     assert!(reply.at(2).expect("third").is_nil());
     assert!(matches!(
         reply.at(0).expect("first").int(),
         Err(Error::Wrong(_))
     ));
-    assert!(matches!(reply.at(3), Err(Error::Wrong(_))));
+    assert_eq!(reply.at(3).expect("fourth").bytes(), Ok(&b""[..]));
+    assert_eq!(reply.at(4).expect("fifth").text(), Ok("word"));
+    assert_eq!(reply.at(5).expect("sixth").int(), Ok(2 * 3 + 4 * 5));
+    assert!(matches!(reply.at(6), Err(Error::Wrong(_))));
 }
 
 #[tokio::test]
@@ -84,15 +137,11 @@ async fn the_handle_finds_a_server_that_came_back() {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let script = counting();
-    assert_eq!(number(&redis, &script).await, Ok(1));
+    assert_eq!(number(&redis).await, Ok(1));
     server.kill(0);
-    assert!(matches!(
-        number(&redis, &script).await,
-        Err(Error::Unreachable(_))
-    ));
+    assert!(matches!(number(&redis).await, Err(Error::Unreachable(_))));
     server.start(0).await.expect("it starts again");
-    let found = until(async || number(&redis, &script).await.ok()).await;
+    let found = until(async || number(&redis).await.ok()).await;
     assert_eq!(found, 1, "it forgot everything, and answers");
 }
 
@@ -103,8 +152,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
     }
     let server = servers::Redis::sentinel().await.expect("it starts");
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let script = counting();
-    assert_eq!(number(&redis, &script).await, Ok(1));
+    assert_eq!(number(&redis).await, Ok(1));
     let old = server.primaries().await[0];
     let new = 1 - old;
     let said = |index: usize, words: &'static [&'static str]| {
@@ -122,7 +170,7 @@ async fn the_handle_leaves_a_primary_that_the_sentinels_have_replaced() {
         told.expect("it watches the new one");
     }
     let found = until(async || {
-        number(&redis, &script).await.ok()?;
+        number(&redis).await.ok()?;
         let there = server.command(new, &["HGET", "{room:a}:n", "n"]).await;
         matches!(there, Ok(servers::Reply::Text(_))).then_some(())
     });
@@ -142,17 +190,13 @@ async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
     };
     let redis = Redis::connect_with(&server.url(), options).expect("a URL");
     let other = Redis::connect(&server.url()).expect("a URL");
-    let script = counting();
-    number(&redis, &script).await.expect("it answers");
+    number(&redis).await.expect("it answers");
     other
-        .ask(&Command::new("CLIENT").arg("PAUSE").arg(400_i64))
+        .ask(&RedisCommand::new("CLIENT").arg("PAUSE").arg(400_i64))
         .await
         .expect("allowed");
-    assert!(matches!(
-        number(&redis, &script).await,
-        Err(Error::Unreachable(_))
-    ));
-    let n = until(async || number(&other, &script).await.ok()).await;
+    assert!(matches!(number(&redis).await, Err(Error::Unreachable(_))));
+    let n = until(async || number(&other).await.ok()).await;
     assert!(n == 2 || n == 3, "done once or not at all: {n}");
 }
 
@@ -165,7 +209,7 @@ async fn a_thousand_calls_at_once_are_all_answered() {
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..1_000 {
         let redis = redis.clone();
-        calls.spawn(async move { number(&redis, &counting()).await });
+        calls.spawn(async move { number(&redis).await });
     }
     let mut seen: Vec<i64> = calls
         .join_all()
@@ -183,10 +227,13 @@ async fn what_an_operator_should_mend_is_found() {
         return;
     };
     let redis = Redis::connect(&server.url()).expect("a URL");
-    let time = redis.ask(&Command::new("TIME")).await.expect("allowed");
+    let time = redis
+        .ask(&RedisCommand::new("TIME"))
+        .await
+        .expect("allowed");
     let now_ms = time.at(0).and_then(Reply::int).expect("seconds") * 1_000;
     assert_eq!(redis.check(now_ms).await, Ok(vec![]));
-    let policy = Command::new("CONFIG")
+    let policy = RedisCommand::new("CONFIG")
         .arg("SET")
         .arg("maxmemory-policy")
         .arg("allkeys-lru");
@@ -206,7 +253,7 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
     let line = readme
         .lines()
         .find_map(|line| line.strip_prefix("ACL SETUSER fairgate "));
-    let mut command = Command::new("ACL").arg("SETUSER").arg("fairgate");
+    let mut command = RedisCommand::new("ACL").arg("SETUSER").arg("fairgate");
     for rule in line.expect("the README has the line").split(' ') {
         command = command.arg(rule);
     }
@@ -215,7 +262,7 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
         .url()
         .replace("redis://", "redis://fairgate:PASSWORD@");
     let redis = Redis::connect(&url).expect("a URL");
-    assert_eq!(number(&redis, &counting()).await, Ok(1));
+    assert_eq!(number(&redis).await, Ok(1));
     redis.check(0).await.expect("INFO and TIME are allowed");
     for (command, arg) in [
         ("FLUSHALL", "SYNC"),
@@ -223,21 +270,20 @@ async fn the_account_of_the_readme_can_work_and_cannot_wreck() {
         ("KEYS", "*"),
         ("SCRIPT", "FLUSH"),
     ] {
-        let refused = redis.ask(&Command::new(command).arg(arg)).await;
+        let refused = redis.ask(&RedisCommand::new(command).arg(arg)).await;
         assert_eq!(
             refused.expect_err(command).code(),
             Some("NOPERM"),
             "{command}"
         );
     }
-    let elsewhere = redis.ask(&Command::new("SET").arg("other").arg("x")).await;
+    let elsewhere = redis
+        .ask(&RedisCommand::new("SET").arg("other").arg("x"))
+        .await;
     assert_eq!(elsewhere.expect_err("not its key").code(), Some("NOPERM"));
     let wrong = server.url().replace("redis://", "redis://fairgate:wrong@");
     let redis = Redis::connect(&wrong).expect("a URL");
-    assert!(matches!(
-        number(&redis, &counting()).await,
-        Err(Error::Refused(..))
-    ));
+    assert!(matches!(number(&redis).await, Err(Error::Refused(..))));
 }
 
 /// Asks until there is an answer, at most twenty seconds long.
@@ -259,9 +305,9 @@ async fn sentinels_tell_who_leads_now() {
     }
     let servers = servers::Redis::sentinel().await.expect("it starts");
     let redis = Redis::connect(&servers.url()).expect("a URL");
-    assert_eq!(number(&redis, &counting()).await, Ok(1));
+    assert_eq!(number(&redis).await, Ok(1));
     servers.kill(0);
-    let n = until(async || number(&redis, &counting()).await.ok()).await;
+    let n = until(async || number(&redis).await.ok()).await;
     assert!(
         n == 1 || n == 2,
         "the replica leads, whether or not it had the first: {n}"
@@ -275,16 +321,12 @@ async fn a_cluster_is_asked_where_each_key_is_and_found_again_after_a_loss() {
     }
     let servers = servers::Redis::cluster().await.expect("it starts");
     let redis = Redis::connect(&servers.url()).expect("a URL");
-    let script = counting();
-    let count = async |n: u32| {
-        let call = script.call().key(format!("{{room:{n}}}:n")).arg(1_i64);
-        redis.run(&call).await?.int()
-    };
+    let count = async |n: u32| number_at(&redis, &format!("{{room:{n}}}:n")).await;
     for n in 0..30 {
         assert_eq!(count(n).await, Ok(1), "room {n}");
     }
     let times = redis
-        .ask_all(&Command::new("TIME"))
+        .ask_all(&RedisCommand::new("TIME"))
         .await
         .expect("all primaries");
     assert_eq!(times.len(), 3);

@@ -2,6 +2,7 @@
 
 mod clock;
 mod cut;
+mod lua;
 mod needs;
 mod port;
 mod postgres;
@@ -12,6 +13,7 @@ mod stripe;
 
 pub use clock::MovableClock;
 pub use cut::Cut;
+pub use lua::check_lua;
 pub use needs::{clock_missing, missing, or_skip, or_skip_clock};
 pub use port::free_port;
 pub use postgres::{Postgres, PostgresOptions};

@@ -48,7 +48,7 @@ pub fn or_skip_clock(what: &str) -> bool {
     skip(what, clock_missing())
 }
 
-fn skip(what: &str, missing: Option<String>) -> bool {
+pub(crate) fn skip(what: &str, missing: Option<String>) -> bool {
     let Some(missing) = missing else { return false };
     let set = |name: &str, value: &str| std::env::var(name).is_ok_and(|is| is == value);
     assert!(

@@ -3,91 +3,84 @@
 
 use std::sync::atomic::Ordering;
 
-use fairgate_redis::{Call, Error, Reply, Script};
+use fairgate_redis::{Error, Reply, ScriptCall, ScriptInvocation};
 
 use super::followed::{Closed, Followed, State};
-use super::scripts::SCRIPTS;
+use super::scripts::{FollowScript, ShowCaller};
 use super::{Inner, keys, known, packing};
 use crate::holds::Purpose;
 use crate::ids::ShowId;
 use crate::store::Refused;
 
 impl Inner {
-    /// One call of a show's script in a life.
-    pub(super) async fn call<'a>(
+    /// Calls a show's script in a life.
+    pub(super) async fn call(
         &self,
-        script: &'a Script,
         followed: &Followed,
         life: u64,
-        with: impl FnOnce(Call<'a>) -> Call<'a>,
+        script: impl ScriptCall<Family = ShowCaller>,
     ) -> Result<Reply, Error> {
         let now_ms = self.options.clock.now_ms();
-        self.call_at(script, followed, Some(life), now_ms, with)
+        self.call_at(followed, Some(life), now_ms, &script.prepare())
             .await
     }
 
-    /// One call of a show's script in whatever life it is.
-    pub(super) async fn call_any<'a>(
+    /// Calls a show's script in whatever life it is.
+    pub(super) async fn call_any(
         &self,
-        script: &'a Script,
         followed: &Followed,
-        with: impl FnOnce(Call<'a>) -> Call<'a>,
+        script: impl ScriptCall<Family = ShowCaller>,
     ) -> Result<Reply, Error> {
         let now_ms = self.options.clock.now_ms();
-        self.call_at(script, followed, None, now_ms, with).await
+        self.call_at(followed, None, now_ms, &script.prepare())
+            .await
     }
 
-    async fn call_at<'a>(
+    async fn call_at(
         &self,
-        script: &'a Script,
         followed: &Followed,
         life: Option<u64>,
         now_ms: i64,
-        with: impl FnOnce(Call<'a>) -> Call<'a>,
+        script: &ScriptInvocation<ShowCaller>,
     ) -> Result<Reply, Error> {
         if self.foreign.load(Ordering::Relaxed) {
             return Err(Error::Unreachable("it belongs to another ledger".into()));
         }
-        let life = life.map_or_else(String::new, |life| life.to_string());
-        let call = script
-            .call()
-            .key(keys::meta(&followed.show))
-            .arg(life)
-            .arg(now_ms)
-            .arg(self.options.clock_off_ms_max);
-        self.redis.run(&with(call)).await
+        let caller = ShowCaller {
+            life,
+            caller_ms: now_ms,
+            clock_off_ms_max: self.options.clock_off_ms_max,
+        };
+        let meta = keys::meta(&followed.show);
+        self.redis.run(&meta, caller, script).await
     }
 
     /// One transition: in the life that is known, and once more where another process has begun the next. Gives the life
     /// it was made in, and the answer.
-    pub(super) async fn act<'a>(
+    pub(super) async fn act(
         &self,
         show: &ShowId,
-        script: &'a Script,
-        with: impl Fn(Call<'a>) -> Call<'a>,
+        script: impl ScriptCall<Family = ShowCaller>,
     ) -> Result<(u64, Reply), Refused> {
         let now_ms = self.options.clock.now_ms();
         let followed = self.followed(show);
-        self.act_at(&followed, script, now_ms, with).await
+        self.act_at(&followed, now_ms, script).await
     }
 
-    pub(super) async fn act_at<'a>(
+    pub(super) async fn act_at(
         &self,
         followed: &Followed,
-        script: &'a Script,
         now_ms: i64,
-        with: impl Fn(Call<'a>) -> Call<'a>,
+        script: impl ScriptCall<Family = ShowCaller>,
     ) -> Result<(u64, Reply), Refused> {
+        let script = script.prepare();
         let mut life = match followed.life() {
             Some(life) => life,
             None => self.life_anew(followed).await?,
         };
         let mut again = true;
         loop {
-            let answer = self
-                .call_at(script, followed, Some(life), now_ms, &with)
-                .await;
-            match answer {
+            match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
                     let at = reply.at(1).and_then(known::position);
                     let at = at.map_err(|error| self.unread(followed, &error))?;
@@ -117,8 +110,12 @@ impl Inner {
             Some("CLOCK") => {
                 // A process that was stopped for a while asks with an old time; only two measurements in a row are a
                 // clock that is off.
-                let nothing = |call: Call<'static>| call.arg(i64::MAX).arg(0_u32).arg(1_u32);
-                match self.call_any(&SCRIPTS.follow, followed, nothing).await {
+                let nothing = FollowScript {
+                    counter: i64::MAX.unsigned_abs(),
+                    sub: 0,
+                    entries_max: 1,
+                };
+                match self.call_any(followed, nothing).await {
                     Err(error) if error.code() == Some("CLOCK") => Closed::Clock,
                     _ => return Refused::NotReady,
                 }

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::followed::{Closed, Followed, Point};
 use super::known::{self, Gap, Known};
-use super::scripts::SCRIPTS;
+use super::scripts::{CondemnScript, FollowScript, SnapshotScript};
 use super::{Inner, REFRESH};
 use crate::store::Refused;
 
@@ -90,12 +90,12 @@ impl Inner {
         let Some((life, (counter, sub))) = here else {
             return Ok(Found::Gap);
         };
-        let asked = self
-            .call(&SCRIPTS.follow, followed, life, |call| {
-                call.arg(counter).arg(sub).arg(ENTRIES_MAX as u64)
-            })
-            .await;
-        let reply = match asked {
+        let follow = FollowScript {
+            counter,
+            sub,
+            entries_max: ENTRIES_MAX as u64,
+        };
+        let reply = match self.call(followed, life, follow).await {
             Ok(reply) => reply,
             Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(Found::Gap),
             Err(error) => return Err(self.refusal(followed, life, error).await),
@@ -121,9 +121,7 @@ impl Inner {
         self.close(followed, &mut followed.state(), Closed::Regressed);
         let (life, counter, sub) = seen;
         let condemned = self
-            .call(&SCRIPTS.condemn, followed, life, |call| {
-                call.arg(counter).arg(sub)
-            })
+            .call(followed, life, CondemnScript { counter, sub })
             .await;
         if let Err(error) = condemned {
             tracing::warn!(show = %followed.show, %error, "a show that was set back could not be closed for the others");
@@ -171,9 +169,7 @@ impl Inner {
     /// Reads the whole show, in whatever life it is.
     pub(super) async fn read_whole(&self, followed: &Followed) -> Result<(), Refused> {
         let seen = followed.newest();
-        let asked = self
-            .call_any(&SCRIPTS.snapshot, followed, |call| call)
-            .await;
+        let asked = self.call_any(followed, SnapshotScript {}).await;
         let reply = match asked {
             Ok(reply) => reply,
             Err(error) => return Err(self.refusal(followed, 0, error).await),

@@ -13,7 +13,7 @@ use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
 use crate::store::{Baskets, HoldSignal, Secured, View};
 
-/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/keep.lua`.
+/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/lib/keep.lua`.
 const SHORT_MS: i64 = 60_000;
 
 /// The next change of the feed is not the one after this picture's.

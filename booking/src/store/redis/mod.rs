@@ -9,6 +9,7 @@
 mod act;
 mod follow;
 mod followed;
+mod holding;
 mod keys;
 mod known;
 mod open;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use fairgate_redis::{CLOCK_OFF_MS_MAX, Command, Error, Redis};
+use fairgate_redis::{CLOCK_OFF_MS_MAX, Error, Redis, RedisCommand};
 use tokio::sync::broadcast;
 
 use super::HoldSignal;
@@ -136,9 +137,11 @@ impl RedisStore {
 
 /// The ledger that the data set belongs to: this one, where it belonged to none.
 async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, Error> {
-    let set = Command::new("SET").arg(keys::LEDGER).arg(ledger_id);
+    let set = RedisCommand::new("SET").arg(keys::LEDGER).arg(ledger_id);
     redis.ask(&set.arg("NX")).await?;
-    let stored = redis.ask(&Command::new("GET").arg(keys::LEDGER)).await?;
+    let stored = redis
+        .ask(&RedisCommand::new("GET").arg(keys::LEDGER))
+        .await?;
     Ok(stored.text()?.to_owned())
 }
 

@@ -5,13 +5,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairgate_redis::{Arg, Error, Reply, Script};
+use fairgate_redis::{Error, Reply, ScriptCall};
 
 use super::Inner;
 use super::followed::{Closed, Followed};
 use super::keys;
 use super::packing;
-use super::scripts::SCRIPTS;
+use super::scripts::{
+    BeginLifeScript, BuryScript, FillBoughtScript, FillHoldScript, FillViewScript, FilledBuyer,
+    GoLiveScript, ShowCaller,
+};
 use crate::holds::cells_of;
 use crate::store::{Opening, Refused};
 
@@ -42,20 +45,16 @@ impl Inner {
         anew: bool,
     ) -> Result<Option<u64>, Refused> {
         let life = opening.incarnation;
-        let known = opening
-            .ordered
-            .iter()
-            .map(|hold| keys::tail(&hold.id).to_vec());
-        let begun = self
-            .write(&SCRIPTS.begin, followed, life, |call| {
-                call.arg(u32::from(anew))
-                    .arg(opening.grid.seats)
-                    .arg(u32::from(opening.grid.legs))
-                    .arg(opening.plan_version)
-                    .arg(opening.edition)
-                    .args(known.clone())
-            })
-            .await?;
+        let known = opening.ordered.iter().map(|hold| keys::tail(&hold.id));
+        let begin = BeginLifeScript {
+            anew,
+            seats: opening.grid.seats,
+            legs: opening.grid.legs,
+            plan: opening.plan_version,
+            edition: opening.edition,
+            known: known.collect(),
+        };
+        let begun = self.write(followed, life, begin).await?;
         if self.is(&begun, "TAKEN")? {
             let cells = begun.at(2).and_then(Reply::bytes);
             let cells = cells.map_err(|error| self.unread(followed, &error))?;
@@ -76,11 +75,11 @@ impl Inner {
         let life = opening.incarnation;
         let old = self.begun(followed, &opening, false).await?;
         self.fill(followed, &opening).await?;
-        let ahead_ms = self.options.assumed_ahead_ms;
-        self.write(&SCRIPTS.live, followed, life, |call| {
-            call.arg(opening.cursor).arg(ahead_ms)
-        })
-        .await?;
+        let go_live = GoLiveScript {
+            cursor: opening.cursor,
+            ahead_ms: self.options.assumed_ahead_ms,
+        };
+        self.write(followed, life, go_live).await?;
         self.read_whole(followed).await?;
         if let Some(old) = old {
             tokio::spawn(bury(Arc::clone(self), followed.show.clone(), old));
@@ -99,12 +98,14 @@ impl Inner {
                 packing::bits(grid.cells(), opening.blocked.iter().copied()),
             ),
         ];
-        for (name, bytes) in &views {
+        for (view, bytes) in &views {
             for (n, part) in bytes.chunks(VIEW_BYTES).enumerate() {
-                self.write(&SCRIPTS.fill_view, followed, life, |call| {
-                    call.arg(*name).arg((n * VIEW_BYTES) as u64).arg(part)
-                })
-                .await?;
+                let fill = FillViewScript {
+                    view,
+                    offset: (n * VIEW_BYTES) as u64,
+                    bytes: part.to_vec(),
+                };
+                self.write(followed, life, fill).await?;
             }
         }
         let mut bought: BTreeMap<_, u64> = BTreeMap::new();
@@ -113,32 +114,30 @@ impl Inner {
         }
         let bought: Vec<_> = bought.into_iter().collect();
         for some in bought.chunks(VISITORS) {
-            let args = || {
-                let pairs = some.iter();
-                pairs.flat_map(|(visitor, count)| [Arg::from(&visitor.0[..]), Arg::from(*count)])
+            let buyers = some.iter().map(|(visitor, seats)| FilledBuyer {
+                visitor: visitor.0,
+                seats: *seats,
+            });
+            let fill = FillBoughtScript {
+                buyers: buyers.collect(),
             };
-            self.write(&SCRIPTS.fill_bought, followed, life, |call| {
-                call.args(args())
-            })
-            .await?;
+            self.write(followed, life, fill).await?;
         }
         for some in opening.ordered.chunks(HOLDS) {
-            let args = || some.iter().flat_map(packing::hold_args);
-            self.write(&SCRIPTS.fill_hold, followed, life, |call| call.args(args()))
-                .await?;
+            let holds = some.iter().map(packing::filled_hold).collect();
+            self.write(followed, life, FillHoldScript { holds }).await?;
         }
         Ok(())
     }
 
     /// A call that must succeed for the opening to go on.
-    async fn write<'a>(
+    async fn write(
         &self,
-        script: &'a Script,
         followed: &Followed,
         life: u64,
-        with: impl FnOnce(fairgate_redis::Call<'a>) -> fairgate_redis::Call<'a>,
+        script: impl ScriptCall<Family = ShowCaller>,
     ) -> Result<Reply, Refused> {
-        match self.call(script, followed, life, with).await {
+        match self.call(followed, life, script).await {
             Ok(reply) => Ok(reply),
             Err(Error::Refused(code, message)) => {
                 tracing::warn!(show = %followed.show, life, code, message, "a show could not be opened in Redis");
@@ -159,15 +158,15 @@ impl Inner {
 /// Takes away what an old life left; what this does not reach goes by its time to live.
 async fn bury(store: Arc<Inner>, show: crate::ids::ShowId, old: u64) {
     let meta = keys::meta(&show);
+    let bury = BuryScript { holds_max: BURIED }.prepare();
     loop {
-        let call = SCRIPTS
-            .bury
-            .call()
-            .key(&meta)
-            .arg(old)
-            .arg(0_u32)
-            .arg(0_u32);
-        let more = store.redis.run(&call.arg(BURIED)).await;
+        // A life that is over has no clock.
+        let caller = ShowCaller {
+            life: Some(old),
+            caller_ms: 0,
+            clock_off_ms_max: 0,
+        };
+        let more = store.redis.run(&meta, caller, &bury).await;
         let more = more.and_then(|reply| reply.at(2)?.int());
         if !matches!(more, Ok(1)) {
             return;

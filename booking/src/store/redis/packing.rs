@@ -1,13 +1,14 @@
-//! How holds and cells are written in Redis: records that the scripts read too (`scripts/base.lua`).
+//! How holds and cells are written in Redis: records that the scripts read too (`scripts/lib/base.lua`).
 
 use fairgate_pass::Holder;
-use fairgate_redis::{Arg, Error, Reply};
+use fairgate_redis::{Error, Reply};
 
 use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::{HoldId, ShowId};
 use crate::inventory::CellState;
 use crate::store::redis::keys::{self, Tail};
+use crate::store::redis::scripts::FilledHold;
 
 /// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of nothing, where holds once
 /// had a price.
@@ -48,7 +49,7 @@ pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
     records.iter().map(|n| u32::from_le_bytes(*n)).collect()
 }
 
-/// A change of a show, as `tell` in `scripts/tell.lua` writes it.
+/// A change of a show, as `tell` in `scripts/lib/tell.lua` writes it.
 pub(super) struct Change<'a> {
     pub(super) tail: Tail,
     pub(super) visitor: Holder,
@@ -135,7 +136,7 @@ pub(super) fn bits(cells: u32, set: impl IntoIterator<Item = u32>) -> Vec<u8> {
     bytes
 }
 
-/// What `take` is given beside id, visitor and limit.
+/// A stage in the word that the scripts use.
 pub(super) fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Basket => "basket",
@@ -144,24 +145,24 @@ pub(super) fn stage(stage: Stage) -> &'static str {
 }
 
 /// A whole hold for `fill_hold`.
-pub(super) fn hold_args(hold: &Hold) -> Vec<Arg> {
-    vec![
-        keys::tail(&hold.id).to_vec().into(),
-        hold.visitor.0.to_vec().into(),
-        hold.plan_version.into(),
-        items(&hold.items).into(),
-        hold.room.as_str().into(),
-        u32::from(hold.next_to_each_other).into(),
-        hold.expires_at_ms.into(),
-        hold.lock_until_ms.into(),
-        hold.extensions_left.into(),
-        stage(hold.stage).into(),
-        hold.purpose.word().into(),
-        hold.terms.into(),
-    ]
+pub(super) fn filled_hold(hold: &Hold) -> FilledHold {
+    FilledHold {
+        id: keys::tail(&hold.id),
+        visitor: hold.visitor.0,
+        plan: hold.plan_version,
+        items: items(&hold.items),
+        room: hold.room.clone(),
+        side_by_side: hold.next_to_each_other,
+        expires_ms: hold.expires_at_ms,
+        lock_until_ms: hold.lock_until_ms,
+        extensions: hold.extensions_left,
+        stage: stage(hold.stage),
+        purpose: hold.purpose.word(),
+        terms: hold.terms,
+    }
 }
 
-/// A hold as `answer` in `scripts/keep.lua` gives it.
+/// A hold as `answer` in `scripts/lib/keep.lua` gives it.
 pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
     let small = |index: usize| {
         let number = reply.at(index)?.count()?;

@@ -1,62 +1,264 @@
-//! Every script of the store, by name. What several share stands once, in parts; each script
-//! is given those that it uses, for whatever a script names is made anew at every call.
+//! Every script of the store, with its arguments by their names. What several scripts share stands
+//! in `scripts/lib`; each script is given the libraries that it uses, for whatever they name is
+//! made anew at every call.
 
-use std::sync::LazyLock;
+use fairgate_redis::{redis_scripts, script_family, script_record};
 
-use fairgate_redis::Script;
+use super::keys::Tail;
 
-const BASE: &str = include_str!("scripts/lib/base.lua");
-const ENTER: &str = include_str!("scripts/lib/enter.lua");
-const TELL: &str = include_str!("scripts/lib/tell.lua");
-const LOCK: &str = include_str!("scripts/lib/lock.lua");
-const KEEP: &str = include_str!("scripts/lib/keep.lua");
-const KEPT: &str = include_str!("scripts/lib/kept.lua");
-const POOL: &str = include_str!("scripts/lib/pool.lua");
-const ADMIT: &str = include_str!("scripts/lib/admit.lua");
-const FREE: &str = include_str!("scripts/lib/free.lua");
-const DROP: &str = include_str!("scripts/lib/drop.lua");
-const OWN: &str = include_str!("scripts/lib/own.lua");
-const BUILDING: &str = include_str!("scripts/lib/building.lua");
-
-macro_rules! scripts {
-    ($($name:ident: $($part:ident),+;)*) => {
-        /// One field a script.
-        pub(super) struct Scripts {
-            $(pub(super) $name: Script,)*
-        }
-
-        /// The scripts, hashed once.
-        pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
-            $($name: Script::new(
-                concat!("show_", stringify!($name)),
-                &[$($part,)+ include_str!(concat!("scripts/", stringify!($name), ".lua"))],
-            ),)*
-        });
-    };
+script_family! {
+    /// What every script of a show is told first.
+    pub struct ShowCaller = "show_" (META) [base]
+    where {}
+    {
+        /// The life of the show that the caller knows; nothing where it asks in whatever life.
+        life: Option<u64>,
+        /// The ledger's time, as the caller has it.
+        caller_ms: i64,
+        /// How far the clock of Redis may be off it.
+        clock_off_ms_max: i64,
+    }
 }
 
-scripts! {
-    take: BASE, ENTER, TELL, LOCK, KEEP, ADMIT;
-    offer: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, ADMIT;
-    hold: BASE, ENTER, KEEP, OWN;
-    change: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE, OWN;
-    release: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE, DROP;
-    extend: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
-    secure: BASE, ENTER, TELL, LOCK, KEEP, FREE, OWN;
-    unsecure: BASE, ENTER, TELL, LOCK, KEEP, FREE;
-    prolong: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, FREE;
-    deliver: BASE, ENTER, TELL, LOCK, KEPT, KEEP, FREE;
-    sweep: BASE, ENTER, TELL, LOCK, KEPT, POOL, KEEP, FREE, DROP;
-    wait: BASE, ENTER, TELL, LOCK, KEPT, POOL;
-    let_go: BASE, ENTER, TELL, LOCK, KEPT, POOL;
-    follow: BASE, ENTER;
-    snapshot: BASE, ENTER;
-    begin: BASE;
-    fill_view: BASE, BUILDING;
-    fill_bought: BASE, BUILDING;
-    fill_hold: BASE, BUILDING;
-    live: BASE, BUILDING;
-    abandon: BASE, ENTER;
-    condemn: BASE;
-    bury: BASE;
+script_record! {
+    /// A hold that a visitor names, and what it must have been made for.
+    pub struct OwnHold {
+        id: Tail,
+        visitor: [u8; 32],
+        /// Words of purposes, with commas.
+        purposes: String,
+    }
+}
+
+script_record! {
+    /// A hold to be made.
+    pub struct WantedHold {
+        id: Tail,
+        visitor: [u8; 32],
+        /// The most seats that the visitor may have.
+        limit: u32,
+        plan: u32,
+        items: Vec<u8>,
+        room: String,
+        side_by_side: bool,
+        expires_ms: i64,
+        lock_until_ms: i64,
+        extensions: u32,
+        purpose: &'static str,
+        terms: u32,
+    }
+}
+
+script_record! {
+    /// A hold that is written into a life which is being filled.
+    pub struct FilledHold {
+        id: Tail,
+        visitor: [u8; 32],
+        plan: u32,
+        items: Vec<u8>,
+        room: String,
+        side_by_side: bool,
+        expires_ms: i64,
+        lock_until_ms: i64,
+        extensions: u32,
+        stage: &'static str,
+        purpose: &'static str,
+        terms: u32,
+    }
+}
+
+script_record! {
+    /// How many seats a visitor has bought.
+    pub struct FilledBuyer {
+        visitor: [u8; 32],
+        seats: u64,
+    }
+}
+
+script_record! {
+    /// A row of the seat outbox.
+    pub struct DeliveredRow {
+        seq: u64,
+        kind: &'static str,
+        id: Tail,
+        visitor: [u8; 32],
+        items: Vec<u8>,
+    }
+}
+
+redis_scripts! {
+    family ShowCaller, all show_scripts;
+
+    /// Takes all cells of a hold, or none.
+    pub struct TakeScript = take [enter, tell, lock, keep, admit] {
+        ..hold: WantedHold,
+    }
+
+    /// Takes them also out of those that are kept for the waitlist.
+    pub struct OfferScript = offer [enter, tell, lock, kept, pool, keep, admit] {
+        ..hold: WantedHold,
+    }
+
+    /// Reads a hold.
+    pub struct ReadHoldScript = hold [enter, keep, own] {
+        ..own: OwnHold,
+    }
+
+    /// Gives some seats of a basket back and takes others.
+    pub struct ChangeScript = change [enter, tell, lock, kept, keep, free, own] {
+        limit: u32,
+        /// Items to take.
+        add: Vec<u8>,
+        /// Seats to give back, 4 bytes each.
+        remove: Vec<u8>,
+        side_by_side: bool,
+        /// A digest of both.
+        wish: Vec<u8>,
+        ..own: OwnHold,
+    }
+
+    /// Frees a hold that no order has.
+    pub struct ReleaseScript = release [enter, tell, lock, kept, keep, free, drop] {
+        /// How long the call may be made again.
+        remembered_ms: i64,
+        ..own: OwnHold,
+    }
+
+    /// Moves the deadlines of a basket.
+    pub struct ExtendScript = extend [enter, tell, lock, keep, free, own] {
+        call_id: [u8; 16],
+        expires_ms: i64,
+        lock_until_ms: i64,
+        ..own: OwnHold,
+    }
+
+    /// Keeps a hold's cells for the order that is about to claim them.
+    pub struct SecureScript = secure [enter, tell, lock, keep, free, own] {
+        lock_until_ms: i64,
+        ..own: OwnHold,
+    }
+
+    /// Undoes that.
+    pub struct UnsecureScript = unsecure [enter, tell, lock, keep, free] {
+        id: Tail,
+        lock_until_ms: i64,
+        /// The deadline by the try that is undone.
+        secured_until_ms: i64,
+    }
+
+    /// Keeps the lock of an order whose claim the ledger has.
+    pub struct ProlongScript = prolong [enter, tell, lock, kept, pool, keep, free] {
+        id: Tail,
+        visitor: [u8; 32],
+        plan: u32,
+        items: Vec<u8>,
+        room: String,
+        side_by_side: bool,
+        expires_ms: i64,
+        lock_until_ms: i64,
+        purpose: &'static str,
+        terms: u32,
+        /// The newest row of the seat outbox when the claim was read.
+        cursor: u64,
+        /// A lock is moved where that gains so much.
+        gain_ms_min: i64,
+    }
+
+    /// Carries out rows of the seat outbox.
+    pub struct DeliverScript = deliver [enter, tell, lock, kept, keep, free] {
+        [rows]: DeliveredRow,
+    }
+
+    /// Frees what is overdue, and calls what runs short.
+    pub struct SweepScript = sweep [enter, tell, lock, kept, pool, keep, free, drop] {
+        holds_max: u64,
+    }
+
+    /// Keeps what comes free for the waitlist until a moment, or no longer where that is 0.
+    pub struct WaitScript = wait [enter, tell, lock, kept, pool] {
+        until_ms: i64,
+    }
+
+    /// Gives kept cells to the crowd.
+    pub struct LetGoScript = let_go [enter, tell, lock, kept, pool] {
+        /// 4 bytes each.
+        packed_cells: Vec<u8>,
+    }
+
+    /// Reads the feed behind a point.
+    pub struct FollowScript = follow [enter] {
+        counter: u64,
+        /// The number below the counter.
+        sub: u64,
+        entries_max: u64,
+    }
+
+    /// Reads the whole show.
+    pub struct SnapshotScript = snapshot [enter] {}
+
+    /// Begins a life.
+    pub struct BeginLifeScript = begin [] {
+        /// Whether it may begin where no life is live.
+        anew: bool,
+        seats: u32,
+        legs: u16,
+        plan: u32,
+        edition: u64,
+        [known]: Tail,
+    }
+
+    /// Writes a part of a view into a life that is being filled.
+    pub struct FillViewScript = fill_view [building] {
+        view: &'static str,
+        /// In bytes.
+        offset: u64,
+        bytes: Vec<u8>,
+    }
+
+    /// Writes what visitors have bought.
+    pub struct FillBoughtScript = fill_bought [building] {
+        [buyers]: FilledBuyer,
+    }
+
+    /// Writes pending orders' holds with their locks.
+    pub struct FillHoldScript = fill_hold [building] {
+        [holds]: FilledHold,
+    }
+
+    /// Makes a filled life live.
+    pub struct GoLiveScript = live [building] {
+        /// The newest row of the seat outbox in it.
+        cursor: u64,
+        /// How far ahead of Redis the ledger's clock is taken to be.
+        ahead_ms: i64,
+    }
+
+    /// Closes a show that lacks rows which the ledger has deleted.
+    pub struct AbandonScript = abandon [enter] {
+        cursor: u64,
+    }
+
+    /// Closes a show whose data were set back.
+    pub struct CondemnScript = condemn [] {
+        counter: u64,
+        /// The number below the counter.
+        sub: u64,
+    }
+
+    /// Takes away what a life that is over left.
+    pub struct BuryScript = bury [] {
+        holds_max: u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn luacheck_finds_nothing_in_the_scripts_of_shows() {
+        let scripts = super::show_scripts();
+        let texts = scripts
+            .iter()
+            .map(|script| (script.name(), script.source()));
+        fairgate_servers::check_lua("the Lua scripts of shows", texts);
+    }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fairgate_pass::Holder;
-use fairgate_redis::Call;
 use fairgate_servers as servers;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::scripts::SCRIPTS;
+use super::scripts::BeginLifeScript;
 use super::*;
 use crate::holds::{Held, Hold, Purpose, Stage};
 use crate::ids::HoldId;
@@ -481,11 +480,15 @@ async fn a_life_that_was_never_finished_is_not_worked_in_and_the_next_one_is() {
     begin_and_open(&dead, opening(1, 8)).await;
     assert_eq!(other.edition(&show()).await, Ok(Some(1)));
     let followed = dead.inner.followed(&show());
-    let begin = |call: Call<'static>| {
-        let anew = call.arg(1_u32);
-        anew.arg(8_u32).arg(1_u32).arg(1_u32).arg(1_u32)
+    let begin = BeginLifeScript {
+        anew: true,
+        seats: 8,
+        legs: 1,
+        plan: 1,
+        edition: 1,
+        known: Vec::new(),
     };
-    let begun = dead.inner.call(&SCRIPTS.begin, &followed, 2, begin).await;
+    let begun = dead.inner.call(&followed, 2, begin).await;
     assert!(begun.is_ok());
     let refused = other.take(basket("a", ANA, &[0]), 4).await;
     assert_eq!(refused, Err(Refused::NotReady));

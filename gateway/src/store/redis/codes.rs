@@ -4,7 +4,7 @@
 use fairgate_pass::Digest;
 
 use super::RedisStore;
-use super::keys::SCRIPTS;
+use super::scripts::{HoldCodesScript, PutCodesScript};
 use crate::ledger::{Changed, Entry, RoomLife};
 use crate::store::StoreFailure;
 
@@ -22,8 +22,9 @@ impl RedisStore {
         entry: Entry,
     ) -> Result<Changed, StoreFailure> {
         let life = self.life(room)?;
-        let hold = self.call(room, &life, &SCRIPTS.hold_codes);
-        if self.run(&hold.arg(self.now_ms())).await?.int()? == 0 {
+        let now_ms = self.now_ms();
+        let held = self.run(room, &life, HoldCodesScript { now_ms }).await?;
+        if held.int()? == 0 {
             return Ok(Changed::Joined);
         }
         // Whatever the ledger answers, Redis gets what it has: its own list where the answer was lost.
@@ -60,12 +61,12 @@ impl RedisStore {
         let count = codes.len().div_ceil(BATCH).max(1);
         for at in 0..count {
             let batch = codes.chunks(BATCH).nth(at).unwrap_or_default();
-            let put = self
-                .call(room, life, &SCRIPTS.put_codes)
-                .arg(u32::from(at == 0))
-                .arg(u32::from(at + 1 == count));
-            let put = put.args(batch.iter().map(|code| &code.0[..]));
-            if self.run(&put).await?.int()? == 0 {
+            let put = PutCodesScript {
+                is_first: at == 0,
+                is_last: at + 1 == count,
+                codes: batch.iter().map(|code| code.0).collect(),
+            };
+            if self.run(room, life, put).await?.int()? == 0 {
                 return Err(StoreFailure::NotReady(
                     "its codes were put in place meanwhile".into(),
                 ));

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::rfc3339;
-use fairgate_redis::{Command, Error, Finding, Redis};
+use fairgate_redis::{Error, Finding, Redis, RedisCommand};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Inner, keys};
@@ -164,9 +164,14 @@ fn loss(lives: &[RoomLife], now: i64) -> Option<String> {
 
 /// The ledger that the data belongs to: this one, where it belonged to none.
 pub async fn belongs_to(redis: &Redis, own: &str) -> Result<String, Error> {
-    let set = Command::new("SET").arg(keys::LEDGER).arg(own).arg("NX");
+    let set = RedisCommand::new("SET")
+        .arg(keys::LEDGER)
+        .arg(own)
+        .arg("NX");
     redis.ask(&set).await?;
-    let stored = redis.ask(&Command::new("GET").arg(keys::LEDGER)).await?;
+    let stored = redis
+        .ask(&RedisCommand::new("GET").arg(keys::LEDGER))
+        .await?;
     Ok(stored.text()?.to_owned())
 }
 

@@ -1,9 +1,9 @@
 //! Brings what Redis gave into the ledger, seconds behind: entries of the feed, a batch at a time, trimmed when they are
 //! there. Again is harmless, and a life that has ended copies nothing any more.
 
-use fairgate_redis::{Reply, Script};
+use fairgate_redis::Reply;
 
-use super::keys::SCRIPTS;
+use super::scripts::{AnyRoom, CopiedScript, LeavingScript, SalvageScript, TakeFeedScript};
 use super::{RedisStore, read};
 use crate::ledger::{Copied, LineRow, RoomLife};
 use crate::store::{Leaving, StoreFailure};
@@ -24,24 +24,24 @@ impl RedisStore {
         alone: bool,
     ) -> Result<(), StoreFailure> {
         for batch in 1.. {
-            let take = self.call(room, life, &SCRIPTS.take);
-            let take = take
-                .arg(self.node())
-                .arg(ALONE_MS)
-                .arg(BATCH)
-                .arg(if alone { "0" } else { "1" });
-            let taken = self.run(&take).await?;
+            let take = TakeFeedScript {
+                node: self.node().to_owned(),
+                alone_ms: ALONE_MS,
+                entries_max: BATCH,
+                must: !alone,
+            };
+            let taken = self.run(room, life, take).await?;
             let Some((last, rows)) = rows(&taken)? else {
                 return Ok(());
             };
             let full = rows.len() >= BATCH as usize;
             let copied = self.bring(room, life, rows).await?;
-            let copied_script: &Script = &SCRIPTS.copied;
-            let trim = self
-                .call(room, life, copied_script)
-                .arg(read::behind(&last))
-                .args(copied.voided.into_iter().chain(copied.refused));
-            self.run(&trim).await?;
+            let nobodys = copied.voided.into_iter().chain(copied.refused);
+            let trim = CopiedScript {
+                first_left: read::behind(&last),
+                nobodys: nobodys.collect(),
+            };
+            self.run(room, life, trim).await?;
             if !full || (alone && batch == GO_BATCHES_MAX) {
                 break;
             }
@@ -53,8 +53,11 @@ impl RedisStore {
     pub(super) async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {
-            let left = SCRIPTS.salvage.call().key(super::keys::life(room));
-            let left = self.run(&left.arg("0").arg(from).arg(BATCH)).await?;
+            let salvage = SalvageScript {
+                from,
+                entries_max: BATCH,
+            };
+            let left = self.run_as(room, AnyRoom {}, salvage).await?;
             let Some((last, rows)) = rows(&left)? else {
                 return Ok(());
             };
@@ -75,8 +78,8 @@ impl RedisStore {
         life: &RoomLife,
         leaving: &Leaving,
     ) -> Result<(), StoreFailure> {
-        let who = self.call(room, life, &SCRIPTS.leaving).arg(leaving.number);
-        let who = self.run(&who).await?;
+        let number = leaving.number;
+        let who = self.run(room, life, LeavingScript { number }).await?;
         if let Some((join, void)) = read::leaving(&who, leaving.number)? {
             let leave = LineRow::Leave {
                 number: leaving.number,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::keys::SCRIPTS;
+use super::scripts::{AbsentScript, AwayScript, SeenScript};
 use super::{Absent, RedisStore, lock, read};
 use crate::store::{AWAY_AFTER_S, Numbers, StoreFailure};
 
@@ -22,13 +22,13 @@ impl RedisStore {
     pub(super) async fn absent_now(&self, room: &str) -> Result<Numbers, StoreFailure> {
         let (state, life) = (self.state(room)?, self.life(room)?);
         let known = lock(&state.absent).clone();
-        let version = if known.incarnation == life.incarnation {
+        let known_version = if known.incarnation == life.incarnation {
             known.version
         } else {
             0
         };
-        let call = self.call(room, &life, &SCRIPTS.absent).arg(version);
-        let reply = self.run(&call).await?;
+        let absent = AbsentScript { known_version };
+        let reply = self.run(room, &life, absent).await?;
         let Ok(bits) = reply.at(1) else {
             return Ok(known.numbers);
         };
@@ -49,9 +49,12 @@ impl RedisStore {
     ) -> Result<u64, StoreFailure> {
         let life = self.life(room)?;
         for batch in numbers.chunks(SEEN_BATCH) {
-            let seen = self.call(room, &life, &SCRIPTS.seen).arg(slot(now_s));
-            self.run(&seen.arg(SLOT_LIVES_MS).args(batch.iter().copied()))
-                .await?;
+            let seen = SeenScript {
+                slot: slot(now_s),
+                slot_lives_ms: SLOT_LIVES_MS,
+                numbers: batch.to_vec(),
+            };
+            self.run(room, &life, seen).await?;
         }
         Ok(life.incarnation)
     }
@@ -60,10 +63,12 @@ impl RedisStore {
         let absent = self.absent_now(room).await?;
         // A slot counts until its last second is long enough ago.
         let slots = slot(now_s - AWAY_AFTER_S)..=slot(now_s) + 1;
-        let away = self.call(room, &self.life(room)?, &SCRIPTS.away);
-        let reply = self
-            .run(&away.arg(now_s).arg(AWAY_AFTER_S).args(slots))
-            .await?;
+        let away = AwayScript {
+            now_s,
+            away_after_s: AWAY_AFTER_S,
+            slots: slots.collect(),
+        };
+        let reply = self.run(room, &self.life(room)?, away).await?;
         let Ok(joined) = reply.at(0) else {
             return Ok(Numbers::default());
         };

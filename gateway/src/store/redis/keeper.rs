@@ -10,9 +10,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use super::keys::SCRIPTS;
 use super::lease::LEASE;
 use super::rebuild::Begun;
+use super::scripts::{AdoptScript, AnyRoom, CheckScript, RaiseScript};
 use super::{Inner, RedisStore, codes};
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
@@ -156,8 +156,7 @@ impl RedisStore {
         let Some(life) = self.lease().life(room) else {
             return Ok(Look::Lost(0));
         };
-        let check = self.call(room, &life, &SCRIPTS.check);
-        let stands = self.run(&check).await;
+        let stands = self.run(room, &life, CheckScript {}).await;
         state.heard(!matches!(stands, Err(StoreFailure::Unreachable(_))));
         let well_at = pace.well_at;
         let stands = match stands {
@@ -242,7 +241,10 @@ impl RedisStore {
         if well_at.is_none_or(|at| at.elapsed() >= WELL_LATELY) {
             return Ok(false);
         }
-        let adopted = self.run(&self.call(room, life, &SCRIPTS.adopt)).await?;
+        let adopt = AdoptScript {
+            incarnation: life.incarnation,
+        };
+        let adopted = self.run_as(room, AnyRoom {}, adopt).await?;
         Ok(adopted.int()? == 1)
     }
 
@@ -267,8 +269,8 @@ impl RedisStore {
         let life =
             reserved.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))?;
         self.lease().learn(room, life, Instant::now());
-        let raise = self.call(room, &life, &SCRIPTS.raise).arg(life.ceiling);
-        self.run(&raise).await?;
+        let ceiling = life.ceiling;
+        self.run(room, &life, RaiseScript { ceiling }).await?;
         Ok(())
     }
 
@@ -280,7 +282,7 @@ impl RedisStore {
     ) -> Result<(), StoreFailure> {
         let state = self.state(room)?;
         let _pace = state.tending.lock().await;
-        let stands = self.run(&self.call(room, life, &SCRIPTS.check)).await?;
+        let stands = self.run(room, life, CheckScript {}).await?;
         let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
         if next < ceiling {
             return Ok(());

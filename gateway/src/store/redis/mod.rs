@@ -15,6 +15,7 @@ mod lease;
 mod places;
 mod read;
 mod rebuild;
+mod scripts;
 #[cfg(test)]
 mod tests;
 mod transitions;
@@ -24,10 +25,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use fairgate_base::clock::Clock;
-use fairgate_redis::{Call, Redis, Reply, Script};
+use fairgate_redis::{Redis, Reply, ScriptCall, ScriptFamily};
 
 use self::condition::Condition;
 use self::lease::Lease;
+use self::scripts::LivingRoom;
 use super::{Numbers, StoreFailure};
 use crate::ledger::{Failure, Ledger, RoomLife};
 
@@ -215,10 +217,6 @@ impl RedisStore {
         })
     }
 
-    fn call<'s>(&self, room: &str, life: &RoomLife, script: &'s Script) -> Call<'s> {
-        script.call().key(keys::life(room)).arg(life.incarnation)
-    }
-
     /// Reads the lives again, once for all who find at the same time that theirs is over.
     async fn read_lives_again(&self) -> Result<(), StoreFailure> {
         let since = Instant::now();
@@ -229,12 +227,36 @@ impl RedisStore {
         self.read_lives().await
     }
 
-    async fn run(&self, call: &Call<'_>) -> Result<Reply, StoreFailure> {
+    /// Runs a script that needs the room to live, and in this life.
+    async fn run(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        script: impl ScriptCall<Family = LivingRoom>,
+    ) -> Result<Reply, StoreFailure> {
+        let living = LivingRoom {
+            incarnation: life.incarnation,
+        };
+        self.run_as(room, living, script).await
+    }
+
+    /// Runs a script, unless Redis belongs to another ledger.
+    async fn run_as<F: ScriptFamily>(
+        &self,
+        room: &str,
+        family: F,
+        script: impl ScriptCall<Family = F>,
+    ) -> Result<Reply, StoreFailure> {
         if self.inner.condition.is_foreign() {
             let other = "it belongs to another ledger";
             return Err(StoreFailure::NotReady(other.into()));
         }
-        Ok(self.inner.redis.run(call).await?)
+        let key = keys::life(room);
+        Ok(self
+            .inner
+            .redis
+            .run(&key, family, &script.prepare())
+            .await?)
     }
 }
 

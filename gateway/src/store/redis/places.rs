@@ -4,9 +4,8 @@
 use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
-use fairgate_redis::Call;
 
-use super::keys::SCRIPTS;
+use super::scripts::{BringBackScript, CheckScript, PlaceOfScript, ShownRecord, StandingScript};
 use super::{RedisStore, read};
 use crate::ledger::{Failure, StoredPlace};
 use crate::store::{Place, Shown, Standing, StoreFailure};
@@ -53,14 +52,11 @@ impl RedisStore {
     pub(super) async fn take_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
         let life = self.life(room)?;
         for batch in shown.chunks(BATCH) {
-            let mut call = self.call(room, &life, &SCRIPTS.bring_back);
-            for shown in batch {
-                call = as_shown(call, shown);
-            }
-            self.run(&call).await?;
+            let places = batch.iter().map(shown_record).collect();
+            self.run(room, &life, BringBackScript { places }).await?;
         }
         if shown.is_empty() {
-            self.run(&self.call(room, &life, &SCRIPTS.check)).await?;
+            self.run(room, &life, CheckScript {}).await?;
         }
         Ok(life.incarnation)
     }
@@ -72,8 +68,8 @@ impl RedisStore {
         holder: Holder,
     ) -> Result<Option<Place>, StoreFailure> {
         let asked = async {
-            let call = self.call(room, &self.life(room)?, &SCRIPTS.place_of);
-            let reply = self.run(&call.arg(&holder.0[..])).await?;
+            let place_of = PlaceOfScript { holder: holder.0 };
+            let reply = self.run(room, &self.life(room)?, place_of).await?;
             let here = read::kind(&reply)? == "here";
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
@@ -88,8 +84,10 @@ impl RedisStore {
     }
 
     async fn ask_standing(&self, room: &str, shown: &Shown) -> Result<Standing, StoreFailure> {
-        let call = self.call(room, &self.life(room)?, &SCRIPTS.standing);
-        let reply = self.run(&as_shown(call, shown)).await?;
+        let standing = StandingScript {
+            shown: shown_record(shown),
+        };
+        let reply = self.run(room, &self.life(room)?, standing).await?;
         Ok(match read::kind(&reply)? {
             "here" => Standing::Here(read::place(&reply)?),
             "left" => Standing::Left,
@@ -130,14 +128,15 @@ impl RedisStore {
     }
 }
 
-/// As the function `shown` of the scripts takes it.
-fn as_shown<'s>(call: Call<'s>, shown: &Shown) -> Call<'s> {
-    let code = shown.code.map_or_else(Vec::new, |code| code.0.to_vec());
-    call.arg(shown.number)
-        .arg(&shown.holder.0[..])
-        .arg(&shown.at.to_be_bytes()[..])
-        .arg(code)
-        .arg(shown.at)
+/// Writes a place as the function `shown` of the scripts takes it.
+fn shown_record(shown: &Shown) -> ShownRecord {
+    ShownRecord {
+        number: shown.number,
+        holder: shown.holder.0,
+        written: shown.at.to_be_bytes(),
+        code: shown.code.map(|code| code.0),
+        at_ms: shown.at,
+    }
 }
 
 /// A place without what only Redis knows of it.

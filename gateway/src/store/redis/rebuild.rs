@@ -6,11 +6,14 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use fairgate_pass::{Holder, VOID};
-use fairgate_redis::{Call, Script};
+use fairgate_redis::{Reply, ScriptCall};
 use tokio::time::timeout;
 
 use super::RedisStore;
-use super::keys::{self, SCRIPTS};
+use super::scripts::{
+    AnyRoom, BeginRoomScript, BuildingRoom, BuildsScript, FillCodesScript, FillPassesScript,
+    FillPlacesScript, FilledCode, FilledPass, FilledPlace, FinishScript, StillScript,
+};
 use crate::ledger::{Failure, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
@@ -45,10 +48,13 @@ impl RedisStore {
     /// Begins the life after `from` where `from` still stands, and fills the room in.
     pub(super) async fn begin(&self, room: &str, from: u64) -> Result<Begun, StoreFailure> {
         let now = self.now_ms();
-        let key = keys::life(room);
-        let builds = SCRIPTS.builds.call().key(&key).arg(from);
-        let builds = builds.arg(self.node()).arg(now).arg(SILENT_MS);
-        let builds = self.run(&builds).await?;
+        let builds = BuildsScript {
+            incarnation: from,
+            builder: self.node().to_owned(),
+            now_ms: now,
+            silent_ms: SILENT_MS,
+        };
+        let builds = self.run_as(room, AnyRoom {}, builds).await?;
         if builds.at(0)?.int()? == 1 {
             return Ok(Begun::ByOther);
         }
@@ -65,9 +71,13 @@ impl RedisStore {
             return Ok(Begun::ByOther);
         }
         self.salvage(room, &life).await?;
-        let begin = SCRIPTS.begin.call().key(&key).arg(life.incarnation);
-        let begin = begin.arg(self.node()).arg(now).arg(SILENT_MS);
-        match self.run(&begin).await?.text()? {
+        let begin = BeginRoomScript {
+            incarnation: life.incarnation,
+            builder: self.node().to_owned(),
+            now_ms: now,
+            silent_ms: SILENT_MS,
+        };
+        match self.run_as(room, AnyRoom {}, begin).await?.text()? {
             "begun" => {}
             "lives" => return Ok(Begun::Lives),
             _ => return Ok(Begun::ByOther),
@@ -83,10 +93,17 @@ impl RedisStore {
         Ok(Begun::Lives)
     }
 
-    fn building<'s>(&self, room: &str, script: &'s Script) -> Call<'s> {
-        let now = self.now_ms();
-        let call = script.call().key(keys::life(room));
-        call.arg("0").arg(self.node()).arg(now)
+    /// Runs a script that fills a room in.
+    async fn build(
+        &self,
+        room: &str,
+        script: impl ScriptCall<Family = BuildingRoom>,
+    ) -> Result<Reply, StoreFailure> {
+        let building = BuildingRoom {
+            builder: self.node().to_owned(),
+            now_ms: self.now_ms(),
+        };
+        self.run_as(room, building, script).await
     }
 
     /// Reads from the ledger while the room is built. However long that takes, the others hear of the builder.
@@ -99,7 +116,7 @@ impl RedisStore {
         loop {
             match timeout(HEARD_EVERY, &mut read).await {
                 Ok(read) => return Ok(read?),
-                Err(_) => self.run(&self.building(room, &SCRIPTS.still)).await?,
+                Err(_) => self.build(room, StillScript {}).await?,
             };
         }
     }
@@ -117,22 +134,19 @@ impl RedisStore {
                 return Ok(filled);
             };
             from = last.join.number + 1;
-            let mut fill = self.building(room, &SCRIPTS.fill);
-            for place in &places {
-                fill = filled.note(place, fill);
-            }
-            self.run(&fill).await?;
+            let places = places.iter().map(|place| filled.note(place)).collect();
+            self.build(room, FillPlacesScript { places }).await?;
         }
     }
 
     async fn fill_codes(&self, room: &str, line: &StoredLine) -> Result<(), StoreFailure> {
         for batch in line.codes.chunks(BATCH as usize) {
-            let mut fill = self.building(room, &SCRIPTS.fill_codes);
-            for (code, number) in batch {
-                let number = number.map_or_else(String::new, |number| number.to_string());
-                fill = fill.arg(&code.0[..]).arg(number);
-            }
-            self.run(&fill).await?;
+            let codes = batch.iter().map(|(code, number)| FilledCode {
+                code: code.0,
+                number: *number,
+            });
+            let codes = codes.collect();
+            self.build(room, FillCodesScript { codes }).await?;
         }
         Ok(())
     }
@@ -144,13 +158,13 @@ impl RedisStore {
         filled: &Filled,
     ) -> Result<(), StoreFailure> {
         for batch in line.passes.chunks(BATCH as usize) {
-            let mut fill = self.building(room, &SCRIPTS.fill_passes);
-            for (number, exp) in batch {
-                let left = filled.left.get(number);
-                let holder = left.map_or(&[][..], |holder| &holder.0[..]);
-                fill = fill.arg(*number).arg(*exp).arg(holder);
-            }
-            self.run(&fill).await?;
+            let passes = batch.iter().map(|(number, exp)| FilledPass {
+                number: *number,
+                expires_s: *exp,
+                left_by: filled.left.get(number).map(|holder| holder.0),
+            });
+            let passes = passes.collect();
+            self.build(room, FillPassesScript { passes }).await?;
         }
         Ok(())
     }
@@ -163,25 +177,24 @@ impl RedisStore {
         filled: &Filled,
     ) -> Result<(), StoreFailure> {
         let released = self.reading(room, self.ledger().release(room)).await?;
-        let released = released.released;
-        let frozen = line.frozen.map_or_else(String::new, |n| n.to_string());
-        let finish = self.building(room, &SCRIPTS.finish);
-        let finish = finish
-            .arg(life.incarnation)
-            .arg(life.first)
-            .arg(life.ceiling)
-            .arg(frozen)
-            .arg(line.finished)
-            .arg(released)
-            .arg(filled.absent(life.first))
-            .arg(life.first.saturating_sub(filled.known));
-        self.run(&finish).await?;
+        let finish = FinishScript {
+            incarnation: life.incarnation,
+            first: life.first,
+            ceiling: life.ceiling,
+            frozen: line.frozen,
+            finished: line.finished,
+            released: released.released,
+            absent: filled.absent(life.first),
+            void: life.first.saturating_sub(filled.known),
+        };
+        self.build(room, finish).await?;
         Ok(())
     }
 }
 
 impl Filled {
-    fn note<'s>(&mut self, place: &StoredPlace, fill: Call<'s>) -> Call<'s> {
+    /// Takes a place into account, and gives it as the script takes it.
+    fn note(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
             join,
             left,
@@ -201,12 +214,14 @@ impl Filled {
             self.left.insert(join.number, join.holder);
         }
         let holder = if void { VOID } else { join.holder };
-        let code = join.code.map_or_else(Vec::new, |code| code.0.to_vec());
-        fill.arg(join.number)
-            .arg(&holder.0[..])
-            .arg(&join.at.to_be_bytes()[..])
-            .arg(u32::from(living) + 2 * u32::from(done))
-            .arg(code)
+        FilledPlace {
+            number: join.number,
+            holder: holder.0,
+            written: join.at.to_be_bytes(),
+            living,
+            done,
+            code: join.code.map(|code| code.0),
+        }
     }
 
     /// A bit for each number below `first` at which nobody stands.

@@ -7,13 +7,16 @@ use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
 use super::here::{SLOT_LIVES_MS, slot};
-use super::keys::SCRIPTS;
 use super::lease::LEASE;
+use super::scripts::{
+    CalledRecord, ClaimedScript, CountsScript, DoneScript, EnterScript, FiguresScript,
+    FreezeScript, JoinScript, LeaveScript, TickedScript, TurnedBackScript,
+};
 use super::{RedisStore, read};
 use crate::ledger::{Changed, Entry, Failure, Freeze, FreezeRecorded};
 use crate::store::{
-    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
-    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
+    Called, Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving,
+    Moment, Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
 use fairgate_rules::cohort::WAY_IN_LAPSES_MS;
 
@@ -26,17 +29,16 @@ impl RedisStore {
     /// One join, in the life that is held before it and after it: what is answered was given in time.
     async fn join_once(&self, room: &str, entrant: &Entrant) -> Result<Option<Place>, JoinRefused> {
         let life = self.held(room)?;
-        let code = entrant.code.map_or_else(Vec::new, |code| code.0.to_vec());
-        let join = self
-            .call(room, &life, &SCRIPTS.join)
-            .arg(&entrant.holder.0[..])
-            .arg(&entrant.now.to_be_bytes()[..])
-            .arg(code)
-            .arg(u32::from(entrant.needs_code))
-            .arg(slot(entrant.now.div_euclid(1000)))
-            .arg(entrant.now)
-            .arg(SLOT_LIVES_MS);
-        let joined = self.run(&join).await?;
+        let join = JoinScript {
+            holder: entrant.holder.0,
+            written: entrant.now.to_be_bytes(),
+            code: entrant.code.map(|code| code.0),
+            needs_code: entrant.needs_code,
+            slot: slot(entrant.now.div_euclid(1000)),
+            now_ms: entrant.now,
+            slot_lives_ms: SLOT_LIVES_MS,
+        };
+        let joined = self.run(room, &life, join).await?;
         match read::kind(&joined).map_err(StoreFailure::from)? {
             "code_invalid" => Err(JoinRefused::CodeInvalid),
             "code_used" => Err(JoinRefused::CodeUsed),
@@ -53,6 +55,26 @@ impl RedisStore {
             }
             _ => Ok(Some(read::place(&joined).map_err(StoreFailure::from)?)),
         }
+    }
+}
+
+/// Writes ranks that were called as the script takes them.
+fn called_record(called: &Called, at_ms: i64) -> CalledRecord {
+    let first = called.from / 8 * 8;
+    let bytes = usize::try_from((called.to - first).div_ceil(8)).unwrap_or(0);
+    let mut away = vec![0_u8; bytes];
+    for rank in &called.away {
+        let at = usize::try_from((rank - first) / 8).unwrap_or(usize::MAX);
+        if let Some(byte) = away.get_mut(at) {
+            *byte |= 0x80 >> (rank % 8);
+        }
+    }
+    CalledRecord {
+        from: called.from,
+        to: called.to,
+        at_ms,
+        people: called.people,
+        away,
     }
 }
 
@@ -123,11 +145,11 @@ impl RoomStore for RedisStore {
         // The ledger first: whoever is told that they have left stays away, whatever Redis loses a moment later.
         let life = self.life(room)?;
         self.record_leaving(room, &life, &leaving).await?;
-        let rank = leaving
-            .rank
-            .map_or_else(String::new, |rank| rank.to_string());
-        let leave = self.call(room, &life, &SCRIPTS.leave);
-        self.run(&leave.arg(leaving.number).arg(rank)).await?;
+        let leave = LeaveScript {
+            number: leaving.number,
+            rank: leaving.rank,
+        };
+        self.run(room, &life, leave).await?;
         Ok(())
     }
 
@@ -139,7 +161,7 @@ impl RoomStore for RedisStore {
         if now < life.freezes_from() {
             return Ok(Freezing::NotBefore(life.freezes_from()));
         }
-        let n = self.run(&self.call(room, &life, &SCRIPTS.freeze)).await?;
+        let n = self.run(room, &life, FreezeScript {}).await?;
         let freeze = Freeze {
             n: n.count()?,
             at: now,
@@ -164,16 +186,16 @@ impl RoomStore for RedisStore {
     }
 
     async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure> {
-        let enter = self
-            .call(room, &self.life(room)?, &SCRIPTS.enter)
-            .arg(claimant.number)
-            .arg(claimant.rank)
-            .arg(claimant.released)
-            .arg(claimant.max_inside)
-            .arg(u32::from(claimant.line))
-            .arg(claimant.now)
-            .arg(claimant.now.saturating_add(WAY_IN_LAPSES_MS));
-        let reply = self.run(&enter).await?;
+        let enter = EnterScript {
+            number: claimant.number,
+            rank: claimant.rank,
+            released: claimant.released,
+            max_inside: claimant.max_inside,
+            has_line: claimant.line,
+            now_ms: claimant.now,
+            lapses_ms: claimant.now.saturating_add(WAY_IN_LAPSES_MS),
+        };
+        let reply = self.run(room, &self.life(room)?, enter).await?;
         Ok(match read::kind(&reply)? {
             "lives" => Entered::Lives,
             "let" => Entered::Let {
@@ -184,77 +206,73 @@ impl RoomStore for RedisStore {
     }
 
     async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure> {
-        let reserved = claimed
-            .reserved
-            .map_or_else(String::new, |rank| rank.to_string());
-        let call = self.call(room, &self.life(room)?, &SCRIPTS.claimed);
-        let call = call.arg(claimed.number).arg(reserved).arg(claimed.exp_s);
-        Ok(self.run(&call).await?.int()? == 1)
+        let claimed = ClaimedScript {
+            number: claimed.number,
+            reserved_rank: claimed.reserved,
+            expires_s: claimed.exp_s,
+        };
+        let reply = self.run(room, &self.life(room)?, claimed).await?;
+        Ok(reply.int()? == 1)
     }
 
     async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        let call = self.call(room, &self.life(room)?, &SCRIPTS.turned_back);
-        self.run(&call.arg(rank).arg(u32::from(first))).await?;
+        let turned_back = TurnedBackScript {
+            rank,
+            is_first: first,
+        };
+        self.run(room, &self.life(room)?, turned_back).await?;
         Ok(())
     }
 
     async fn done(&self, room: &str, cursor: u64, holders: &[Holder]) -> Result<(), StoreFailure> {
-        let call = self
-            .call(room, &self.life(room)?, &SCRIPTS.done)
-            .arg(cursor);
-        self.run(&call.args(holders.iter().map(|holder| &holder.0[..])))
-            .await?;
+        let done = DoneScript {
+            cursor,
+            holders: holders.iter().map(|holder| holder.0).collect(),
+        };
+        self.run(room, &self.life(room)?, done).await?;
         Ok(())
     }
 
     async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
-        let call = self
-            .call(room, &self.life(room)?, &SCRIPTS.figures)
-            .arg(moment.now)
-            .arg(moment.claim_ms)
-            .arg(self.node())
-            .arg(moment.vitals)
-            .args(moment.ends_s);
-        Ok(read::figures(&self.run(&call).await?, self.node())?)
+        let figures = FiguresScript {
+            now_ms: moment.now,
+            claim_ms: moment.claim_ms,
+            node: self.node().to_owned(),
+            measured: moment.vitals,
+            ends_s: moment.ends_s,
+        };
+        let reply = self.run(room, &self.life(room)?, figures).await?;
+        Ok(read::figures(&reply, self.node())?)
     }
 
     async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
-        let mut call = self
-            .call(room, &self.life(room)?, &SCRIPTS.ticked)
-            .arg(end.since)
-            .arg(end.until)
-            .arg(end.owed_u)
-            .arg(end.credit_u)
-            .arg(end.per_s_u)
-            .arg(self.node())
-            .arg(end.left.row.released)
-            .arg(end.left.row.remainder_u)
-            .arg(end.left.row.ticked_at)
-            .arg(end.left.row.memory)
-            .arg(end.left.memory);
-        if let Some(called) = end.called {
-            let first = called.from / 8 * 8;
-            let bytes = usize::try_from((called.to - first).div_ceil(8)).unwrap_or(0);
-            let mut away = vec![0_u8; bytes];
-            for rank in called.away {
-                let at = usize::try_from((rank - first) / 8).unwrap_or(usize::MAX);
-                if let Some(byte) = away.get_mut(at) {
-                    *byte |= 0x80 >> (rank % 8);
-                }
-            }
-            call = call
-                .arg(called.from)
-                .arg(called.to)
-                .arg(end.now)
-                .arg(called.people)
-                .arg(away);
-        }
-        Ok(self.run(&call).await?.int()? == 1)
+        let left = end.left;
+        let ticked = TickedScript {
+            counted_since: end.since,
+            counted_until: end.until,
+            owed_u: end.owed_u,
+            credit_u: end.credit_u,
+            per_s_u: end.per_s_u,
+            node: self.node().to_owned(),
+            row_released: left.row.released,
+            row_remainder_u: left.row.remainder_u,
+            row_ticked_at_ms: left.row.ticked_at,
+            row_memory: left.row.memory,
+            memory: left.memory,
+            called: end
+                .called
+                .iter()
+                .map(|called| called_record(called, end.now))
+                .collect(),
+        };
+        let reply = self.run(room, &self.life(room)?, ticked).await?;
+        Ok(reply.int()? == 1)
     }
 
     async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
-        let call = self.call(room, &self.life(room)?, &SCRIPTS.counts);
-        Ok(read::counts(&self.run(&call.arg(now_s)).await?)?)
+        let counts = CountsScript { now_s };
+        let reply = self.run(room, &self.life(room)?, counts).await?;
+        Ok(read::counts(&reply)?)
     }
 
     async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {

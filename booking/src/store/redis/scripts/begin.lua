@@ -1,17 +1,19 @@
--- Begins a new life of a show; again, it answers as the first time. From here on the old one refuses everything. ARGV from
--- 4: whether it may begin where no life is live, seats, legs, plan, edition, then the holds that the ledger knows: an open
--- show with any other hold is left as it is.
+-- Begins a new life of a show; again, it answers as the first time. From here on the old one
+-- refuses everything. `anew` says whether it may begin where no life is live. The list has the
+-- holds that the ledger knows: an open show with any other hold is left as it is.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats', 'old')
 local server, old = identity(), meta[1]
-if old == LIFE and meta[2] == 'building' and meta[3] == server then return {'OK', 0, meta[6]} end
-if old and tonumber(old) >= tonumber(LIFE) then return redis.error_reply('LIFE a newer life has begun') end
+if old == life and meta[2] == 'building' and meta[3] == server then return {'OK', 0, meta[6]} end
+if old and tonumber(old) >= tonumber(life) then
+  return redis.error_reply('LIFE a newer life has begun')
+end
 local from, is_open = old and keys_of(old), false
 if old then
   is_open = meta[2] == 'live' and meta[3] == server
-    and math.abs(redis_ms() + tonumber(meta[4]) - tonumber(ARGV[2])) <= tonumber(ARGV[3])
+    and math.abs(redis_ms() + tonumber(meta[4]) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
   if is_open then
     local known, beyond = {}, {}
-    for at = 9, #ARGV do known[ARGV[at]] = true end
+    for id in each_known() do known[id] = true end
     SEATS = tonumber(meta[5])
     for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
       local items = not known[id] and call('HGET', from .. 'hold:' .. id, 'i')
@@ -20,14 +22,18 @@ if old then
     if #beyond > 0 then return {'TAKEN', 0, packed(beyond)} end
   end
 end
-if ARGV[4] == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
+if anew == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
 if old then
-  for _, name in ipairs({'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}) do call('UNLINK', from .. name) end
-  -- Holds live until they are swept, however long nobody does; those of a life that is over go with it.
-  for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do call('PEXPIRE', from .. 'hold:' .. id, 86400000) end
+  local names = {'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}
+  for _, name in ipairs(names) do call('UNLINK', from .. name) end
+  -- Holds live until they are swept, however long nobody does; those of a life that is over go
+  -- with it.
+  for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
+    call('PEXPIRE', from .. 'hold:' .. id, 86400000)
+  end
   call('PEXPIRE', from .. 'deadlines', 86400000)
 end
 call('DEL', META)
-call('HSET', META, 'life', LIFE, 'state', 'building', 'server', server, 'seats', ARGV[5], 'legs', ARGV[6],
-  'plan', ARGV[7], 'edition', ARGV[8], 'at', '0-0', 'old', old or '')
+call('HSET', META, 'life', life, 'state', 'building', 'server', server, 'seats', seats, 'legs', legs,
+  'plan', plan, 'edition', edition, 'at', '0-0', 'old', old or '')
 return {'OK', 0, old or ''}

@@ -1,8 +1,8 @@
--- Takes away some holds and locks of a life that is over. ARGV[1] is that life; from 4: how many at most. 1 while more
--- may be left.
-if call('HGET', META, 'life') == LIFE then return {'OK', 0, 0} end
+-- Takes away some holds and locks of a life that is over: `life` is that one, and `holds_max` is
+-- how many at most. 1 while more may be left.
+if call('HGET', META, 'life') == life then return {'OK', 0, 0} end
 SEATS = tonumber(call('HGET', META, 'seats')) or 1
-local ids = call('ZPOPMIN', P .. 'deadlines', ARGV[4])
+local ids = call('ZPOPMIN', P .. 'deadlines', holds_max)
 for at = 1, #ids, 2 do
   local items = call('HGET', P .. 'hold:' .. ids[at], 'i')
   for _, cell in ipairs(items and cells_of(items) or {}) do call('UNLINK', P .. 'lock:' .. cell) end

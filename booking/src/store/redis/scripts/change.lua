@@ -1,12 +1,11 @@
--- Gives some seats of a basket back and takes others, whole or not at all. ARGV from 7: limit, items to add, seats to
--- remove (4 bytes each), side by side, a digest of the wish.
+-- Gives some seats of a basket back and takes others, whole or not at all: `add` has the items to
+-- take, `remove` the seats to give back (4 bytes each), `wish` a digest of both.
 if stage ~= 'basket' then return {'ORDERED', at} end
-local limit, add, digest = tonumber(ARGV[7]), ARGV[8], ARGV[11]
 local items, lock_until, expires, last = unpack(call('HMGET', hold, 'i', 'u', 'e', 'c'))
 -- The same wish twice in a row is one whose answer was lost: done already.
-if last == digest then return answer(id) end
+if last == wish then return answer(id) end
 local leaving, strangers, kept, out = {}, {}, {}, {}
-for n = 1, #ARGV[9], 4 do leaving[struct.unpack("<I4", ARGV[9], n)] = true end
+for n = 1, #remove, 4 do leaving[struct.unpack("<I4", remove, n)] = true end
 for n = 1, #items, 16 do
   local item = string.sub(items, n, n + 15)
   local seat = struct.unpack('<I4', item)
@@ -22,7 +21,7 @@ for seat, missing in pairs(leaving) do
 end
 if #strangers > 0 then return {'NOTHELD', at, packed(strangers)} end
 local coming, going, had = #add / 16, #out, have(visitor)
-if coming > going and had + coming - going > limit then return {'LIMIT', at, had} end
+if coming > going and had + coming - going > tonumber(limit) then return {'LIMIT', at, had} end
 local taken = cells_of(add)
 local refused = lock(taken, id, lock_until)
 if #refused > 0 then return {'TAKEN', at, packed(refused)} end
@@ -31,7 +30,7 @@ give_back(unlock(cells_of(table.concat(out)), id), changed)
 mark(taken, 1, changed)
 items = table.concat(kept) .. add
 local cells = #cells_of(items)
-call('HSET', hold, 'i', items, 'n', ARGV[10], 'c', digest, 'k', cells)
+call('HSET', hold, 'i', items, 'n', side_by_side, 'c', wish, 'k', cells)
 count('has', visitor, coming - going)
 tell(id, visitor, 'basket', changed, lock_until, expires, cells)
 return answer(id)

@@ -1,3 +1,3 @@
--- What visitors have bought. ARGV from 4: visitor and count in turn.
-for at = 4, #ARGV, 2 do call('HSET', P .. 'bought', ARGV[at], ARGV[at + 1]) end
+-- What visitors have bought.
+for visitor, seats in each_buyers() do call('HSET', P .. 'bought', visitor, seats) end
 return {'OK', 0}

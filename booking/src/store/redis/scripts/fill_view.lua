@@ -1,3 +1,3 @@
--- A part of a view. ARGV from 4: which, offset in bytes, bytes.
-call('SETRANGE', P .. ARGV[4], ARGV[5], ARGV[6])
+-- A part of a view, from an offset in bytes on.
+call('SETRANGE', P .. view, offset, bytes)
 return {'OK', 0}

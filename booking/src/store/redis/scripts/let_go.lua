@@ -1,6 +1,8 @@
--- Gives kept cells to the crowd. ARGV[4]: the cells, 4 bytes each.
+-- Gives kept cells to the crowd: 4 bytes each.
 local cells, changed = {}, {}
-for n = 1, #ARGV[4], 4 do cells[#cells + 1] = string.format('%d', struct.unpack('<I4', ARGV[4], n)) end
+for n = 1, #packed_cells, 4 do
+  cells[#cells + 1] = string.format('%d', struct.unpack('<I4', packed_cells, n))
+end
 let_go(cells, changed)
 if #changed > 0 then
   local stood = call('ZSCORE', P .. 'deadlines', WAITLIST)

@@ -1,9 +1,9 @@
--- Keeps a hold's cells for the order that is about to claim them. ARGV from 7: lock until.
+-- Keeps a hold's cells for the order that is about to claim them.
 local plan, items, lock_until, expires, cells = unpack(call('HMGET', hold, 'p', 'i', 'u', 'e', 'k'))
 if stage == 'ordered' then
   -- Asked again: never the same deadline twice, so that undoing one try does not undo the next.
   local later = tonumber(lock_until) + 1
-  lock_until = tonumber(ARGV[7]) > later and ARGV[7] or string.format('%.0f', later)
+  lock_until = tonumber(lock_until_ms) > later and lock_until_ms or string.format('%.0f', later)
   call('HSET', hold, 'u', lock_until)
   schedule(id, lock_until, expires, 'ordered')
   renew(cells_of(items), id, lock_until)
@@ -11,14 +11,14 @@ if stage == 'ordered' then
   return answer(id)
 end
 if plan ~= meta[5] then return {'PLAN', at} end
-if tonumber(ARGV[7]) > tonumber(lock_until) then lock_until = ARGV[7] end
+if tonumber(lock_until_ms) > tonumber(lock_until) then lock_until = lock_until_ms end
 local lost, regained, all = {}, {}, cells_of(items)
 for _, cell in ipairs(all) do
-  local owner = call('GET', P .. 'lock:' .. cell)
-  if not owner and call('GETBIT', P .. 'sold', cell) == 0 then
+  local locked_by = call('GET', P .. 'lock:' .. cell)
+  if not locked_by and call('GETBIT', P .. 'sold', cell) == 0 then
     -- Its safety net took the lock and nobody else came.
     regained[#regained + 1] = cell
-  elseif owner ~= id then
+  elseif locked_by ~= id then
     lost[#lost + 1] = cell
   end
 end

@@ -1,5 +1,6 @@
--- Frees what is overdue, the waitlist's cells too, and calls what runs short; any number of sweepers may do it. ARGV from 4: how many at most.
-local most, lapsed = tonumber(ARGV[4]), 0
+-- Frees what is overdue, the waitlist's cells too, and calls what runs short: a batch of at most
+-- `holds_max`. Any number of sweepers may do it.
+local most, lapsed = tonumber(holds_max), 0
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
 local out = {'OK', 0, #due > most and 1 or 0}
 for i = 1, math.min(#due, most) do

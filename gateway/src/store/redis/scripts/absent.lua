@@ -1,4 +1,5 @@
--- ARGV: incarnation, the version that the caller has. The bits only where they changed since.
+-- The numbers at which nobody stands, as bits, only where they changed since the version that the
+-- caller has.
 local version = num(call('HGET', LIFE, 'absent_version'))
-if tostring(version) == ARGV[2] then return { version } end
+if tostring(version) == known_version then return { version } end
 return { version, call('GET', K('absent')) or '' }

@@ -1,11 +1,14 @@
--- ARGV: incarnation. 1 where this is the server that the life began on, whose history of data only got another name: it
--- does when its first replica comes, and an hour after the last one left. A server that took over another one's data and
--- was promoted keeps the name of that history as its second one, so it is not meant.
+-- 1 where this is the server that the life began on, whose history of data only got another name:
+-- it does when its first replica comes, and an hour after the last one left. A server that took
+-- over another one's data and was promoted keeps the name of that history as its second one, so it
+-- is not meant.
 local stored, is = call('HMGET', LIFE, 'incarnation', 'run_id'), server()
-if stored[1] ~= ARGV[1] or not stored[2] then return 0 end
+if stored[1] ~= incarnation or not stored[2] then return 0 end
 local info = call('INFO', 'replication')
 local same = string.sub(stored[2], 1, 40) == string.sub(is, 1, 40)
 local second = string.match(info, 'master_replid2:(%w+)')
-if not same or not string.find(info, 'role:master', 1, true) or second ~= string.rep('0', 40) then return 0 end
+if not same or not string.find(info, 'role:master', 1, true) or second ~= string.rep('0', 40) then
+  return 0
+end
 call('HSET', LIFE, 'run_id', is)
 return 1

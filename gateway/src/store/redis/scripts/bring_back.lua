@@ -1,3 +1,5 @@
--- ARGV: incarnation, then number, holder, at (8 bytes), code or '', at (ms) of each place that is shown.
-for at = 2, #ARGV, 5 do shown(tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]) end
+-- Takes back the places that are shown.
+for number, holder, written, code, at_ms in each_places() do
+  shown(tonumber(number), holder, written, code, at_ms)
+end
 return 1

@@ -1,13 +1,13 @@
--- ARGV: incarnation, number, the rank whose way in was reserved or '', expiry (s). Again changes nothing.
-local number = tonumber(ARGV[2])
-if ARGV[3] ~= '' then
-  call('ZREM', K('entering'), ARGV[3])
-  call('HDEL', K('entering_calls'), ARGV[3])
+-- A claim was written. Again changes nothing.
+local at = tonumber(number)
+if reserved_rank ~= '' then
+  call('ZREM', K('entering'), reserved_rank)
+  call('HDEL', K('entering_calls'), reserved_rank)
 end
-local first = call('HSET', K('passes'), number, ARGV[4])
-if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), ARGV[4], number) end
+local first = call('HSET', K('passes'), at, expires_s)
+if call('GETBIT', K('done'), at) == 0 then call('ZADD', K('inside'), expires_s, at) end
 -- The place may have been left while its claim was being written.
-if first == 1 and call('GETBIT', K('absent'), number) == 1 then
-  note_left(number, string.sub(record(number), 1, 32))
+if first == 1 and call('GETBIT', K('absent'), at) == 1 then
+  note_left(at, string.sub(record(at), 1, 32))
 end
 return first

@@ -1,4 +1,4 @@
--- ARGV: incarnation, the first entry that is not in the ledger yet, numbers that the ledger holds for nobody's.
-for at = 3, #ARGV do give_up(tonumber(ARGV[at]), 1) end
-call('XTRIM', K('feed'), 'MINID', ARGV[2])
+-- The ledger has all entries before one, and holds some of their numbers for nobody's.
+for number in each_nobodys() do give_up(tonumber(number), 1) end
+call('XTRIM', K('feed'), 'MINID', first_left)
 return 1

@@ -1,2 +1,2 @@
--- ARGV: incarnation, now (s).
-return counts(tonumber(ARGV[2]))
+-- The figures now.
+return counts(tonumber(now_s))

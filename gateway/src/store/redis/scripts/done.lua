@@ -1,9 +1,9 @@
--- ARGV: incarnation, cursor, holders. Again changes nothing.
+-- Orders of these holders were ticketed, up to a cursor. Again changes nothing.
 local finished = num(call('HGET', LIFE, 'finished'))
-call('HSET', LIFE, 'finished', math.max(finished, tonumber(ARGV[2])))
-for at = 3, #ARGV do
-  local numbers, left = {}, call('HGET', K('left_with_pass'), ARGV[at])
-  local living = call('HGET', K('holders'), ARGV[at])
+call('HSET', LIFE, 'finished', math.max(finished, tonumber(cursor)))
+for holder in each_holders() do
+  local numbers, left = {}, call('HGET', K('left_with_pass'), holder)
+  local living = call('HGET', K('holders'), holder)
   if living then table.insert(numbers, living) end
   for number in string.gmatch(left or '', '%d+') do table.insert(numbers, number) end
   for _, number in ipairs(numbers) do

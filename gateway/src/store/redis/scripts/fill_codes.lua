@@ -1,3 +1,3 @@
--- ARGV from 4: code, and the number that used it or ''.
-for at = 4, #ARGV, 2 do call('HSET', K('codes'), ARGV[at], ARGV[at + 1]) end
+-- Codes, each with the number that used it or ''.
+for code, number in each_codes() do call('HSET', K('codes'), code, number) end
 return 1

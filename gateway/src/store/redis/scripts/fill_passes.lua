@@ -1,7 +1,7 @@
--- ARGV from 4: number, expiry (s), the holder who left with it or ''. After the places.
-for at = 4, #ARGV, 3 do
-  call('HSET', K('passes'), ARGV[at], ARGV[at + 1])
-  if call('GETBIT', K('done'), ARGV[at]) == 0 then call('ZADD', K('inside'), ARGV[at + 1], ARGV[at]) end
-  if ARGV[at + 2] ~= '' then note_left(tonumber(ARGV[at]), ARGV[at + 2]) end
+-- Passes, each with the holder who left with it or ''. After the places.
+for number, expires_s, left_by in each_passes() do
+  call('HSET', K('passes'), number, expires_s)
+  if call('GETBIT', K('done'), number) == 0 then call('ZADD', K('inside'), expires_s, number) end
+  if left_by ~= '' then note_left(tonumber(number), left_by) end
 end
 return 1

@@ -1,10 +1,9 @@
--- ARGV from 4: incarnation, first number, ceiling, frozen or '', finished, release counter, a bit for each absent number,
--- how many of those the ledger knows nobody at.
--- From here on the room lives.
-call('SET', K('absent'), ARGV[10])
+-- Everything is filled in: from here on the room lives. `absent` has a bit for each number at which
+-- nobody stands, `void` says how many of those the ledger knows nobody at.
+call('SET', K('absent'), absent)
 call('HDEL', LIFE, 'building', 'builds', 'built_at')
-if ARGV[7] ~= '' then call('HSET', LIFE, 'frozen', ARGV[7]) end
-call('HSET', LIFE, 'incarnation', ARGV[4], 'first', ARGV[5], 'next', ARGV[5], 'ceiling', ARGV[6], 'finished', ARGV[8],
-  'released', ARGV[9], 'absent', call('BITCOUNT', K('absent')), 'void', ARGV[11], 'absent_version', 1, 'done', call('BITCOUNT', K('done')),
-  'ended', 0)
+if frozen ~= '' then call('HSET', LIFE, 'frozen', frozen) end
+call('HSET', LIFE, 'incarnation', incarnation, 'first', first, 'next', first, 'ceiling', ceiling,
+  'finished', finished, 'released', released, 'absent', call('BITCOUNT', K('absent')), 'void', void,
+  'absent_version', 1, 'done', call('BITCOUNT', K('done')), 'ended', 0)
 return 1

@@ -1,5 +1,5 @@
--- ARGV: incarnation, now by the ledger (ms). From here on joins wait for the room's new codes. 0 where somebody may have
--- joined with the old ones.
+-- From here on joins wait for the room's new codes. 0 where somebody may have joined with the old
+-- ones. `now_ms` is by the ledger.
 if num(call('HGET', LIFE, 'next')) > 0 then return 0 end
-call('HSET', LIFE, 'codes_since', ARGV[2])
+call('HSET', LIFE, 'codes_since', now_ms)
 return 1

@@ -1,12 +1,12 @@
--- ARGV: incarnation, holder, at (8 bytes), code or '', whether a code is needed, presence slot, at (ms), its seconds to live.
--- Again by the same holder finds the place.
-local holder, code = ARGV[2], ''
+-- Gives a holder the next number; again by the same holder finds the place. `written` is `now_ms`
+-- as 8 bytes.
 local known = call('HGET', K('holders'), holder)
 if known then return place('known', tonumber(known)) end
 local life = call('HMGET', LIFE, 'next', 'ceiling', 'codes_since')
 if life[3] then return { 'codes_due' } end
-if ARGV[5] == '1' then
-  code = ARGV[4]
+local used_code = ''
+if needs_code == '1' then
+  used_code = code
   local used = code ~= '' and call('HGET', K('codes'), code)
   if not used then return { 'code_invalid' } end
   if used ~= '' then return { 'code_used' } end
@@ -15,12 +15,13 @@ local number = num(life[1])
 if number >= num(life[2]) then return { 'full' } end
 call('HSET', LIFE, 'next', number + 1)
 call('HSET', K('holders'), holder, number)
-write_record(number, holder, ARGV[3])
-if code ~= '' then
-  call('HSET', K('codes'), code, number)
-  call('HSET', K('code_of'), number, code)
+write_record(number, holder, written)
+if used_code ~= '' then
+  call('HSET', K('codes'), used_code, number)
+  call('HSET', K('code_of'), number, used_code)
 end
-call('SETBIT', K('seen:' .. ARGV[6]), number, 1)
-call('PEXPIRE', K('seen:' .. ARGV[6]), ARGV[8])
-call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', ARGV[7], 'c', code)
+local seen = K('seen:' .. slot)
+call('SETBIT', seen, number, 1)
+call('PEXPIRE', seen, slot_lives_ms)
+call('XADD', K('feed'), '*', 'k', 'j', 'n', number, 'h', holder, 'a', now_ms, 'c', used_code)
 return place('new', number)

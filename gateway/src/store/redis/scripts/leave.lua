@@ -1,9 +1,9 @@
--- ARGV: incarnation, number, rank or ''. The ledger has it already. Leaving twice is leaving once.
-local number = tonumber(ARGV[2])
-local life = call('HGET', LIFE, 'next')
-if ARGV[3] ~= '' then
-  local to = cohort_of(tonumber(ARGV[3]))
-  if to then answered(to, tonumber(ARGV[3]), false) end
+-- Gives a place up; the ledger has it already. Leaving twice is leaving once.
+local at = tonumber(number)
+local next_number = call('HGET', LIFE, 'next')
+if rank ~= '' then
+  local to = cohort_of(tonumber(rank))
+  if to then answered(to, tonumber(rank), false) end
 end
-if number < num(life) and call('GETBIT', K('absent'), number) == 0 then give_up(number, 0) end
+if at < num(next_number) and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 return 1

@@ -1,7 +1,9 @@
--- ARGV: incarnation, number. Who is about to leave, as the ledger is told: holder, at (8 bytes), code or '', and whether the
--- leaf becomes nobody's. After the freeze a leaf below n is part of the published root. Nothing where nobody stands there.
-local number = tonumber(ARGV[2])
+-- Who is about to leave, as the ledger is told: holder, at (8 bytes), code or '', and whether the
+-- leaf becomes nobody's. After the freeze a leaf below n is part of the published root. Nothing
+-- where nobody stands there.
+local at = tonumber(number)
 local life = call('HMGET', LIFE, 'next', 'frozen')
-if number >= num(life[1]) or call('GETBIT', K('absent'), number) == 1 then return {} end
-local leaf = record(number)
-return { string.sub(leaf, 1, 32), string.sub(leaf, 33, 40), call('HGET', K('code_of'), number) or '', life[2] and 0 or 1 }
+if at >= num(life[1]) or call('GETBIT', K('absent'), at) == 1 then return {} end
+local leaf = record(at)
+return { string.sub(leaf, 1, 32), string.sub(leaf, 33, 40), call('HGET', K('code_of'), at) or '',
+  life[2] and 0 or 1 }

@@ -1,3 +1,3 @@
--- ARGV: incarnation, holder.
-local known = call('HGET', K('holders'), ARGV[2])
+-- The place of a holder.
+local known = call('HGET', K('holders'), holder)
 return known and place('here', tonumber(known)) or { 'unknown' }

@@ -1,4 +1,4 @@
--- ARGV: incarnation, ceiling as the ledger has it by now.
-local ceiling = math.max(num(call('HGET', LIFE, 'ceiling')), tonumber(ARGV[2]))
-call('HSET', LIFE, 'ceiling', ceiling)
-return ceiling
+-- Lets numbers be given up to a ceiling that the ledger has by now.
+local stands = math.max(num(call('HGET', LIFE, 'ceiling')), tonumber(ceiling))
+call('HSET', LIFE, 'ceiling', stands)
+return stands

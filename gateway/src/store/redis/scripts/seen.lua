@@ -1,5 +1,5 @@
--- ARGV: incarnation, slot, its time to live (ms), numbers.
-local key = K('seen:' .. ARGV[2])
-for at = 4, #ARGV do call('SETBIT', key, ARGV[at], 1) end
-call('PEXPIRE', key, ARGV[3])
+-- These numbers were here.
+local key = K('seen:' .. slot)
+for number in each_numbers() do call('SETBIT', key, number, 1) end
+call('PEXPIRE', key, slot_lives_ms)
 return 1

@@ -1,2 +1,2 @@
--- ARGV: incarnation, number, holder, at (8 bytes), code or '', at (ms).
-return shown(tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+-- Whose the number is that somebody shows.
+return shown(tonumber(number), holder, written, code, at_ms)

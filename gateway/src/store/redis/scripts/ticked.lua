@@ -1,23 +1,23 @@
--- ARGV: incarnation, since, until, owed, credit, pace, node, the row (released, remainder, ticked at, memory), what the pace
--- remembers, and where somebody was called: from, to, at, people, and a bit for each who was away, from the byte of `from` on. Again changes
--- nothing.
-local since, upto = tonumber(ARGV[2]), tonumber(ARGV[3])
-if ARGV[13] then
-  local from, to = tonumber(ARGV[13]), ARGV[14]
-  if not cohort_of(from) then
-    call('ZADD', K('calls'), to, ARGV[13] .. ':' .. to .. ':' .. ARGV[15] .. ':' .. ARGV[16])
-    local byte = math.floor(from / 8)
+-- Ends a tick: who was called, and its accounts. Again changes nothing. `away` has a bit for each
+-- rank that was away, from the byte of `from` on.
+local since_ms, upto = tonumber(counted_since), tonumber(counted_until)
+for from, to, at_ms, people, away in each_called() do
+  local first = tonumber(from)
+  if not cohort_of(first) then
+    call('ZADD', K('calls'), to, from .. ':' .. to .. ':' .. at_ms .. ':' .. people)
+    local byte = math.floor(first / 8)
     local before = string.byte(call('GETRANGE', K('called_away'), byte, byte)) or 0
-    local away = ARGV[17]
-    call('SETRANGE', K('called_away'), byte, string.char(bit.bor(before, string.byte(away))) .. string.sub(away, 2))
+    local both = string.char(bit.bor(before, string.byte(away)))
+    call('SETRANGE', K('called_away'), byte, both .. string.sub(away, 2))
   end
 end
 local life = call('HMGET', LIFE, 'ticked_at', 'ticked_by', 'released', 'late_credit_u')
-call('HSET', LIFE, 'released', math.max(num(life[3]), tonumber(ARGV[8])))
-if num(life[1]) == upto and life[2] == ARGV[7] then return 1 end
-if num(life[1]) ~= since then return 0 end
-local most = math.max(tonumber(ARGV[6]), VISITOR)
-call('HSET', LIFE, 'ticked_at', upto, 'ticked_by', ARGV[7], 'owed_u', ARGV[4],
-  'late_credit_u', math.min(num(life[4]) + tonumber(ARGV[5]), most),
-  'row_released', ARGV[8], 'row_remainder_u', ARGV[9], 'row_ticked_at', ARGV[10], 'row_memory', ARGV[11], 'memory', ARGV[12])
+call('HSET', LIFE, 'released', math.max(num(life[3]), tonumber(row_released)))
+if num(life[1]) == upto and life[2] == node then return 1 end
+if num(life[1]) ~= since_ms then return 0 end
+local most = math.max(tonumber(per_s_u), VISITOR_U)
+call('HSET', LIFE, 'ticked_at', upto, 'ticked_by', node, 'owed_u', owed_u,
+  'late_credit_u', math.min(num(life[4]) + tonumber(credit_u), most),
+  'row_released', row_released, 'row_remainder_u', row_remainder_u,
+  'row_ticked_at', row_ticked_at_ms, 'row_memory', row_memory, 'memory', memory)
 return 1

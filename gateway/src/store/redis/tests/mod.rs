@@ -13,8 +13,8 @@ use fairgate_databases::{Installation, Writer};
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
 
-use super::keys::SCRIPTS;
 use super::lease::LEASE;
+use super::scripts::{AnyRoom, BeginRoomScript};
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
 use crate::ledger::{Entry, PassRow, RoomRow, Secret};
@@ -271,10 +271,14 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
     let begun = loop {
         house.redis.flush_all().await.expect("it is emptied");
         let life = incarnation().await;
-        let (key, now) = (keys::life("r"), Clock::system().now_ms());
-        let begin = SCRIPTS.begin.call().key(key).arg(life);
-        let begin = begin.arg("another").arg(now).arg(5000_u32);
-        let told = house.nodes[0].run(&begin).await.expect("it answers");
+        let begin = BeginRoomScript {
+            incarnation: life,
+            builder: "another".into(),
+            now_ms: Clock::system().now_ms(),
+            silent_ms: 5000,
+        };
+        let told = house.nodes[0].run_as("r", AnyRoom {}, begin).await;
+        let told = told.expect("it answers");
         if told.text() == Ok("begun") && incarnation().await == life {
             break life;
         }
@@ -610,14 +614,19 @@ async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
     let state = node.state("r").expect("it is open");
     let _tended = state.tending.lock().await;
     house.redis.flush_all().await.expect("it is emptied");
-    let begin = SCRIPTS.begin.call().key(keys::life("r")).arg(1_u32);
-    let begin = begin.arg(node.node()).arg(1_i64).arg(5000_u32);
-    let told = node.run(&begin).await.expect("it answers");
+    let begin = BeginRoomScript {
+        incarnation: 1,
+        builder: node.node().to_owned(),
+        now_ms: 1,
+        silent_ms: 5000,
+    };
+    let told = node.run_as("r", AnyRoom {}, begin).await;
+    let told = told.expect("it answers");
     assert_eq!(told.text(), Ok("begun"));
     let until = Instant::now() + PATIENCE;
     let heard = async {
         loop {
-            let ask = fairgate_redis::Command::new("HGET").arg(keys::life("r"));
+            let ask = fairgate_redis::RedisCommand::new("HGET").arg(keys::life("r"));
             let built = node.inner.redis.ask(&ask.arg("built_at")).await;
             if built.expect("it answers").text() != Ok("1") {
                 return Ok(());

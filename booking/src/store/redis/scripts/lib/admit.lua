@@ -1,7 +1,5 @@
--- A hold that is asked for. ARGV from 4: id, visitor, limit, plan, items, room, side by side, expires, lock until,
--- extensions, what it is for, terms.
-local id, visitor, limit, plan, items = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
-local hold, expires, lock_until = P .. 'hold:' .. id, ARGV[11], ARGV[12]
+-- A hold that is asked for: the arguments are those of the record WantedHold.
+local hold, seats_max = P .. 'hold:' .. id, tonumber(limit)
 local owner = call('HGET', hold, 'v')
 if owner then
   -- The first try landed and its answer was lost, or the call is made again.
@@ -10,17 +8,18 @@ if owner then
 end
 if plan ~= meta[5] then return {'PLAN', at} end
 local seats, had = #items / 16, have(visitor)
-if seats > 0 and had + seats > limit then return {'LIMIT', at, had} end
+if seats > 0 and had + seats > seats_max then return {'LIMIT', at, had} end
 local cells = cells_of(items)
 
 -- Keeps the hold, once its cells are locked.
 local function made(state)
-  call('HSET', hold, 'v', visitor, 'r', ARGV[9], 'i', items, 'p', plan, 'n', ARGV[10], 'e', expires, 'u', lock_until,
-    'x', ARGV[13], 's', 'basket', 'k', #cells, 'w', ARGV[14], 't', ARGV[15])
+  call('HSET', hold, 'v', visitor, 'r', room, 'i', items, 'p', plan, 'n', side_by_side,
+    'e', expires_ms, 'u', lock_until_ms, 'x', extensions, 's', 'basket', 'k', #cells,
+    'w', purpose, 't', terms)
   count('has', visitor, seats)
-  schedule(id, lock_until, expires, state)
+  schedule(id, lock_until_ms, expires_ms, state)
   local changed = {}
   mark(cells, 1, changed)
-  tell(id, visitor, state, changed, lock_until, expires, #cells)
+  tell(id, visitor, state, changed, lock_until_ms, expires_ms, #cells)
   return {'OK', at}
 end

@@ -1,15 +1,17 @@
--- What all scripts of a show share. KEYS[1] is its meta hash; every other key is of one life of the show and is named
--- from it, so a new life begins on clean keys, and all of them lie on one slot.
--- ARGV[1] the life, ARGV[2] the ledger's time in ms, ARGV[3] how far a clock may be off.
--- Before Redis 7 a script must say that it replicates what it does, not what it was asked: it reads the clock.
+-- What all scripts of a show share. META is its meta hash. Every other key is of one life of the
+-- show and is named from it, so a new life begins on clean keys, and all of them lie on one slot.
+-- The arguments stand in front of this as locals, named as in scripts.rs: `life`, `caller_ms` (the
+-- ledger's time), `clock_off_ms_max` (how far a clock may be off), and the script's own.
+-- Before Redis 7 a script must say that it replicates what it does, not what it was asked: it
+-- reads the clock.
 if redis.replicate_commands then redis.replicate_commands() end
-local call, META, LIFE = redis.call, KEYS[1], ARGV[1]
+local call = redis.call
 
-local function keys_of(life) return string.sub(META, 1, -5) .. life .. ':' end
-local P = keys_of(LIFE)
+local function keys_of(of_life) return string.sub(META, 1, -5) .. of_life .. ':' end
+local P = keys_of(life)
 
--- Which history of data this server goes on with: whoever may be written to begins one of its own when it starts and
--- when it is promoted.
+-- Gives the history of data that this server goes on with. Whoever may be written to begins one of
+-- its own when it starts and when it is promoted.
 local function identity()
   return string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
 end
@@ -19,8 +21,9 @@ local function redis_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Items are records of 16 bytes: seat, first leg, leg behind the last, and nothing. Cells are
--- given as digits: they go into keys and commands several times, and Redis writes a number out slowly each time.
+-- Gives the cells of items, which are records of 16 bytes: seat, first leg, leg behind the last,
+-- and nothing. Cells are given as digits: they go into keys and commands several times, and Redis
+-- writes a number out slowly each time.
 local SEATS
 local function cells_of(items)
   local cells = {}

@@ -1,7 +1,7 @@
 -- A life is filled only by who began it, on the server it began on.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'seats')
 if not meta[1] then return redis.error_reply('MISSING the show is not open') end
-if meta[1] ~= LIFE then return redis.error_reply('LIFE the show is in another life') end
+if meta[1] ~= life then return redis.error_reply('LIFE the show is in another life') end
 if meta[3] ~= identity() then return redis.error_reply('SERVER the data are of another server') end
 if meta[2] == 'live' then return {'OK', 0} end
 SEATS = tonumber(meta[4])

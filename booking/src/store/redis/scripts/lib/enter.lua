@@ -1,12 +1,20 @@
 -- Nothing is done to a show that is not open in this life, on this server, by this clock.
 local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'plan', 'seats', 'at', 'cursor')
 if not meta[1] then return redis.error_reply('MISSING the show is not open') end
-if LIFE == '' then LIFE = meta[1]; P = keys_of(LIFE) end
-if meta[1] ~= LIFE or meta[2] ~= 'live' then return redis.error_reply('LIFE the show is in another life') end
+-- Whoever names no life means the one that there is.
+if life == '' then
+  life = meta[1]
+  P = keys_of(life)
+end
+if meta[1] ~= life or meta[2] ~= 'live' then
+  return redis.error_reply('LIFE the show is in another life')
+end
 if meta[3] ~= identity() then return redis.error_reply('SERVER the data are of another server') end
 SEATS = tonumber(meta[6])
-local by_redis, by_caller = redis_ms() + tonumber(meta[4]), tonumber(ARGV[2])
-if math.abs(by_redis - by_caller) > tonumber(ARGV[3]) then return redis.error_reply('CLOCK the clocks are apart') end
+local by_redis, by_caller = redis_ms() + tonumber(meta[4]), tonumber(caller_ms)
+if math.abs(by_redis - by_caller) > tonumber(clock_off_ms_max) then
+  return redis.error_reply('CLOCK the clocks are apart')
+end
 -- Nothing ends before both clocks say so.
 local now = math.min(by_redis, by_caller)
 -- Where the feed stands: what every answer tells, so that who asked can wait for its own change.

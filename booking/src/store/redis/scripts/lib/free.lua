@@ -1,4 +1,5 @@
--- Takes a hold's locks off and says which cells are free by that. A lock that its safety net took is nobody's.
+-- Takes a hold's locks off and says which cells are free by that. A lock that its safety net took
+-- is nobody's.
 local function unlock(cells, id)
   local freed, locks, held = {}, P .. 'lock:', P .. 'held'
   for _, cell in ipairs(cells) do

@@ -19,7 +19,8 @@ local function schedule(id, lock_until, expires, stage)
   end
 end
 
--- Whether a hold that was made for one thing serves one of those in a list. Holds had no purpose once: those are baskets.
+-- Whether a hold that was made for one thing serves one of those in a list. Holds had no purpose
+-- once: those are baskets.
 local function serves(purposes, made_for)
   return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
 end

@@ -1,5 +1,6 @@
--- Cells that come free while somebody waits. They keep a lock, of a value that no hold's id is, and go to whoever is
--- offered them or back to the crowd. The waitlist stands among the deadlines with the moment until which cells are kept.
+-- Cells that come free while somebody waits. They keep a lock, of a value that no hold's id is, and
+-- go to whoever is offered them or back to the crowd. The waitlist stands among the deadlines with
+-- the moment until which cells are kept.
 local WAITLIST = string.rep('w', 32)
 
 local function is_waited()
@@ -7,8 +8,8 @@ local function is_waited()
   return until_ms and tonumber(until_ms) > now and until_ms
 end
 
--- Takes cells that nobody has any more: for the waitlist while somebody waits, else they are free. A cell that is held
--- and kept looks as before.
+-- Takes cells that nobody has any more: for the waitlist while somebody waits, else they are free.
+-- A cell that is held and kept looks as before.
 local function give_back(cells, changed)
   local until_ms = #cells > 0 and is_waited()
   if not until_ms then return mark(cells, 0, changed) end
@@ -16,7 +17,10 @@ local function give_back(cells, changed)
   for _, cell in ipairs(cells) do
     call('SET', P .. 'lock:' .. cell, WAITLIST, 'PX', net)
     call('SADD', P .. 'waitlist', cell)
-    if call('GETBIT', P .. 'sold', cell) == 1 then call('SETBIT', P .. 'sold', cell, '0'); seen[#seen + 1] = cell end
+    if call('GETBIT', P .. 'sold', cell) == 1 then
+      call('SETBIT', P .. 'sold', cell, '0')
+      seen[#seen + 1] = cell
+    end
   end
   mark(seen, 1, changed)
 end

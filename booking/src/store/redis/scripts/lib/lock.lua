@@ -1,4 +1,5 @@
--- How long a lock may stay if nobody sweeps: a safety net below the deadline, which frees seats on time.
+-- How long a lock may stay if nobody sweeps: a safety net below the deadline, which frees seats on
+-- time.
 local function net_ms(until_ms)
   return string.format('%d', math.max(1, math.min(tonumber(until_ms) - now, 3456000000)) + 10000)
 end

@@ -1,6 +1,7 @@
 -- What is done with the cells that are kept for the waitlist.
 
--- The cells that are kept. What was sold meanwhile is not among them; a lock that its safety net took is put back.
+-- The cells that are kept. What was sold meanwhile is not among them; a lock that its safety net
+-- took is put back.
 local function kept_cells(until_ms)
   local cells, gone, net = {}, {}, net_ms(until_ms)
   for _, cell in ipairs(call('SMEMBERS', P .. 'waitlist')) do
@@ -41,7 +42,8 @@ local function lock_kept(cells, id, until_ms)
   local refused, net = {}, net_ms(until_ms)
   for _, cell in ipairs(cells) do
     local owner = call('GET', P .. 'lock:' .. cell)
-    if owner and owner ~= WAITLIST or call('GETBIT', P .. 'sold', cell) == 1 or call('GETBIT', P .. 'blocked', cell) == 1 then
+    if owner and owner ~= WAITLIST or call('GETBIT', P .. 'sold', cell) == 1
+      or call('GETBIT', P .. 'blocked', cell) == 1 then
       refused[#refused + 1] = cell
     end
   end

@@ -1,3 +1,6 @@
--- Of every script that needs the room to live: no number, pass or figure comes from a store that was lost or went back.
-local no = refused()
-if no then return no end
+-- Of every script that needs the room to live: no number, pass or figure comes from a store that
+-- was lost or went back. `incarnation` is the life that the caller knows from the ledger.
+local stored_life = call('HMGET', LIFE, 'incarnation', 'run_id')
+if not stored_life[1] then return redis.error_reply('LIFE missing') end
+if stored_life[1] ~= incarnation then return redis.error_reply('LIFE is ' .. stored_life[1]) end
+if stored_life[2] ~= server() then return redis.error_reply('LIFE of another server') end

@@ -1,5 +1,10 @@
--- Whose is the number that is shown, signed? One that this store's last life lost is taken back; of two numbers of one
--- holder the lower stands. `written` is when it was given as 8 bytes, `at` the same in ms.
+-- The holder of a void, and a leaf that was never written.
+local NOBODY = string.rep('\0', 32)
+local UNWRITTEN = string.rep('\0', LEAF)
+
+-- Whose is the number that is shown, signed? One that this store's last life lost is taken back; of
+-- two numbers of one holder the lower stands. `written` is when it was given as 8 bytes, `at` the
+-- same in ms.
 local function shown(number, holder, written, code, at)
   local living = call('HGET', K('holders'), holder)
   living = living and tonumber(living)
@@ -13,11 +18,15 @@ local function shown(number, holder, written, code, at)
   end
   local life = call('HMGET', LIFE, 'first', 'frozen', 'next')
   if not lost or number >= num(life[1]) or (life[2] and number < num(life[2])) then
-    if lost and living and living < number and number < num(life[3]) then return place('here', living) end
+    if lost and living and living < number and number < num(life[3]) then
+      return place('here', living)
+    end
     return { 'unknown' }
   end
   -- With a pass of the higher number in hand the lower one would give a second.
-  if living and (living < number or call('HEXISTS', K('passes'), living) == 1) then return place('here', living) end
+  if living and (living < number or call('HEXISTS', K('passes'), living) == 1) then
+    return place('here', living)
+  end
   if code ~= '' then
     local used = call('HGET', K('codes'), code)
     if used and used ~= '' and tonumber(used) ~= living then

@@ -1,0 +1,37 @@
+//! A plain command, for what needs no script.
+
+use redis::Cmd;
+
+use crate::RedisArgument;
+use crate::argument::add_arguments;
+
+/// A plain command. Its first argument is its key.
+#[derive(Debug, Clone)]
+pub struct RedisCommand {
+    name: &'static str,
+    arguments: Vec<RedisArgument>,
+}
+
+impl RedisCommand {
+    /// A command without arguments yet.
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<RedisArgument>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    pub(crate) fn build(&self) -> Cmd {
+        let mut command = redis::cmd(self.name);
+        add_arguments(&mut command, &self.arguments);
+        command
+    }
+}

@@ -1,0 +1,195 @@
+//! The registry of scripts. A store declares each script once, as a type whose fields are its
+//! arguments. The Lua text sees each argument as a local of the same name, and the libraries from
+//! `scripts/lib` stand in front of it.
+
+use crate::{RedisArgument, RedisScript, ScriptInvocation};
+
+/// Values that stand one behind the other among a script's arguments.
+pub trait ScriptRecord {
+    /// What they are called in Lua, in order.
+    const NAMES: &'static [&'static str];
+
+    /// Adds them in that order.
+    fn push_to(self, arguments: &mut Vec<RedisArgument>);
+}
+
+/// A list may consist of single values; the script names them as it walks over them.
+impl<T: Into<RedisArgument>> ScriptRecord for T {
+    const NAMES: &'static [&'static str] = &["value"];
+
+    fn push_to(self, arguments: &mut Vec<RedisArgument>) {
+        arguments.push(self.into());
+    }
+}
+
+/// Scripts that begin alike: with the same key, the same first arguments, the same libraries.
+pub trait ScriptFamily: ScriptRecord {
+    /// What the key is called in Lua. All that a script touches lies on the slot of this key.
+    const KEY: &'static str;
+    /// What the names of its scripts begin with.
+    const PREFIX: &'static str;
+
+    /// The libraries that each script of the family begins with.
+    fn libraries() -> &'static [&'static str];
+
+    /// Values of the program that the scripts need: a line of Lua for each.
+    fn constants() -> String;
+}
+
+/// One call of a script: its own arguments by their names.
+pub trait ScriptCall: Sized {
+    /// What it begins with.
+    type Family: ScriptFamily;
+
+    /// The script, put together once.
+    fn script() -> &'static RedisScript;
+
+    /// Gives the arguments in the order in which the script names them.
+    fn arguments(self) -> Vec<RedisArgument>;
+
+    /// Makes it ready to be sent.
+    fn prepare(self) -> ScriptInvocation<Self::Family> {
+        ScriptInvocation::new(Self::script(), self.arguments())
+    }
+}
+
+/// Declares a record: a type whose fields stand one behind the other among a script's arguments.
+#[macro_export]
+macro_rules! script_record {
+    (
+        $(#[$doc:meta])*
+        $vis:vis struct $Record:ident {
+            $( $(#[$field_doc:meta])* $field:ident : $ty:ty, )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        $vis struct $Record {
+            $( $(#[$field_doc])* pub $field: $ty, )*
+        }
+
+        impl $crate::ScriptRecord for $Record {
+            const NAMES: &'static [&'static str] = &[$(stringify!($field),)*];
+
+            fn push_to(self, _arguments: &mut ::std::vec::Vec<$crate::RedisArgument>) {
+                $( _arguments.push(self.$field.into()); )*
+            }
+        }
+    };
+}
+
+/// Declares a family of scripts: what their names begin with, what their key is called in Lua,
+/// their constants and libraries, and as fields the first arguments of each.
+#[macro_export]
+macro_rules! script_family {
+    (
+        $(#[$doc:meta])*
+        $vis:vis struct $Family:ident = $prefix:literal ($key:ident) [$($library:ident),*]
+        where { $($constant:ident = $value:expr),* $(,)? }
+        {
+            $( $(#[$field_doc:meta])* $field:ident : $ty:ty, )*
+        }
+    ) => {
+        $crate::script_record! {
+            $(#[$doc])*
+            $vis struct $Family {
+                $( $(#[$field_doc])* $field: $ty, )*
+            }
+        }
+
+        impl $crate::ScriptFamily for $Family {
+            const KEY: &'static str = stringify!($key);
+            const PREFIX: &'static str = $prefix;
+
+            fn libraries() -> &'static [&'static str] {
+                &[$(include_str!(concat!("scripts/lib/", stringify!($library), ".lua")),)*]
+            }
+
+            fn constants() -> ::std::string::String {
+                let lines: &[::std::string::String] =
+                    &[$(::std::format!("local {} = {}\n", stringify!($constant), $value),)*];
+                lines.concat()
+            }
+        }
+    };
+}
+
+/// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`: the
+/// Lua text is `scripts/file.lua`, the libraries are files of `scripts/lib`. An argument is a
+/// field; `..name: Record` stands for the fields of a record, and `[name]: Item` for a list that
+/// takes the rest, over which the script walks with `each_name()`. `$all` is a function for tests
+/// that gives all of them.
+#[macro_export]
+macro_rules! redis_scripts {
+    (
+        family $Family:ident, all $all:ident;
+        $(
+            $(#[$doc:meta])*
+            $vis:vis struct $Script:ident = $file:ident [$($library:ident),*] {
+                $( $(#[$field_doc:meta])* $field:ident : $ty:ty, )*
+                $( ..$shared:ident : $shared_ty:ty, )?
+                $( [$list:ident] : $item:ty, )?
+            }
+        )*
+    ) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone)]
+            $vis struct $Script {
+                $( $(#[$field_doc])* pub $field: $ty, )*
+                $( pub $shared: $shared_ty, )?
+                $( pub $list: ::std::vec::Vec<$item>, )?
+            }
+
+            impl $crate::ScriptCall for $Script {
+                type Family = $Family;
+
+                fn script() -> &'static $crate::RedisScript {
+                    static SCRIPT: ::std::sync::LazyLock<$crate::RedisScript> =
+                        ::std::sync::LazyLock::new(|| {
+                            let names = $crate::ScriptNames {
+                                single: &[$(stringify!($field),)*],
+                                shared: $crate::redis_scripts!(
+                                    @names $(<$shared_ty as $crate::ScriptRecord>::NAMES)?
+                                ),
+                                list: $crate::redis_scripts!(
+                                    @list $($list <$item as $crate::ScriptRecord>::NAMES.len())?
+                                ),
+                            };
+                            $crate::RedisScript::assemble::<$Family>(
+                                stringify!($file),
+                                names,
+                                &[$(include_str!(
+                                    concat!("scripts/lib/", stringify!($library), ".lua")
+                                ),)*],
+                                include_str!(concat!("scripts/", stringify!($file), ".lua")),
+                            )
+                        });
+                    &SCRIPT
+                }
+
+                fn arguments(self) -> ::std::vec::Vec<$crate::RedisArgument> {
+                    #[allow(unused_mut, reason = "a script may have no arguments of its own")]
+                    let mut arguments = ::std::vec![$(self.$field.into(),)*];
+                    $( $crate::ScriptRecord::push_to(self.$shared, &mut arguments); )?
+                    $(
+                        for item in self.$list {
+                            $crate::ScriptRecord::push_to(item, &mut arguments);
+                        }
+                    )?
+                    arguments
+                }
+            }
+        )*
+
+        /// All scripts of the family.
+        #[cfg(test)]
+        pub(crate) fn $all() -> ::std::vec::Vec<&'static $crate::RedisScript> {
+            ::std::vec![$(<$Script as $crate::ScriptCall>::script(),)*]
+        }
+    };
+    (@names) => { &[] };
+    (@names $names:expr) => { $names };
+    (@list) => { None };
+    (@list $list:ident $width:expr) => { Some((stringify!($list), $width)) };
+}

@@ -1,0 +1,137 @@
+//! A Lua script with everything that stands in front of it, and one call of it.
+
+use std::marker::PhantomData;
+
+use redis::Cmd;
+
+use crate::RedisArgument;
+use crate::argument::add_arguments;
+use crate::registry::ScriptFamily;
+
+/// A Lua script and its hash, by which servers that have it run it.
+#[derive(Debug, Clone)]
+pub struct RedisScript {
+    name: String,
+    source: String,
+    sha: String,
+}
+
+/// What a script's own arguments are called.
+#[derive(Debug, Clone, Copy)]
+pub struct ScriptNames {
+    /// One local each, in the order of the arguments.
+    pub single: &'static [&'static str],
+    /// More of them, that several scripts share.
+    pub shared: &'static [&'static str],
+    /// The list that takes all further arguments, and how many values one item of it has.
+    pub list: Option<(&'static str, usize)>,
+}
+
+impl RedisScript {
+    /// Puts a script of the family `F` together: constants, arguments by their names, libraries,
+    /// and the script itself. Constants, first arguments and libraries may go unused; the script's
+    /// own arguments may not.
+    #[must_use]
+    pub fn assemble<F: ScriptFamily>(
+        file: &str,
+        names: ScriptNames,
+        libraries: &[&str],
+        body: &str,
+    ) -> Self {
+        let mut at = 0;
+        let mut argument = |name: &&str| {
+            at += 1;
+            format!("local {name} = ARGV[{at}]\n")
+        };
+        let first: String = F::NAMES.iter().map(&mut argument).collect();
+        let own = names.single.iter().chain(names.shared);
+        let own: String = own.map(&mut argument).collect();
+        let list = names.list;
+        let list = list.map_or_else(String::new, |(list, width)| list_iterator(list, at, width));
+        let source = [
+            "-- luacheck: push ignore 211\n",
+            &F::constants(),
+            &format!("local {} = KEYS[1]\n", F::KEY),
+            &first,
+            "-- luacheck: pop\n",
+            &own,
+            &list,
+            "-- luacheck: push ignore 211 221 231 431\n",
+            &F::libraries().join("\n"),
+            &libraries.join("\n"),
+            "-- luacheck: pop\n",
+            body,
+        ]
+        .concat();
+        let sha = redis::Script::new(&source).get_hash().to_owned();
+        Self {
+            name: format!("{}{file}", F::PREFIX),
+            source,
+            sha,
+        }
+    }
+
+    /// The name, for whoever looks for it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The Lua text as Redis gets it.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// The Lua function `each_LIST`: it walks over the arguments behind the first `before`, one item
+/// of `width` values at a time.
+fn list_iterator(list: &str, before: usize, width: usize) -> String {
+    format!(
+        "local function each_{list}()
+  local at, last = {before} + 1 - {width}, #ARGV
+  return function()
+    at = at + {width}
+    if at <= last then return unpack(ARGV, at, at + {width} - 1) end
+  end
+end
+"
+    )
+}
+
+/// A script of the family `F` with its own arguments. It can be sent twice: scripts are
+/// idempotent, each by an id of its caller's.
+#[derive(Debug, Clone)]
+pub struct ScriptInvocation<F> {
+    script: &'static RedisScript,
+    arguments: Vec<RedisArgument>,
+    family: PhantomData<fn(F)>,
+}
+
+impl<F: ScriptFamily> ScriptInvocation<F> {
+    pub(crate) fn new(script: &'static RedisScript, arguments: Vec<RedisArgument>) -> Self {
+        Self {
+            script,
+            arguments,
+            family: PhantomData,
+        }
+    }
+
+    /// Calls it by its hash: what is sent but for the first time a server sees the script.
+    pub(crate) fn by_hash(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
+        self.command("EVALSHA", &self.script.sha, key, leading)
+    }
+
+    /// Calls it with its source, which the server keeps from then on.
+    pub(crate) fn by_source(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
+        self.command("EVAL", &self.script.source, key, leading)
+    }
+
+    fn command(&self, name: &str, script: &str, key: &str, leading: &[RedisArgument]) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(script).arg(1).arg(key);
+        add_arguments(&mut command, leading);
+        add_arguments(&mut command, &self.arguments);
+        command
+    }
+}

@@ -1,0 +1,2 @@
+-- Counts on.
+return redis.call('HINCRBY', COUNTED, 'n', more)

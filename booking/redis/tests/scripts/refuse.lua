@@ -1,0 +1,2 @@
+-- Says no.
+return redis.error_reply('GONE it lapsed')

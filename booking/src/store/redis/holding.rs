@@ -1,0 +1,247 @@
+//! The transitions of one hold: each is one script, called with what it needs and its answer read.
+
+use std::sync::atomic::Ordering;
+
+use fairgate_pass::Holder;
+use fairgate_redis::{Reply, ScriptCall};
+use sha2::{Digest, Sha256};
+
+use super::act::refused;
+use super::followed::Followed;
+use super::scripts::{
+    ChangeScript, ExtendScript, OfferScript, OwnHold, ProlongScript, ReadHoldScript, ReleaseScript,
+    SecureScript, ShowCaller, TakeScript, UnsecureScript, WantedHold,
+};
+use super::{RedisStore, keys, packing};
+use crate::holds::{Held, Hold, Purpose};
+use crate::ids::HoldId;
+use crate::store::{CallId, Claimable, PROLONGED_BY_MS_MIN, Refused};
+
+/// How long a hold that was given back is remembered: nobody tries again for longer.
+const RELEASED_MS: i64 = 600_000;
+
+/// Names a visitor's hold to a script, and what it must have been made for.
+fn own_hold(hold: &HoldId, visitor: Holder, purposes: &[Purpose]) -> OwnHold {
+    let words: Vec<&str> = purposes.iter().map(|purpose| purpose.word()).collect();
+    OwnHold {
+        id: keys::tail(hold),
+        visitor: visitor.0,
+        purposes: words.join(","),
+    }
+}
+
+/// Describes a hold that is to be made.
+fn wanted_hold(hold: &Hold, limit: u32) -> WantedHold {
+    WantedHold {
+        id: keys::tail(&hold.id),
+        visitor: hold.visitor.0,
+        limit,
+        plan: hold.plan_version,
+        items: packing::items(&hold.items),
+        room: hold.room.clone(),
+        side_by_side: hold.next_to_each_other,
+        expires_ms: hold.expires_at_ms,
+        lock_until_ms: hold.lock_until_ms,
+        extensions: hold.extensions_left,
+        purpose: hold.purpose.word(),
+        terms: hold.terms,
+    }
+}
+
+/// Reads the hold that a script answered with.
+fn answered_hold(id: &HoldId, reply: &Reply, limit: u32) -> Result<Hold, Refused> {
+    refused(reply, limit)?;
+    let hold = reply.at(2).and_then(|hold| packing::read_hold(id, hold));
+    hold.map_err(|error| {
+        tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
+        Refused::Unreachable
+    })
+}
+
+impl RedisStore {
+    /// Makes a transition of one hold that answers with it as it is then.
+    async fn act_on_hold(
+        &self,
+        id: &HoldId,
+        limit: u32,
+        script: impl ScriptCall<Family = ShowCaller>,
+    ) -> Result<Hold, Refused> {
+        let (_, reply) = self.inner.act(&id.show(), script).await?;
+        answered_hold(id, &reply, limit)
+    }
+
+    /// Makes a new hold by the script that takes its cells.
+    async fn make_hold(
+        &self,
+        followed: &Followed,
+        hold: Hold,
+        limit: u32,
+        script: impl ScriptCall<Family = ShowCaller>,
+    ) -> Result<Hold, Refused> {
+        let now_ms = self.inner.options.clock.now_ms();
+        let (_, reply) = self.inner.act_at(followed, now_ms, script).await?;
+        refused(&reply, limit)?;
+        match reply.at(2) {
+            // A retry: the hold as it is.
+            Ok(present) => packing::read_hold(&hold.id, present)
+                .map_err(|error| self.inner.unread(followed, &error)),
+            Err(_) => Ok(hold),
+        }
+    }
+
+    /// Takes the cells of a hold, unless this process knows already that some are not free.
+    pub(super) async fn take_hold(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        let followed = self.inner.followed(&hold.id.show());
+        if followed.is_fresh(self.inner.options.shield) {
+            let taken = {
+                let state = followed.state();
+                let known = state.known.as_ref();
+                known.map(|known| known.surely_taken(&hold, &keys::tail(&hold.id), limit))
+            };
+            if let Some(taken) = taken.filter(|taken| !taken.is_empty()) {
+                metrics::counter!("fairgate_takes_shielded_total").increment(1);
+                return Err(Refused::Taken(taken));
+            }
+        }
+        let take = TakeScript {
+            hold: wanted_hold(&hold, limit),
+        };
+        self.make_hold(&followed, hold, limit, take).await
+    }
+
+    /// Takes cells that are free or kept for the waitlist.
+    pub(super) async fn offer_hold(&self, hold: Hold, limit: u32) -> Result<Hold, Refused> {
+        let followed = self.inner.followed(&hold.id.show());
+        let offer = OfferScript {
+            hold: wanted_hold(&hold, limit),
+        };
+        self.make_hold(&followed, hold, limit, offer).await
+    }
+
+    /// Gives some seats of a basket back and takes others.
+    pub(super) async fn change_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        (add, remove): (&[Held], &[u32]),
+        side_by_side: bool,
+        limit: u32,
+    ) -> Result<Hold, Refused> {
+        let (add, remove) = (packing::items(add), packing::numbers(remove));
+        let wish = Sha256::new()
+            .chain_update((add.len() as u64).to_be_bytes())
+            .chain_update(&add)
+            .chain_update(&remove)
+            .finalize();
+        let change = ChangeScript {
+            limit,
+            add,
+            remove,
+            side_by_side,
+            wish: wish[..16].to_vec(),
+            own: own_hold(hold, visitor, &[Purpose::Basket]),
+        };
+        self.act_on_hold(hold, limit, change).await
+    }
+
+    /// Reads a hold, whatever it was made for.
+    pub(super) async fn read_hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
+        let own = own_hold(hold, visitor, &Purpose::ALL);
+        self.act_on_hold(hold, 0, ReadHoldScript { own }).await
+    }
+
+    /// Frees a hold that no order has.
+    pub(super) async fn release_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+    ) -> Result<(), Refused> {
+        let release = ReleaseScript {
+            remembered_ms: RELEASED_MS,
+            own: own_hold(hold, visitor, purposes),
+        };
+        let (_, reply) = self.inner.act(&hold.show(), release).await?;
+        refused(&reply, 0)
+    }
+
+    /// Moves the deadlines of a basket.
+    pub(super) async fn extend_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        call: CallId,
+        (expires_ms, lock_until_ms): (i64, i64),
+    ) -> Result<Hold, Refused> {
+        let extend = ExtendScript {
+            call_id: call.0,
+            expires_ms,
+            lock_until_ms,
+            own: own_hold(hold, visitor, &[Purpose::Basket]),
+        };
+        self.act_on_hold(hold, 0, extend).await
+    }
+
+    /// Locks a hold for an order that is about to claim it.
+    pub(super) async fn secure_hold(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        purposes: &[Purpose],
+        lock_until_ms: i64,
+    ) -> Result<Claimable, Refused> {
+        let secure = SecureScript {
+            lock_until_ms,
+            own: own_hold(hold, visitor, purposes),
+        };
+        let (incarnation, reply) = self.inner.act(&hold.show(), secure).await?;
+        Ok(Claimable {
+            hold: answered_hold(hold, &reply, 0)?,
+            incarnation,
+        })
+    }
+
+    /// Makes a hold a basket again, because the ledger did not take its claim.
+    pub(super) async fn unsecure_hold(
+        &self,
+        hold: &HoldId,
+        secured_until_ms: i64,
+        lock_until_ms: i64,
+    ) {
+        let show = hold.show();
+        let unsecure = UnsecureScript {
+            id: keys::tail(hold),
+            lock_until_ms,
+            secured_until_ms,
+        };
+        let undone = self.inner.act(&show, unsecure).await;
+        let followed = self.inner.followed(&show);
+        followed.sweep_anyway.store(true, Ordering::Release);
+        if let Err(refused) = undone {
+            // The reconciler gives it back then.
+            tracing::warn!(%hold, %refused, "a hold stays locked for an order that was not made");
+        }
+    }
+
+    /// Keeps the lock of an order whose claim the ledger has.
+    pub(super) async fn prolong_hold(&self, hold: Hold, cursor: u64) -> Result<(), Refused> {
+        let followed = self.inner.looked_at(&hold.id.show());
+        let now_ms = self.inner.options.clock.now_ms();
+        let prolong = ProlongScript {
+            id: keys::tail(&hold.id),
+            visitor: hold.visitor.0,
+            plan: hold.plan_version,
+            items: packing::items(&hold.items),
+            room: hold.room,
+            side_by_side: hold.next_to_each_other,
+            expires_ms: hold.expires_at_ms,
+            lock_until_ms: hold.lock_until_ms,
+            purpose: hold.purpose.word(),
+            terms: hold.terms,
+            cursor,
+            gain_ms_min: PROLONGED_BY_MS_MIN,
+        };
+        let (_, reply) = self.inner.act_at(&followed, now_ms, prolong).await?;
+        refused(&reply, 0)
+    }
+}

@@ -1,0 +1,15 @@
+-- A rank's cohort, while its window is open: the rank behind its last one.
+local function cohort_of(rank)
+  local found = call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1)[1]
+  if not found then return nil end
+  local from, to = string.match(found, '^(%d+):(%d+):')
+  if rank < tonumber(from) or call('GETBIT', K('called_away'), rank) == 1 then return nil end
+  return to
+end
+
+local function answered(to, rank, came)
+  if call('SETBIT', K('answered'), rank, 1) == 0 then
+    call('HINCRBY', K('came'), to .. ':answered', 1)
+    if came then call('HINCRBY', K('came'), to .. ':came', 1) end
+  end
+end

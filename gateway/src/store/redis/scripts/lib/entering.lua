@@ -1,0 +1,7 @@
+-- Takes those off the way in whose time for it is over.
+local function lapse(now)
+  for _, rank in ipairs(call('ZRANGEBYSCORE', K('entering'), '-inf', now)) do
+    call('HDEL', K('entering_calls'), rank)
+  end
+  call('ZREMRANGEBYSCORE', K('entering'), '-inf', now)
+end

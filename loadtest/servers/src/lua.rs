@@ -1,0 +1,40 @@
+//! What luacheck says of Lua scripts. They are given whole, as Redis gets them, so that it knows
+//! each name that stands in front of a script.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::needs::{on_path, skip};
+
+/// Checks scripts, each a name and its text, by the settings of `.luacheckrc`.
+///
+/// # Panics
+/// Where luacheck finds something, or cannot be run; where it is missing, as [`crate::or_skip`].
+pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    let program = on_path("luacheck");
+    let absent = || "luacheck (Debian package lua-check)".to_owned();
+    if skip(what, program.is_none().then(absent)) {
+        return;
+    }
+    let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.luacheckrc");
+    let mut said = String::new();
+    for (name, text) in scripts {
+        let mut luacheck = Command::new("luacheck")
+            .args(["--no-color", "--config"])
+            .arg(&settings)
+            .args(["--filename", name, "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("luacheck starts");
+        let mut input = luacheck.stdin.take().expect("it is piped");
+        input.write_all(text.as_bytes()).expect("it reads");
+        drop(input);
+        let output = luacheck.wait_with_output().expect("it ends");
+        if !output.status.success() {
+            said.push_str(&String::from_utf8_lossy(&output.stdout));
+        }
+    }
+    assert!(said.is_empty(), "{said}");
+}

@@ -4,7 +4,6 @@
 #[cfg(test)]
 pub mod contract;
 mod figures;
-mod line;
 mod memory;
 mod place;
 pub mod redis;

@@ -8,11 +8,11 @@
 mod codes;
 mod condition;
 mod copier;
-mod here;
 mod keeper;
 mod keys;
 mod lease;
 mod places;
+mod presence;
 mod read;
 mod rebuild;
 mod scripts;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
-use super::here::{SLOT_LIVES_MS, slot};
 use super::lease::LEASE;
+use super::presence::{SLOT_LIVES_MS, slot};
 use super::scripts::{
     CalledRecord, ClaimedScript, CountsScript, DoneScript, EnterScript, FiguresScript,
     FreezeScript, JoinScript, LeaveScript, TickedScript, TurnedBackScript,

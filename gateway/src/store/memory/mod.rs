@@ -1,19 +1,21 @@
 //! The store of one machine: number and leaf under one lock, the ledger's write queued under that same lock, and
 //! the answer given when the write is durable. A real store, not a mock.
 
+mod line;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
-use super::line::{Assigned, Line};
-use super::{
-    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
-    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
-};
+use self::line::{Assigned, Line};
 use crate::ledger::{
     Changed, Durable, Entry, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger,
+};
+use crate::store::{
+    Claimant, Claimed, Counts, Entered, Entrant, Figures, Freezing, JoinRefused, Leaving, Moment,
+    Numbers, Place, RoomStore, Shown, Standing, StoreFailure, TickEnd,
 };
 
 /// What is in this memory is written through, and read back whole: it never loses what it gave.
@@ -266,11 +268,11 @@ impl RoomStore for MemoryStore {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contract::{Pair, suite};
     use super::*;
     use crate::ledger::sql::RoomSqlLedger;
     use crate::ledger::{RoomRow, Secret};
     use crate::room::{Document, Facts};
+    use crate::store::contract::{Pair, suite};
     use fairgate_databases::{Installation, Writer};
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use super::{
+use crate::ledger::StoredLine;
+use crate::store::{
     AWAY_AFTER_S, Claimant, Claimed, Counts, Entered, Figures, Leaving, Moment, Numbers, Place,
     Standing, TickEnd,
 };
-use crate::ledger::StoredLine;
 use fairgate_rules::cohort::{Cohorts, Timing};
 
 #[derive(Clone, Copy)]
@@ -160,7 +160,7 @@ impl Line {
         self.codes = codes.iter().map(|code| (*code, None)).collect();
     }
 
-    pub(super) fn assign(&mut self, entrant: &super::Entrant) -> Assigned {
+    pub(super) fn assign(&mut self, entrant: &crate::store::Entrant) -> Assigned {
         let number = self.next();
         if let Some(known) = self.place_of(entrant.holder) {
             return Assigned::Known(known);
@@ -435,9 +435,9 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Entrant;
     use super::*;
     use crate::ledger::RoomLife;
+    use crate::store::Entrant;
 
     fn number(assigned: &Assigned) -> Option<u64> {
         match assigned {

@@ -38,8 +38,8 @@ use crate::push::seats::Seats;
 use crate::push::waiting;
 use crate::room::{Parts, Rooms};
 use crate::router::{self, Handles};
-use crate::store::redis::RedisStore;
-use crate::store::{MemoryStore, RoomStore};
+use crate::store::redis::RedisRoomStore;
+use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::health::Health;
 use crate::upstream::{Core, CoreParts};
@@ -212,11 +212,11 @@ async fn room_store(
 ) -> anyhow::Result<Arc<dyn RoomStore>> {
     let ledger = Arc::clone(ledger);
     Ok(match &config.stores.redis_url {
-        None => Arc::new(MemoryStore::new(ledger)),
+        None => Arc::new(MemoryRoomStore::new(ledger)),
         Some(url) => {
             let redis = Redis::connect(&url.0)?;
             let node = format!("{:016x}", rand::rng().random::<u64>());
-            Arc::new(RedisStore::open(redis, ledger, clock.clone(), node).await?)
+            Arc::new(RedisRoomStore::open(redis, ledger, clock.clone(), node).await?)
         }
     })
 }

@@ -18,7 +18,7 @@ use gateway::load::Load;
 use gateway::promoter::{Hand, PatchInput, Promoter};
 use gateway::push::hub::Hubs;
 use gateway::room::{DocumentInput, EVERYDAY, Parts, Phase, Room, Rooms};
-use gateway::store::MemoryStore;
+use gateway::store::MemoryRoomStore;
 use gateway::upstream::health::Health;
 use serde_json::{Value, json};
 use support::{Bare, Gateway};
@@ -46,7 +46,7 @@ impl Node {
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
         let parts = Parts {
-            store: Arc::new(MemoryStore::new(Arc::clone(&ledger))),
+            store: Arc::new(MemoryRoomStore::new(Arc::clone(&ledger))),
             ledger,
             core: Arc::new(core.clone()),
             keyring: keyring.expect("there are keys"),

@@ -6,10 +6,11 @@ use crate::Error;
 
 /// A parsed address; it never prints its password.
 #[derive(Clone)]
-pub(crate) enum Address {
+pub(crate) enum RedisAddress {
     /// One server.
     Single(Box<ConnectionInfo>),
-    /// A primary that Sentinels name; user and password are the servers', the Sentinels are asked without.
+    /// A primary that Sentinels name; user and password are the servers', the Sentinels are asked
+    /// without.
     Sentinel {
         sentinels: Vec<ConnectionInfo>,
         primary: String,
@@ -18,7 +19,7 @@ pub(crate) enum Address {
     Cluster(Vec<ConnectionInfo>),
 }
 
-impl Address {
+impl RedisAddress {
     /// Reads `redis://`, `rediss://`, `redis+sentinel://` and `redis+cluster://`.
     pub(crate) fn parse(url: &str) -> Result<Self, Error> {
         if let Some(rest) = url.strip_prefix("redis+sentinel://") {
@@ -61,7 +62,8 @@ fn nodes(text: &str) -> Result<Vec<ConnectionInfo>, Error> {
 }
 
 fn node(url: &str) -> Result<ConnectionInfo, Error> {
-    // What the package says of a bad URL may repeat it with its password, so only the place is told.
+    // What the package says of a bad URL may repeat it with its password, so only the place is
+    // told.
     url.into_connection_info()
         .map_err(|_| wrong("a host, port, user, password or database number cannot be read"))
 }
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     fn check(url: &str, accepted: bool) {
-        assert_eq!(Address::parse(url).is_ok(), accepted, "{url}");
+        assert_eq!(RedisAddress::parse(url).is_ok(), accepted, "{url}");
     }
 
     #[test]
@@ -105,7 +107,8 @@ mod tests {
 
     #[test]
     fn credentials_are_decoded_and_go_to_every_node() {
-        let Ok(Address::Cluster(nodes)) = Address::parse("redis+cluster://ana:p%40ss@a:1,b:2")
+        let Ok(RedisAddress::Cluster(nodes)) =
+            RedisAddress::parse("redis+cluster://ana:p%40ss@a:1,b:2")
         else {
             panic!("a cluster");
         };
@@ -118,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_bad_address_does_not_tell_its_password() {
-        let Err(error) = Address::parse("redis://ana:geheim@host:port") else {
+        let Err(error) = RedisAddress::parse("redis://ana:geheim@host:port") else {
             panic!("no port");
         };
         assert!(!error.to_string().contains("geheim"));

@@ -1,17 +1,21 @@
-//! What can go wrong between a store and Redis, in the three ways that a store must treat differently.
+//! What can go wrong between a store and Redis, in the three ways that a store must treat
+//! differently.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Why a call to Redis gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No answer came: the server is away, switching over, or slow. What was asked **may have been done**.
+    /// No answer came: the server is away, switching over, or slow. What was asked **may have been
+    /// done**.
     #[error("Redis did not answer: {0}")]
     Unreachable(String),
-    /// The server or a script said no, and nothing was changed by the call. The code is the reply's first word.
+    /// The server or a script said no, and nothing was changed by the call. The code is the reply's
+    /// first word.
     #[error("Redis refused: {0} {1}")]
     Refused(String, String),
-    /// The answer or the address is not what it must be: a fault of this program or of its configuration.
+    /// The answer or the address is not what it must be: a fault of this program or of its
+    /// configuration.
     #[error("{0}")]
     Wrong(String),
 }
@@ -49,7 +53,8 @@ fn refused(code: &str, detail: &str) -> Error {
     Error::Refused(code.to_owned(), detail.to_owned())
 }
 
-/// Answers of a server that is not, or no longer, the one to ask. They change nothing, but the next one may.
+/// Answers of a server that is not, or no longer, the one to ask. They change nothing, but the next
+/// one may.
 fn is_away(kind: ServerErrorKind) -> bool {
     matches!(
         kind,

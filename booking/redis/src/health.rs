@@ -1,5 +1,5 @@
-//! What must be true of the servers, whatever they hold: nothing is evicted, the version knows what the scripts
-//! use, the clock is right.
+//! What must be true of the servers, whatever they hold: nothing is evicted, the version knows what
+//! the scripts use, the clock is right.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const CLOCK_OFF_MS_MAX: i64 = 5_000;
 
 /// Something about a server that an operator should mend. It prints as a sentence for `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
+pub enum ServerFinding {
     /// Full memory would make it forget locks.
     Evicts(String),
     /// It is too old.
@@ -21,7 +21,7 @@ pub enum Finding {
     Clock(i64),
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for ServerFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Evicts(policy) => write!(
@@ -48,7 +48,7 @@ impl Redis {
     ///
     /// # Errors
     /// Where a server does not answer, or `INFO` and `TIME` are not allowed.
-    pub async fn check(&self, now_ms: i64) -> Result<Vec<Finding>, Error> {
+    pub async fn check(&self, now_ms: i64) -> Result<Vec<ServerFinding>, Error> {
         let mut findings = Vec::new();
         for info in self
             .ask_all(&RedisCommand::new("INFO").arg("server"))
@@ -56,23 +56,24 @@ impl Redis {
         {
             let version = field(info.text()?, "redis_version").unwrap_or_default();
             if is_old(version) {
-                findings.push(Finding::Old(version.to_owned()));
+                findings.push(ServerFinding::Old(version.to_owned()));
             }
         }
-        // CONFIG is not for an account that may do only what it must; INFO tells the policy as well.
+        // CONFIG is not for an account that may do only what it must; INFO tells the policy as
+        // well.
         for info in self
             .ask_all(&RedisCommand::new("INFO").arg("memory"))
             .await?
         {
             let policy = field(info.text()?, "maxmemory_policy").unwrap_or("unknown");
             if policy != "noeviction" {
-                findings.push(Finding::Evicts(policy.to_owned()));
+                findings.push(ServerFinding::Evicts(policy.to_owned()));
             }
         }
         for time in self.ask_all(&RedisCommand::new("TIME")).await? {
             let off_ms = time_ms(&time)? - now_ms;
             if off_ms.abs() > CLOCK_OFF_MS_MAX {
-                findings.push(Finding::Clock(off_ms));
+                findings.push(ServerFinding::Clock(off_ms));
             }
         }
         findings.dedup();
@@ -80,7 +81,7 @@ impl Redis {
     }
 }
 
-fn time_ms(time: &crate::Reply) -> Result<i64, Error> {
+fn time_ms(time: &crate::RedisReply) -> Result<i64, Error> {
     Ok(time.at(0)?.int()? * 1_000 + time.at(1)?.int()? / 1_000)
 }
 

@@ -1,5 +1,6 @@
-//! One multiplexed connection that many callers share, made anew after it broke. Who finds it broken says which one
-//! broke, so that a hundred callers of one broken connection make one new one.
+//! One multiplexed connection that many callers share, made anew after it broke. Who finds it
+//! broken says which one broke, so that a hundred callers of one broken connection make one new
+//! one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,15 +14,16 @@ use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, RedisResult, Value,
 };
 
-use crate::address::Address;
-use crate::{Error, Options};
+use crate::address::RedisAddress;
+use crate::{ConnectionOptions, Error};
 
 /// After a failed attempt nobody tries again for so long.
 const PAUSE: Duration = Duration::from_millis(50);
 /// A cluster's connection mends itself; after failing for so long it is made anew all the same.
 const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
-/// Sentinels are asked so often whether the primary is still the one that is talked to: one that was replaced while it was
-/// away takes writes for seconds after it came back, until they tell it otherwise.
+/// Sentinels are asked so often whether the primary is still the one that is talked to: one that
+/// was replaced while it was away takes writes for seconds after it came back, until they tell it
+/// otherwise.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Calls that may wait for the socket; the package's 50 stall a crowd.
 const PIPELINE: usize = 4_096;
@@ -65,7 +67,7 @@ impl Link {
 }
 
 #[derive(Default)]
-struct State {
+struct LaneState {
     generation: u64,
     link: Option<Link>,
     /// The server that it leads to, where Sentinels named it, and when they were asked last.
@@ -76,7 +78,7 @@ struct State {
 /// A place for one connection.
 #[derive(Default)]
 pub(crate) struct Lane {
-    state: Mutex<State>,
+    state: Mutex<LaneState>,
     /// When the last attempt failed; held while one is made.
     attempt: tokio::sync::Mutex<Option<Instant>>,
 }
@@ -85,8 +87,8 @@ impl Lane {
     /// The connection and its generation, made first where there is none.
     pub(crate) async fn link(
         &self,
-        address: &Address,
-        options: &Options,
+        address: &RedisAddress,
+        options: &ConnectionOptions,
     ) -> Result<(u64, Link), Error> {
         if let Some(present) = self.present() {
             return Ok(present);
@@ -154,8 +156,8 @@ impl Lane {
     }
 
     /// Asks the Sentinels who is primary, and gives a connection to any other server up.
-    pub(crate) async fn look(&self, address: &Address, options: &Options) {
-        let Address::Sentinel { sentinels, primary } = address else {
+    pub(crate) async fn look(&self, address: &RedisAddress, options: &ConnectionOptions) {
+        let RedisAddress::Sentinel { sentinels, primary } = address else {
             return;
         };
         let before = self.state().generation;
@@ -175,7 +177,7 @@ impl Lane {
         state.link.clone().map(|link| (state.generation, link))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LaneState> {
         // Three plain fields, each whole whatever panicked beside them.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,25 +199,28 @@ async fn named(sentinels: &[ConnectionInfo], primary: &str) -> RedisResult<Clien
 }
 
 /// A connection, and the server that Sentinels named.
-async fn open(address: &Address, options: &Options) -> RedisResult<(Link, Option<ConnectionAddr>)> {
+async fn open(
+    address: &RedisAddress,
+    options: &ConnectionOptions,
+) -> RedisResult<(Link, Option<ConnectionAddr>)> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.connect))
         .set_response_timeout(Some(options.response))
         .set_pipeline_buffer_size(PIPELINE);
     match address {
-        Address::Single(server) => {
+        RedisAddress::Single(server) => {
             let client = Client::open((**server).clone())?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
             Ok((Link::Server(link.await?), None))
         }
-        Address::Sentinel { sentinels, primary } => {
+        RedisAddress::Sentinel { sentinels, primary } => {
             // Asked anew each time, so that a switch-over is found.
             let client = named(sentinels, primary).await?;
             let link = client.get_multiplexed_async_connection_with_config(&config);
             let primary = client.get_connection_info().addr().clone();
             Ok((Link::Server(link.await?), Some(primary)))
         }
-        Address::Cluster(nodes) => {
+        RedisAddress::Cluster(nodes) => {
             let client = ClusterClient::builder(nodes.clone())
                 .connection_timeout(options.connect)
                 .response_timeout(options.response)

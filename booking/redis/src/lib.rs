@@ -17,27 +17,29 @@ use std::time::{Duration, Instant};
 pub use argument::RedisArgument;
 pub use command::RedisCommand;
 pub use error::Error;
-pub use health::{CLOCK_OFF_MS_MAX, Finding};
-pub use registry::{ScriptCall, ScriptFamily, ScriptRecord};
-pub use reply::Reply;
-pub use script::{RedisScript, ScriptInvocation, ScriptNames};
+pub use health::{CLOCK_OFF_MS_MAX, ServerFinding};
+pub use registry::ScriptCall;
+pub use reply::RedisReply;
+pub use script::{RedisScript, ScriptFamily, ScriptInvocation, ScriptNames, ScriptRecord};
 
-use address::Address;
+use address::RedisAddress;
 use lane::{Lane, Link};
 use redis::{Cmd, Value};
 
 /// How the connection is kept.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// An answer that takes longer is given up; what was asked may still be done. 500 ms by default.
+pub struct ConnectionOptions {
+    /// An answer that takes longer is given up; what was asked may still be done. 500 ms by
+    /// default.
     pub response: Duration,
-    /// A connection that takes longer is given up, the question to the Sentinels included. 1 s by default.
+    /// A connection that takes longer is given up, the question to the Sentinels included. 1 s by
+    /// default.
     pub connect: Duration,
     /// Connections that share the calls; a cluster has one to each node instead. 2 by default.
     pub connections: usize,
 }
 
-impl Default for Options {
+impl Default for ConnectionOptions {
     fn default() -> Self {
         Self {
             response: Duration::from_millis(500),
@@ -47,15 +49,16 @@ impl Default for Options {
     }
 }
 
-/// A cheap handle on Redis. It connects when it is first used, and again whenever the connection broke.
+/// A cheap handle on Redis. It connects when it is first used, and again whenever the connection
+/// broke.
 #[derive(Clone)]
 pub struct Redis {
-    inner: Arc<Inner>,
+    inner: Arc<RedisShared>,
 }
 
-struct Inner {
-    address: Address,
-    options: Options,
+struct RedisShared {
+    address: RedisAddress,
+    options: ConnectionOptions,
     lanes: Vec<Lane>,
     next: AtomicUsize,
 }
@@ -66,21 +69,21 @@ impl Redis {
     /// # Errors
     /// `Wrong` where the URL is not one; the servers are not asked yet.
     pub fn connect(url: &str) -> Result<Self, Error> {
-        Self::connect_with(url, Options::default())
+        Self::connect_with(url, ConnectionOptions::default())
     }
 
     /// A handle on the servers at a URL.
     ///
     /// # Errors
     /// `Wrong` where the URL is not one; the servers are not asked yet.
-    pub fn connect_with(url: &str, options: Options) -> Result<Self, Error> {
-        let address = Address::parse(url)?;
+    pub fn connect_with(url: &str, options: ConnectionOptions) -> Result<Self, Error> {
+        let address = RedisAddress::parse(url)?;
         let lanes = match address {
-            Address::Cluster(_) => 1,
-            Address::Single(_) | Address::Sentinel { .. } => options.connections.max(1),
+            RedisAddress::Cluster(_) => 1,
+            RedisAddress::Single(_) | RedisAddress::Sentinel { .. } => options.connections.max(1),
         };
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RedisShared {
                 address,
                 options,
                 lanes: (0..lanes).map(|_| Lane::default()).collect(),
@@ -101,7 +104,7 @@ impl Redis {
         key: &str,
         family: F,
         invocation: &ScriptInvocation<F>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<RedisReply, Error> {
         let mut leading = Vec::new();
         family.push_to(&mut leading);
         match self.twice(&invocation.by_hash(key, &leading)).await {
@@ -116,7 +119,7 @@ impl Redis {
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask(&self, command: &RedisCommand) -> Result<Reply, Error> {
+    pub async fn ask(&self, command: &RedisCommand) -> Result<RedisReply, Error> {
         self.twice(&command.build()).await
     }
 
@@ -124,18 +127,18 @@ impl Redis {
     ///
     /// # Errors
     /// As `run`.
-    pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<Reply>, Error> {
+    pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, Error> {
         let (lane, generation, mut link) = self.link().await?;
         let answers = link
             .send_to_all(command.build())
             .await
             .map_err(Error::from)
             .inspect_err(|error| note(lane, generation, error))?;
-        answers.into_iter().map(Reply::of).collect()
+        answers.into_iter().map(RedisReply::of).collect()
     }
 
     /// Sends once more what failed at once: then the connection was broken, not the server slow.
-    async fn twice(&self, command: &Cmd) -> Result<Reply, Error> {
+    async fn twice(&self, command: &Cmd) -> Result<RedisReply, Error> {
         let started = Instant::now();
         match self.once(command).await {
             Err(Error::Unreachable(_)) if started.elapsed() < self.inner.options.response / 2 => {
@@ -145,10 +148,10 @@ impl Redis {
         }
     }
 
-    async fn once(&self, command: &Cmd) -> Result<Reply, Error> {
+    async fn once(&self, command: &Cmd) -> Result<RedisReply, Error> {
         let (lane, generation, mut link) = self.link().await?;
         let answer: Result<Value, Error> = link.send(command).await.map_err(Error::from);
-        match answer.and_then(Reply::of) {
+        match answer.and_then(RedisReply::of) {
             Ok(reply) => {
                 lane.worked();
                 Ok(reply)

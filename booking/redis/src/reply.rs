@@ -6,7 +6,7 @@ use crate::Error;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum RedisReply {
     /// Nothing is there.
     Nil,
     /// A number.
@@ -14,10 +14,10 @@ pub enum Reply {
     /// Bytes, also those of a status.
     Bytes(Vec<u8>),
     /// Several answers; a map is its keys and values in turn.
-    List(Vec<Reply>),
+    List(Vec<RedisReply>),
 }
 
-impl Reply {
+impl RedisReply {
     pub(crate) fn of(value: Value) -> Result<Self, Error> {
         Ok(match value {
             Value::Nil => Self::Nil,
@@ -97,7 +97,7 @@ impl Reply {
     ///
     /// # Errors
     /// `Wrong` where it is one.
-    pub fn list(&self) -> Result<&[Reply], Error> {
+    pub fn list(&self) -> Result<&[RedisReply], Error> {
         match self {
             Self::List(replies) => Ok(replies),
             _ => Err(self.not("a list")),
@@ -108,7 +108,7 @@ impl Reply {
     ///
     /// # Errors
     /// `Wrong` where there is none.
-    pub fn at(&self, index: usize) -> Result<&Reply, Error> {
+    pub fn at(&self, index: usize) -> Result<&RedisReply, Error> {
         self.list()?
             .get(index)
             .ok_or_else(|| Error::Wrong(format!("Redis answered fewer than {} parts", index + 1)))

@@ -6,7 +6,38 @@ use redis::Cmd;
 
 use crate::RedisArgument;
 use crate::argument::add_arguments;
-use crate::registry::ScriptFamily;
+
+/// Values that stand one behind the other among a script's arguments.
+pub trait ScriptRecord {
+    /// What they are called in Lua, in order.
+    const NAMES: &'static [&'static str];
+
+    /// Adds them in that order.
+    fn push_to(self, arguments: &mut Vec<RedisArgument>);
+}
+
+/// A list may consist of single values; the script names them as it walks over them.
+impl<T: Into<RedisArgument>> ScriptRecord for T {
+    const NAMES: &'static [&'static str] = &["value"];
+
+    fn push_to(self, arguments: &mut Vec<RedisArgument>) {
+        arguments.push(self.into());
+    }
+}
+
+/// Scripts that begin alike: with the same key, the same first arguments, the same libraries.
+pub trait ScriptFamily: ScriptRecord {
+    /// What the key is called in Lua. All that a script touches lies on the slot of this key.
+    const KEY: &'static str;
+    /// What the names of its scripts begin with.
+    const PREFIX: &'static str;
+
+    /// The libraries that each script of the family begins with.
+    fn libraries() -> &'static [&'static str];
+
+    /// Values of the program that the scripts need: a line of Lua for each.
+    fn constants() -> String;
+}
 
 /// A Lua script and its hash, by which servers that have it run it.
 #[derive(Debug, Clone)]

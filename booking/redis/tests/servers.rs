@@ -1,11 +1,11 @@
-//! The handle against real servers: scripts, refusals, a server that goes away and comes back, an account that
-//! may do only what the README says.
+//! The handle against real servers: scripts, refusals, a server that goes away and comes back, an
+//! account that may do only what the README says.
 
 use std::time::{Duration, Instant};
 
 use fairgate_redis::{
-    Error, Finding, Options, Redis, RedisCommand, Reply, ScriptCall, redis_scripts, script_family,
-    script_record,
+    ConnectionOptions, Error, Redis, RedisCommand, RedisReply, ScriptCall, ServerFinding,
+    redis_scripts, script_family, script_record,
 };
 use fairgate_servers as servers;
 
@@ -184,9 +184,9 @@ async fn a_silent_server_is_given_up_in_time_and_not_asked_twice() {
         return;
     };
     let response = Duration::from_millis(100);
-    let options = Options {
+    let options = ConnectionOptions {
         response,
-        ..Options::default()
+        ..ConnectionOptions::default()
     };
     let redis = Redis::connect_with(&server.url(), options).expect("a URL");
     let other = Redis::connect(&server.url()).expect("a URL");
@@ -231,7 +231,7 @@ async fn what_an_operator_should_mend_is_found() {
         .ask(&RedisCommand::new("TIME"))
         .await
         .expect("allowed");
-    let now_ms = time.at(0).and_then(Reply::int).expect("seconds") * 1_000;
+    let now_ms = time.at(0).and_then(RedisReply::int).expect("seconds") * 1_000;
     assert_eq!(redis.check(now_ms).await, Ok(vec![]));
     let policy = RedisCommand::new("CONFIG")
         .arg("SET")
@@ -239,8 +239,8 @@ async fn what_an_operator_should_mend_is_found() {
         .arg("allkeys-lru");
     redis.ask(&policy).await.expect("allowed");
     let found = redis.check(now_ms - 1_200_000).await.expect("it answers");
-    assert_eq!(found[0], Finding::Evicts("allkeys-lru".into()));
-    assert!(matches!(found[1], Finding::Clock(off_ms) if off_ms > 1_190_000));
+    assert_eq!(found[0], ServerFinding::Evicts("allkeys-lru".into()));
+    assert!(matches!(found[1], ServerFinding::Clock(off_ms) if off_ms > 1_190_000));
 }
 
 #[tokio::test]

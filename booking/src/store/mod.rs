@@ -1,7 +1,8 @@
-//! The seam to the fast state: who holds which cell until when. One method per domain transition, each atomic.
+//! The seam to the fast state: who holds which cell until when. One method per domain transition,
+//! each atomic.
 //!
-//! Every implementation passes `contract::suite`. The ledger decides; a store may forget everything and is
-//! then opened again from the ledger.
+//! Every implementation passes `contract::suite`. The ledger decides; a store may forget everything
+//! and is then opened again from the ledger.
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
@@ -20,7 +21,8 @@ use crate::inventory::Grid;
 pub use crate::inventory::picture::View;
 use crate::inventory::picture::{Changes, Counts};
 
-/// A lock is prolonged where that gains so much: it is asked for again and again, and each time is told to everybody.
+/// A lock is prolonged where that gains so much: it is asked for again and again, and each time is
+/// told to everybody.
 pub const PROLONGED_BY_MS_MIN: i64 = 30_000;
 
 /// Why a transition was not made; nothing was changed, but for what `Unreachable` leaves open.
@@ -61,7 +63,8 @@ pub enum Refused {
     /// The show is not open, or is being opened anew; nothing was changed.
     #[error("the store is not ready for this show")]
     NotReady,
-    /// The store did not answer: what was asked **may have been done**, and the same call again finds it.
+    /// The store did not answer: what was asked **may have been done**, and the same call again
+    /// finds it.
     #[error("the store does not answer")]
     Unreachable,
 }
@@ -172,20 +175,22 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// `Unreachable` where that cannot be found out, and nothing was heard of a loss before.
     async fn edition(&self, show: &ShowId) -> Result<Option<u64>, Refused>;
 
-    /// Begins an incarnation before its picture is known: from here on nothing is locked in an earlier one, and nothing in
-    /// this one until it is opened. An open show with any hold that `opening` does not know is refused and left as it is.
+    /// Begins an incarnation before its picture is known: from here on nothing is locked in an
+    /// earlier one, and nothing in this one until it is opened. An open show with any hold that
+    /// `opening` does not know is refused and left as it is.
     async fn begin(&self, show: &ShowId, opening: &Opening) -> Result<(), Refused>;
 
-    /// Opens a show from the ledger's picture, in an incarnation that was begun; an open one is replaced without that, if
-    /// the picture knows every hold in it.
+    /// Opens a show from the ledger's picture, in an incarnation that was begun; an open one is
+    /// replaced without that, if the picture knows every hold in it.
     async fn open(&self, show: &ShowId, opening: Opening) -> Result<(), Refused>;
 
     /// Takes all cells of the hold, or none. The same hold id again answers with the hold as it is.
     async fn take(&self, hold: Hold, limit: u32) -> Result<Hold, Refused>;
 
-    /// Somebody waits for seats of the show: cells that come free by whatever way are kept for the waitlist and stay held
-    /// for everybody else, until this moment at the latest; it is to be said again before. 0: nobody waits any more, and
-    /// what is kept is free. Answers with the cells that are kept, ascending.
+    /// Somebody waits for seats of the show: cells that come free by whatever way are kept for the
+    /// waitlist and stay held for everybody else, until this moment at the latest; it is to be said
+    /// again before. 0: nobody waits any more, and what is kept is free. Answers with the cells
+    /// that are kept, ascending.
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused>;
 
     /// As `take`, and the cells may be kept ones; the visitor is told of the offer.
@@ -208,8 +213,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// The hold, while it lives.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused>;
 
-    /// Frees the cells of a hold that was made for one of these purposes and is not locked for an order. The same again is
-    /// the same success, for some minutes.
+    /// Frees the cells of a hold that was made for one of these purposes and is not locked for an
+    /// order. The same again is the same success, for some minutes.
     async fn release(
         &self,
         hold: &HoldId,
@@ -217,7 +222,8 @@ pub trait InventoryStore: Send + Sync + 'static {
         purposes: &[Purpose],
     ) -> Result<(), Refused>;
 
-    /// Moves the deadlines of a basket, while extensions last. The same call again answers with the hold as it is.
+    /// Moves the deadlines of a basket, while extensions last. The same call again answers with the
+    /// hold as it is.
     async fn extend(
         &self,
         hold: &HoldId,
@@ -227,9 +233,10 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Hold, Refused>;
 
-    /// Locks a hold that was made for one of these purposes beyond the deadline of the claim that is about to be made, so
-    /// that no sweep frees it while an order has it. Each call moves the lock's deadline, and be it by a millisecond: a later try may need it
-    /// longer, and whoever undoes one try does not undo the next.
+    /// Locks a hold that was made for one of these purposes beyond the deadline of the claim that
+    /// is about to be made, so that no sweep frees it while an order has it. Each call moves the
+    /// lock's deadline, and be it by a millisecond: a later try may need it longer, and whoever
+    /// undoes one try does not undo the next.
     async fn secure(
         &self,
         hold: &HoldId,
@@ -238,33 +245,35 @@ pub trait InventoryStore: Send + Sync + 'static {
         lock_until_ms: i64,
     ) -> Result<Claimable, Refused>;
 
-    /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the ledger did not take the
-    /// claim: a basket again until `lock_until_ms`.
+    /// Undoes the `secure` that ended with `secured_until_ms`, where it was the last, because the
+    /// ledger did not take the claim: a basket again until `lock_until_ms`.
     async fn unsecure(&self, hold: &HoldId, secured_until_ms: i64, lock_until_ms: i64);
 
-    /// Keeps the lock of an order whose claim the ledger has beyond its deadline: until `hold.lock_until_ms` at least, give
-    /// or take [`PROLONGED_BY_MS_MIN`]. A lock that fell is taken again where nobody has the cells, also out of those that
-    /// are kept for the waitlist.
+    /// Keeps the lock of an order whose claim the ledger has beyond its deadline: until
+    /// `hold.lock_until_ms` at least, give or take [`PROLONGED_BY_MS_MIN`]. A lock that fell is
+    /// taken again where nobody has the cells, also out of those that are kept for the waitlist.
     ///
-    /// `cursor` is the newest row of the seat outbox when the claim was read. `NotReady` where a lock fell and a later row
-    /// was carried out: the claim may have ended by it, and is to be read again.
+    /// `cursor` is the newest row of the seat outbox when the claim was read. `NotReady` where a
+    /// lock fell and a later row was carried out: the claim may have ended by it, and is to be read
+    /// again.
     async fn prolong(&self, hold: Hold, cursor: u64) -> Result<(), Refused>;
 
-    /// The holds that are locked for orders, in all shows that are open here, as far as this process has heard.
+    /// The holds that are locked for orders, in all shows that are open here, as far as this
+    /// process has heard.
     async fn ordered(&self) -> Vec<Secured>;
 
     /// How far the show's seat outbox was carried out: the number of the newest row that was.
     ///
-    /// Nobody uses the show by asking this, nor by `view`, `packed` and `counts`: those who look after shows must not keep
-    /// one from coming to rest.
+    /// Nobody uses the show by asking this, nor by `view`, `packed` and `counts`: those who look
+    /// after shows must not keep one from coming to rest.
     async fn cursor(&self, show: &ShowId) -> Result<u64, Refused>;
 
-    /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and nothing behind a gap is
-    /// carried out. Answers with the number of the newest row that is.
+    /// Carries out what the ledger decided, in order, once each: repeated rows do nothing, and
+    /// nothing behind a gap is carried out. Answers with the number of the newest row that is.
     async fn deliver(&self, show: &ShowId, rows: &[SeatRow]) -> Result<u64, Refused>;
 
-    /// The ledger has deleted rows behind this cursor, and the store never had them: the show is closed until it is opened
-    /// anew. Where the cursor is another one by now, nothing is done.
+    /// The ledger has deleted rows behind this cursor, and the store never had them: the show is
+    /// closed until it is opened anew. Where the cursor is another one by now, nothing is done.
     async fn abandon(&self, show: &ShowId, cursor: u64) -> Result<(), Refused>;
 
     /// Frees what is overdue in all open shows: a bounded batch.
@@ -273,8 +282,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// The whole picture.
     async fn view(&self, show: &ShowId) -> Option<View>;
 
-    /// The whole picture for somebody who will not soon come again: nothing is kept up for that. `None` where the show is not
-    /// open, or that cannot be found out.
+    /// The whole picture for somebody who will not soon come again: nothing is kept up for that.
+    /// `None` where the show is not open, or that cannot be found out.
     async fn glance(&self, show: &ShowId) -> Option<View>;
 
     /// The whole picture, packed for the wire: version, cells, two bits a cell.
@@ -283,14 +292,16 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// What changed after a version.
     async fn changes(&self, show: &ShowId, since: u64) -> Option<Changes>;
 
-    /// How many cells are in each state, and how many holds there are, with those that run out within `within_ms`.
+    /// How many cells are in each state, and how many holds there are, with those that run out
+    /// within `within_ms`.
     async fn counts(&self, show: &ShowId, now_ms: i64, within_ms: i64)
     -> Option<(Counts, Baskets)>;
 
     /// Shows that were open here and are not any more: they are to be opened from the ledger again.
     async fn lost(&self) -> Vec<ShowId>;
 
-    /// Shows that were asked for here lately and are open: the ones that somebody looks at or buys from.
+    /// Shows that were asked for here lately and are open: the ones that somebody looks at or buys
+    /// from.
     async fn in_use(&self) -> Vec<ShowId>;
 
     /// Whether other processes work on the same shows.

@@ -1,5 +1,5 @@
-//! What the pace and the way in say to the store and hear from it: who wants in, who was called, and the figures that
-//! one second's tick is made of.
+//! What the pace and the way in say to the store and hear from it: who wants in, who was called,
+//! and the figures that one second's tick is made of.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,8 @@ use fairgate_rules::cohort::Call;
 /// Figures of one room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The next number. After a loss it lies far above the count of people: what an earlier life may have given is left out.
+    /// The next number. After a loss it lies far above the count of people: what an earlier life
+    /// may have given is left out.
     pub next: u64,
     /// People who joined: numbers that somebody was given, those who left among them.
     pub joined: u64,
@@ -78,7 +79,8 @@ pub struct Moment {
     pub claim_ms: i64,
     /// How many inside have a pass that ends after each of these times, unix seconds?
     pub ends_s: Vec<i64>,
-    /// What this node measured of booking, to be added up with what others did; opaque to the store.
+    /// What this node measured of booking, to be added up with what others did; opaque to the
+    /// store.
     pub vitals: String,
 }
 
@@ -134,7 +136,8 @@ pub struct Called {
 /// How a tick ended.
 #[derive(Debug, Clone)]
 pub struct TickEnd {
-    /// [`Figures::counted_until`] as the tick began: where another tick has ended since, this one's accounts are void.
+    /// [`Figures::counted_until`] as the tick began: where another tick has ended since, this one's
+    /// accounts are void.
     pub since: i64,
     /// Up to when it counted, ms.
     pub until: i64,
@@ -142,7 +145,8 @@ pub struct TickEnd {
     pub owed_u: u64,
     /// What late comers earned.
     pub credit_u: u64,
-    /// The pace, millionths a second: late comers bank one second of it, and at the least one visitor.
+    /// The pace, millionths a second: late comers bank one second of it, and at the least one
+    /// visitor.
     pub per_s_u: u64,
     /// Whoever was called; the ledger has the counter behind them already.
     pub called: Option<Called>,

@@ -1,5 +1,5 @@
-//! The fast half of a room: who stands at which number, now, and who is on the way in. One method is one domain
-//! transition; every implementation passes the same contract suite.
+//! The fast half of a room: who stands at which number, now, and who is on the way in. One method
+//! is one domain transition; every implementation passes the same contract suite.
 
 #[cfg(test)]
 pub mod contract;
@@ -14,12 +14,13 @@ use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{Called, Claimant, Claimed, Counts, Entered, Figures, Left, Moment, TickEnd};
-pub use memory::MemoryStore;
+pub use memory::MemoryRoomStore;
 pub use place::{Entrant, JoinRefused, Leaving, Place, Shown, Standing};
 
 use crate::ledger::{Changed, Entry, Failure, Freeze};
 
-/// Seconds after which somebody who was not seen counts as away; who was never heard of counts as here for as long.
+/// Seconds after which somebody who was not seen counts as away; who was never heard of counts as
+/// here for as long.
 pub const AWAY_AFTER_S: i64 = 60;
 
 /// Why the store gave no answer.
@@ -28,10 +29,12 @@ pub enum StoreFailure {
     /// The ledger behind it did not take it: nothing of the transition stays.
     #[error(transparent)]
     Ledger(#[from] Failure),
-    /// The store itself was not reached in time. What was asked may have happened; asked again, it happens once.
+    /// The store itself was not reached in time. What was asked may have happened; asked again, it
+    /// happens once.
     #[error("the room store did not answer: {0}")]
     Unreachable(String),
-    /// The store begins a new life, or this node may not give numbers for a moment. Nothing was changed.
+    /// The store begins a new life, or this node may not give numbers for a moment. Nothing was
+    /// changed.
     #[error("the room store is not ready: {0}")]
     NotReady(String),
 }
@@ -65,7 +68,8 @@ impl Numbers {
 pub enum Freezing {
     /// The numbers are fixed.
     Done(Freeze),
-    /// The store lost its data a moment ago, and whoever has a place may still bring it back: not before then, ms.
+    /// The store lost its data a moment ago, and whoever has a place may still bring it back: not
+    /// before then, ms.
     NotBefore(i64),
 }
 
@@ -76,21 +80,25 @@ pub trait RoomStore: Send + Sync + 'static {
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Takes up a room of the ledger, new or after a restart. A room that is open already stays as it is.
+    /// Takes up a room of the ledger, new or after a restart. A room that is open already stays as
+    /// it is.
     async fn open(&self, room: &str) -> Result<(), Failure>;
-    /// Replaces the codes of a room nobody has joined, here and with the `entry` in the ledger. Never [`Changed::Conflict`].
+    /// Replaces the codes of a room nobody has joined, here and with the `entry` in the ledger.
+    /// Never [`Changed::Conflict`].
     async fn put_codes(
         &self,
         room: &str,
         codes: Vec<Digest>,
         entry: Entry,
     ) -> Result<Changed, StoreFailure>;
-    /// The next number, or the one this holder has. Answers when it is as durable as the store keeps it.
+    /// The next number, or the one this holder has. Answers when it is as durable as the store
+    /// keeps it.
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused>;
     /// Whose is the number that somebody shows, signed? A store that lost it takes it back.
     async fn standing(&self, room: &str, shown: Shown) -> Result<Standing, StoreFailure>;
-    /// Takes back, where a new life of the store has lost them, the places of those who are here. Gives the life in which
-    /// all of them stand as far as they can; an error says that some may not. Again is harmless.
+    /// Takes back, where a new life of the store has lost them, the places of those who are here.
+    /// Gives the life in which all of them stand as far as they can; an error says that some may
+    /// not. Again is harmless.
     async fn bring_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure>;
     /// The place of a holder.
     async fn place_of(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure>;
@@ -103,7 +111,8 @@ pub trait RoomStore: Send + Sync + 'static {
 
     /// Decides whether somebody may claim, and reserves the room inside.
     async fn enter(&self, room: &str, claimant: Claimant) -> Result<Entered, StoreFailure>;
-    /// A claim was written: from now on its visitor is inside. Gives whether it is this number's first.
+    /// A claim was written: from now on its visitor is inside. Gives whether it is this number's
+    /// first.
     async fn claimed(&self, room: &str, claimed: Claimed) -> Result<bool, StoreFailure>;
     /// The claim of a rank that was let in could not be written; `first` as it was let in.
     async fn turned_back(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
@@ -112,16 +121,17 @@ pub trait RoomStore: Send + Sync + 'static {
 
     /// All that a tick starts from, as one moment.
     async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure>;
-    /// Ends a tick. Gives whether its accounts stand, or another tick was first; who was called is noted either way.
+    /// Ends a tick. Gives whether its accounts stand, or another tick was first; who was called is
+    /// noted either way.
     async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure>;
     /// Figures now.
     async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure>;
     /// The numbers at which nobody stands: void or left.
     async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure>;
-    /// These visitors were here just now. Gives which life of the store heard it: in a new one, whoever is here should
-    /// show their places again.
+    /// These visitors were here just now. Gives which life of the store heard it: in a new one,
+    /// whoever is here should show their places again.
     async fn seen(&self, room: &str, numbers: &[u64], now_s: i64) -> Result<u64, StoreFailure>;
-    /// The numbers of those who have not been seen for [`AWAY_AFTER_S`], a few seconds more or less. After a restart
-    /// nobody is, for as long.
+    /// The numbers of those who have not been seen for [`AWAY_AFTER_S`], a few seconds more or
+    /// less. After a restart nobody is, for as long.
     async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure>;
 }

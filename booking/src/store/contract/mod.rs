@@ -1,5 +1,5 @@
-//! What every inventory store must do, whatever it is made of. Each case is a claim, gets a fresh store, and
-//! fails under its own name.
+//! What every inventory store must do, whatever it is made of. Each case is a claim, gets a fresh
+//! store, and fails under its own name.
 
 mod deciding;
 mod holding;

@@ -1,4 +1,5 @@
-//! A store beside a model so plain that it can be read: random transitions, the same answers, the same picture.
+//! A store beside a model so plain that it can be read: random transitions, the same answers, the
+//! same picture.
 
 use std::collections::BTreeMap;
 
@@ -257,7 +258,8 @@ pub(crate) async fn play(store: Store, steps: Vec<Step>) {
                     lock_until_ms: LOCK_MS + n % 50,
                     ..basket(&key.to_string(), visitor(who), &of)
                 };
-                // An order has used up its hold's id; a call that would use it again is another call.
+                // An order has used up its hold's id; a call that would use it again is another
+                // call.
                 if !model.orders.contains_key(&key) {
                     let expected = model.take(key, wanted.clone());
                     assert_eq!(store.take(wanted, LIMIT).await, expected, "{step:?}");

@@ -241,7 +241,8 @@ async fn a_fallen_lock_is_taken_from_nobody(store: Store) {
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;
     assert_eq!(again, Err(Refused::Taken(vec![1, 9])));
     assert_eq!(picture(&store).await, before);
-    // While somebody waits, what comes free is kept for the waitlist, and the order goes before that.
+    // While somebody waits, what comes free is kept for the waitlist, and the order goes before
+    // that.
     assert_eq!(store.keep_freed(&show(), LOCK_MS * 4).await, Ok(vec![]));
     assert_eq!(store.release(&theirs.id, BEN, BASKET).await, Ok(()));
     let again = store.prolong(ordered("a", &[0, 1], LOCK_MS * 2), 0).await;

@@ -1,4 +1,5 @@
-//! While somebody waits: what comes free is kept, offered and let go, and stays held for everybody else until then.
+//! While somebody waits: what comes free is kept, offered and let go, and stays held for everybody
+//! else until then.
 
 use super::*;
 use crate::store::Refused;
@@ -251,7 +252,8 @@ async fn legs(store: &Store, seat: u32) -> Vec<CellState> {
 async fn of_a_seat_only_the_legs_that_came_free_are_kept(store: Store) {
     opened(&store).await;
     assert!(kept(&store).await.is_empty());
-    // The first leg of seat 0 lapses, the second of seat 1 is given back; the other leg of each is somebody's still.
+    // The first leg of seat 0 lapses, the second of seat 1 is given back; the other leg of each is
+    // somebody's still.
     let lapsing = on_leg("lapses", ANA, 0, 0);
     let stays = Hold {
         lock_until_ms: WAITED_MS,

@@ -1,7 +1,8 @@
-//! The inventory store of one process: a real store for one machine, held to the same contract as the others.
-//! One lock a show, so that shows never wait for each other.
+//! The inventory store of one process: a real store for one machine, held to the same contract as
+//! the others. One lock a show, so that shows never wait for each other.
 
 mod cells;
+mod table;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -74,7 +75,8 @@ impl MemoryStore {
     }
 }
 
-/// Every transition checks first and changes then, so a panic in between leaves nothing half-done behind.
+/// Every transition checks first and changes then, so a panic in between leaves nothing half-done
+/// behind.
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -159,7 +161,9 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, Refused> {
-        self.with(&hold.show(), |cells| cells.own(hold, visitor).cloned())
+        self.with(&hold.show(), |cells| {
+            cells.table.own(hold, visitor).cloned()
+        })
     }
 
     async fn release(
@@ -219,7 +223,7 @@ impl InventoryStore for MemoryStore {
 
     async fn ordered(&self) -> Vec<Secured> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
-        let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).ordered();
+        let of_show = |show: &Arc<Mutex<ShowCells>>| locked(show).table.ordered();
         shows.values().flat_map(of_show).collect()
     }
 
@@ -299,7 +303,7 @@ impl InventoryStore for MemoryStore {
     ) -> Option<(Counts, Baskets)> {
         self.look(show, |cells| {
             let until_ms = now_ms.saturating_add(within_ms);
-            (cells.picture.counts(), cells.baskets(until_ms))
+            (cells.picture.counts(), cells.table.baskets(until_ms))
         })
     }
 

@@ -1,25 +1,25 @@
-//! A call of a show's script, and what it means where it was refused: who asked is told, and a show that cannot be relied
-//! on is closed until it is opened from the ledger again.
+//! A call of a show's script, and what it means where it was refused: who asked is told, and a show
+//! that cannot be relied on is closed until it is opened from the ledger again.
 
 use std::sync::atomic::Ordering;
 
-use fairgate_redis::{Error, Reply, ScriptCall, ScriptInvocation};
+use fairgate_redis::{Error, RedisReply, ScriptCall, ScriptInvocation};
 
-use super::followed::{Closed, Followed, State};
+use super::followed::{FollowedShow, FollowedState, ShowClosed};
 use super::scripts::{FollowScript, ShowCaller};
-use super::{Inner, keys, known, packing};
+use super::{InventoryShared, keys, known, packing};
 use crate::holds::Purpose;
 use crate::ids::ShowId;
 use crate::store::Refused;
 
-impl Inner {
+impl InventoryShared {
     /// Calls a show's script in a life.
     pub(super) async fn call(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         life: u64,
         script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<RedisReply, Error> {
         let now_ms = self.options.clock.now_ms();
         self.call_at(followed, Some(life), now_ms, &script.prepare())
             .await
@@ -28,9 +28,9 @@ impl Inner {
     /// Calls a show's script in whatever life it is.
     pub(super) async fn call_any(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<RedisReply, Error> {
         let now_ms = self.options.clock.now_ms();
         self.call_at(followed, None, now_ms, &script.prepare())
             .await
@@ -38,11 +38,11 @@ impl Inner {
 
     async fn call_at(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         life: Option<u64>,
         now_ms: i64,
         script: &ScriptInvocation<ShowCaller>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<RedisReply, Error> {
         if self.foreign.load(Ordering::Relaxed) {
             return Err(Error::Unreachable("it belongs to another ledger".into()));
         }
@@ -55,13 +55,13 @@ impl Inner {
         self.redis.run(&meta, caller, script).await
     }
 
-    /// One transition: in the life that is known, and once more where another process has begun the next. Gives the life
-    /// it was made in, and the answer.
+    /// One transition: in the life that is known, and once more where another process has begun the
+    /// next. Gives the life it was made in, and the answer.
     pub(super) async fn act(
         &self,
         show: &ShowId,
         script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<(u64, Reply), Refused> {
+    ) -> Result<(u64, RedisReply), Refused> {
         let now_ms = self.options.clock.now_ms();
         let followed = self.followed(show);
         self.act_at(&followed, now_ms, script).await
@@ -69,10 +69,10 @@ impl Inner {
 
     pub(super) async fn act_at(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         now_ms: i64,
         script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<(u64, Reply), Refused> {
+    ) -> Result<(u64, RedisReply), Refused> {
         let script = script.prepare();
         let mut life = match followed.life() {
             Some(life) => life,
@@ -96,27 +96,32 @@ impl Inner {
         }
     }
 
-    async fn life_anew(&self, followed: &Followed) -> Result<u64, Refused> {
+    async fn life_anew(&self, followed: &FollowedShow) -> Result<u64, Refused> {
         self.catch_up(followed).await?;
         followed.life().ok_or(Refused::NotReady)
     }
 
     /// What an error means for who asked, and for the show.
-    pub(super) async fn refusal(&self, followed: &Followed, life: u64, error: Error) -> Refused {
+    pub(super) async fn refusal(
+        &self,
+        followed: &FollowedShow,
+        life: u64,
+        error: Error,
+    ) -> Refused {
         let closed = match error.code() {
-            Some("MISSING") => Closed::Missing,
-            Some("LIFE") => Closed::Building,
-            Some("SERVER") => Closed::Server,
+            Some("MISSING") => ShowClosed::Missing,
+            Some("LIFE") => ShowClosed::Building,
+            Some("SERVER") => ShowClosed::Server,
             Some("CLOCK") => {
-                // A process that was stopped for a while asks with an old time; only two measurements in a row are a
-                // clock that is off.
+                // A process that was stopped for a while asks with an old time; only two
+                // measurements in a row are a clock that is off.
                 let nothing = FollowScript {
                     counter: i64::MAX.unsigned_abs(),
                     sub: 0,
                     entries_max: 1,
                 };
                 match self.call_any(followed, nothing).await {
-                    Err(error) if error.code() == Some("CLOCK") => Closed::Clock,
+                    Err(error) if error.code() == Some("CLOCK") => ShowClosed::Clock,
                     _ => return Refused::NotReady,
                 }
             }
@@ -130,7 +135,12 @@ impl Inner {
     }
 
     /// Notes that a show must be opened again. Its last picture stays for who only looks.
-    pub(super) fn close(&self, followed: &Followed, state: &mut State, closed: Closed) {
+    pub(super) fn close(
+        &self,
+        followed: &FollowedShow,
+        state: &mut FollowedState,
+        closed: ShowClosed,
+    ) {
         if state.closed != Some(closed) {
             let reason = closed.word();
             if state.known.is_some() {
@@ -141,30 +151,30 @@ impl Inner {
         }
     }
 
-    pub(super) fn unread(&self, followed: &Followed, error: &Error) -> Refused {
+    pub(super) fn unread(&self, followed: &FollowedShow, error: &Error) -> Refused {
         tracing::error!(show = %followed.show, %error, "an answer of Redis cannot be read");
         Refused::Unreachable
     }
 
-    pub(super) fn is(&self, reply: &Reply, word: &str) -> Result<bool, Refused> {
-        let said = reply.at(0).and_then(Reply::bytes);
+    pub(super) fn is(&self, reply: &RedisReply, word: &str) -> Result<bool, Refused> {
+        let said = reply.at(0).and_then(RedisReply::bytes);
         said.map(|said| said == word.as_bytes())
             .map_err(|_| Refused::Unreachable)
     }
 }
 
 /// What a script answered, where it is no hold.
-pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
+pub(super) fn refused(reply: &RedisReply, limit: u32) -> Result<(), Refused> {
     let cells = || {
-        let cells = reply.at(2).and_then(Reply::bytes);
+        let cells = reply.at(2).and_then(RedisReply::bytes);
         cells.map(packing::read_numbers).unwrap_or_default()
     };
-    let word = reply.at(0).and_then(Reply::text).unwrap_or_default();
+    let word = reply.at(0).and_then(RedisReply::text).unwrap_or_default();
     Err(match word {
         "OK" => return Ok(()),
         "TAKEN" => Refused::Taken(cells()),
         "LIMIT" => {
-            let have = reply.at(2).and_then(Reply::count).unwrap_or_default();
+            let have = reply.at(2).and_then(RedisReply::count).unwrap_or_default();
             let have = u32::try_from(have).unwrap_or(u32::MAX);
             Refused::Limit { have, limit }
         }
@@ -172,7 +182,7 @@ pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
         "FOREIGN" => Refused::Foreign,
         "ORDERED" => Refused::Ordered,
         "PURPOSE" => {
-            let word = reply.at(2).and_then(Reply::bytes).unwrap_or_default();
+            let word = reply.at(2).and_then(RedisReply::bytes).unwrap_or_default();
             Refused::OtherPurpose(Purpose::of_word(word))
         }
         "NOTHELD" => Refused::NotHeld(cells()),
@@ -184,8 +194,8 @@ pub(super) fn refused(reply: &Reply, limit: u32) -> Result<(), Refused> {
 }
 
 /// How far the outbox was carried out, as `deliver` answers.
-pub(super) fn cursor_in(reply: &Reply) -> Result<u64, Refused> {
+pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, Refused> {
     refused(reply, 0)?;
-    let cursor = reply.at(2).and_then(Reply::count);
+    let cursor = reply.at(2).and_then(RedisReply::count);
     cursor.map_err(|_| Refused::Unreachable)
 }

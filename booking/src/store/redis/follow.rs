@@ -1,16 +1,16 @@
-//! Keeping up: each process reads the feed of the shows it serves and keeps the picture, so that what everybody asks
-//! all the time is answered from memory.
+//! Keeping up: each process reads the feed of the shows it serves and keeps the picture, so that
+//! what everybody asks all the time is answered from memory.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use fairgate_redis::{Error, Reply};
+use fairgate_redis::{Error, RedisReply};
 use tokio::task::JoinSet;
 
-use super::followed::{Closed, Followed, Point};
-use super::known::{self, Gap, Known};
+use super::followed::{FeedPoint, FollowedShow, ShowClosed};
+use super::known::{self, Gap, KnownShow};
 use super::scripts::{CondemnScript, FollowScript, SnapshotScript};
-use super::{Inner, REFRESH};
+use super::{InventoryShared, REFRESH};
 use crate::store::Refused;
 
 /// Entries of the feed read in one go.
@@ -25,7 +25,7 @@ const FORGET: Duration = Duration::from_secs(60);
 const BELONGS_EVERY: Duration = Duration::from_secs(2);
 
 /// What a catch-up found.
-enum Found {
+enum CatchUp {
     /// All that there is.
     UpToDate,
     /// There is more.
@@ -34,20 +34,22 @@ enum Found {
     Gap,
 }
 
-impl Inner {
-    /// Makes sure that what is known is no older than `REFRESH` and has everything this process was told of.
+impl InventoryShared {
+    /// Makes sure that what is known is no older than `REFRESH` and has everything this process was
+    /// told of.
     ///
     /// # Errors
     /// `NotReady` where the show is not open, `Unreachable` where Redis does not answer.
-    pub(super) async fn refresh(&self, followed: &Followed) -> Result<(), Refused> {
+    pub(super) async fn refresh(&self, followed: &FollowedShow) -> Result<(), Refused> {
         if followed.is_fresh(REFRESH) {
             return Ok(());
         }
         self.catch_up(followed).await
     }
 
-    /// Reads the feed up to its end. Who comes while somebody reads waits and shares what was asked after it came.
-    pub(super) async fn catch_up(&self, followed: &Followed) -> Result<(), Refused> {
+    /// Reads the feed up to its end. Who comes while somebody reads waits and shares what was asked
+    /// after it came.
+    pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), Refused> {
         let came = Instant::now();
         let _one_at_a_time = followed.catching.lock().await;
         if followed.state().fresh_at.is_some_and(|at| at >= came) {
@@ -59,12 +61,12 @@ impl Inner {
         loop {
             let asked = Instant::now();
             match self.read_on(followed).await {
-                Ok(Found::More) => {}
-                Ok(Found::UpToDate) => {
+                Ok(CatchUp::More) => {}
+                Ok(CatchUp::UpToDate) => {
                     followed.state().fresh_at = Some(asked);
                     return Ok(());
                 }
-                Ok(Found::Gap) => {
+                Ok(CatchUp::Gap) => {
                     self.read_whole(followed).await?;
                     followed.state().fresh_at = Some(asked);
                     return Ok(());
@@ -79,7 +81,7 @@ impl Inner {
         }
     }
 
-    async fn read_on(&self, followed: &Followed) -> Result<Found, Refused> {
+    async fn read_on(&self, followed: &FollowedShow) -> Result<CatchUp, Refused> {
         let seen = followed.newest();
         let here = {
             let state = followed.state();
@@ -88,7 +90,7 @@ impl Inner {
             usable.map(|known| (known.life, known.position()))
         };
         let Some((life, (counter, sub))) = here else {
-            return Ok(Found::Gap);
+            return Ok(CatchUp::Gap);
         };
         let follow = FollowScript {
             counter,
@@ -97,7 +99,7 @@ impl Inner {
         };
         let reply = match self.call(followed, life, follow).await {
             Ok(reply) => reply,
-            Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(Found::Gap),
+            Err(Error::Refused(code, _)) if code == "LIFE" => return Ok(CatchUp::Gap),
             Err(error) => return Err(self.refusal(followed, life, error).await),
         };
         let unread = |error: Error| {
@@ -111,14 +113,19 @@ impl Inner {
             .map_err(unread)
     }
 
-    /// Makes sure that what Redis tells now lies behind what it has told before it was asked. Otherwise its data were set
-    /// back, though server and life have the names they had: seats that are held would be free again. The show is closed
-    /// for all until it is opened from the ledger.
-    async fn went_on(&self, followed: &Followed, seen: Point, now: Point) -> Result<(), Refused> {
+    /// Makes sure that what Redis tells now lies behind what it has told before it was asked.
+    /// Otherwise its data were set back, though server and life have the names they had: seats that
+    /// are held would be free again. The show is closed for all until it is opened from the ledger.
+    async fn went_on(
+        &self,
+        followed: &FollowedShow,
+        seen: FeedPoint,
+        now: FeedPoint,
+    ) -> Result<(), Refused> {
         if now >= seen {
             return Ok(());
         }
-        self.close(followed, &mut followed.state(), Closed::Regressed);
+        self.close(followed, &mut followed.state(), ShowClosed::Regressed);
         let (life, counter, sub) = seen;
         let condemned = self
             .call(followed, life, CondemnScript { counter, sub })
@@ -131,17 +138,17 @@ impl Inner {
 
     fn take_over(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         life: u64,
         newest: (u64, u64),
-        reply: &Reply,
-    ) -> Result<Found, Error> {
+        reply: &RedisReply,
+    ) -> Result<CatchUp, Error> {
         let entries = reply.at(2)?.list()?;
         let mut signals = Vec::new();
         let found = {
             let mut state = followed.state();
             let Some(known) = state.known.as_mut().filter(|known| known.life == life) else {
-                return Ok(Found::Gap);
+                return Ok(CatchUp::Gap);
             };
             let mut gap = false;
             for entry in entries {
@@ -154,9 +161,9 @@ impl Inner {
                 }
             }
             match (gap, known.position() == newest) {
-                (false, true) => Found::UpToDate,
-                (false, false) if entries.len() == ENTRIES_MAX => Found::More,
-                _ => Found::Gap,
+                (false, true) => CatchUp::UpToDate,
+                (false, false) if entries.len() == ENTRIES_MAX => CatchUp::More,
+                _ => CatchUp::Gap,
             }
         };
         for signal in signals {
@@ -167,14 +174,14 @@ impl Inner {
     }
 
     /// Reads the whole show, in whatever life it is.
-    pub(super) async fn read_whole(&self, followed: &Followed) -> Result<(), Refused> {
+    pub(super) async fn read_whole(&self, followed: &FollowedShow) -> Result<(), Refused> {
         let seen = followed.newest();
         let asked = self.call_any(followed, SnapshotScript {}).await;
         let reply = match asked {
             Ok(reply) => reply,
             Err(error) => return Err(self.refusal(followed, 0, error).await),
         };
-        let known = Known::read(&reply).map_err(|error| {
+        let known = KnownShow::read(&reply).map_err(|error| {
             tracing::error!(show = %followed.show, %error, "a show in Redis cannot be read");
             Refused::Unreachable
         })?;
@@ -189,7 +196,7 @@ impl Inner {
 }
 
 /// Keeps up with all shows for as long as the store lives.
-pub(super) async fn keep_up(store: Weak<Inner>) {
+pub(super) async fn keep_up(store: Weak<InventoryShared>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut belonged_at: Option<Instant> = None;

@@ -1,16 +1,16 @@
-//! A show that this process follows: what is known of it, how fresh that is, and the one catch-up at a time that all
-//! who wait for it share.
+//! A show that this process follows: what is known of it, how fresh that is, and the one catch-up
+//! at a time that all who wait for it share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::known::Known;
+use super::known::KnownShow;
 use crate::ids::ShowId;
 
 /// Why a show cannot be worked on in Redis until it is opened from the ledger again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum ShowClosed {
     /// It was never opened, or its data are gone.
     Missing,
     /// Another process is opening it.
@@ -23,7 +23,7 @@ pub(super) enum Closed {
     Regressed,
 }
 
-impl Closed {
+impl ShowClosed {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -36,30 +36,31 @@ impl Closed {
 }
 
 /// A point of a show's feed: life, counter, the number below.
-pub(super) type Point = (u64, u64, u64);
+pub(super) type FeedPoint = (u64, u64, u64);
 
-pub(super) struct Followed {
+pub(super) struct FollowedShow {
     pub(super) show: ShowId,
     /// Held during a catch-up.
     pub(super) catching: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<FollowedState>,
     /// Something was done here that the feed's copy does not know yet.
     pub(super) sweep_anyway: AtomicBool,
 }
 
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) known: Option<Known>,
-    pub(super) closed: Option<Closed>,
+pub(super) struct FollowedState {
+    pub(super) known: Option<KnownShow>,
+    pub(super) closed: Option<ShowClosed>,
     /// When the newest successful catch-up was asked for.
     pub(super) fresh_at: Option<Instant>,
-    /// The newest point of the feed that an answer to this process told of: life, counter, the number below.
-    at_least: Point,
+    /// The newest point of the feed that an answer to this process told of: life, counter, the
+    /// number below.
+    at_least: FeedPoint,
     used_at: Option<Instant>,
     swept_at: Option<Instant>,
 }
 
-impl State {
+impl FollowedState {
     /// Whether what is known has all that this process was told of.
     fn is_whole(&self) -> bool {
         self.known.as_ref().is_some_and(|known| {
@@ -69,7 +70,7 @@ impl State {
     }
 }
 
-impl Followed {
+impl FollowedShow {
     pub(super) fn new(show: ShowId) -> Self {
         Self {
             show,
@@ -79,8 +80,9 @@ impl Followed {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while an entry is taken over leaves a picture that lacks a part of it; the next look reads anew.
+    pub(super) fn state(&self) -> MutexGuard<'_, FollowedState> {
+        // A panic while an entry is taken over leaves a picture that lacks a part of it; the next
+        // look reads anew.
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
             let mut state = PoisonError::into_inner(poisoned);
@@ -89,9 +91,9 @@ impl Followed {
         })
     }
 
-    /// The newest point of the feed that anything told of, as of now: life, counter, the number below. Whatever is asked
-    /// from here on must not lie before it.
-    pub(super) fn newest(&self) -> Point {
+    /// The newest point of the feed that anything told of, as of now: life, counter, the number
+    /// below. Whatever is asked from here on must not lie before it.
+    pub(super) fn newest(&self) -> FeedPoint {
         let state = self.state();
         let known = state.known.as_ref().map(|known| {
             let (counter, sub) = known.position();
@@ -114,7 +116,8 @@ impl Followed {
         known.map(|known| known.edition)
     }
 
-    /// Whether what is known is younger than `age`, open, and has all that this process was told of.
+    /// Whether what is known is younger than `age`, open, and has all that this process was told
+    /// of.
     pub(super) fn is_fresh(&self, age: Duration) -> bool {
         let state = self.state();
         let young = state.fresh_at.is_some_and(|at| at.elapsed() < age);
@@ -143,11 +146,12 @@ impl Followed {
         let unused = self.idle() > after;
         let state = self.state();
         let unread = state.fresh_at.is_none_or(|at| at.elapsed() > after);
-        unused && unread && !state.known.as_ref().is_some_and(Known::has_holds)
+        unused && unread && !state.known.as_ref().is_some_and(KnownShow::has_holds)
     }
 
-    /// Whether its feed is to be read now: all the time while it is used, or where this process was told of more than it
-    /// has read; every now and then where holds may run out in it; else not at all.
+    /// Whether its feed is to be read now: all the time while it is used, or where this process was
+    /// told of more than it has read; every now and then where holds may run out in it; else not at
+    /// all.
     pub(super) fn wants_reading(&self, idle: Duration, idle_every: Duration) -> bool {
         if self.idle() < idle {
             return true;
@@ -160,8 +164,8 @@ impl Followed {
         !state.is_whole() || old && known.has_holds()
     }
 
-    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it is used and was not asked for a
-    /// second.
+    /// Whether to ask Redis for what is overdue: something is, as far as is known, or it is used
+    /// and was not asked for a second.
     pub(super) fn wants_sweep(&self, now_ms: i64, idle: Duration) -> bool {
         let used = self.idle() < idle;
         let mut state = self.state();

@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use fairgate_pass::Holder;
-use fairgate_redis::{Reply, ScriptCall};
+use fairgate_redis::{RedisReply, ScriptCall};
 use sha2::{Digest, Sha256};
 
 use super::act::refused;
-use super::followed::Followed;
+use super::followed::FollowedShow;
 use super::scripts::{
     ChangeScript, ExtendScript, OfferScript, OwnHold, ProlongScript, ReadHoldScript, ReleaseScript,
     SecureScript, ShowCaller, TakeScript, UnsecureScript, WantedHold,
@@ -49,7 +49,7 @@ fn wanted_hold(hold: &Hold, limit: u32) -> WantedHold {
 }
 
 /// Reads the hold that a script answered with.
-fn answered_hold(id: &HoldId, reply: &Reply, limit: u32) -> Result<Hold, Refused> {
+fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, Refused> {
     refused(reply, limit)?;
     let hold = reply.at(2).and_then(|hold| packing::read_hold(id, hold));
     hold.map_err(|error| {
@@ -73,7 +73,7 @@ impl RedisStore {
     /// Makes a new hold by the script that takes its cells.
     async fn make_hold(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         hold: Hold,
         limit: u32,
         script: impl ScriptCall<Family = ShowCaller>,

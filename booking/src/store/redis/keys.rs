@@ -2,19 +2,20 @@
 //!
 //! | key | what |
 //! | --- | --- |
-//! | `{show:ID}:meta` | hash: the life (incarnation), its state, its server, grid, plan, cursor, version |
+//! | `{show:ID}:meta` | hash: the life, its state and server, grid, plan, cursor, version |
 //! | `{show:ID}:LIFE:held`, `:sold`, `:blocked` | bitmaps, a bit a cell |
 //! | `{show:ID}:LIFE:lock:CELL` | the hold whose cell it is, with a time to live as a safety net |
 //! | `{show:ID}:LIFE:hold:HEX` | hash: a hold's document |
 //! | `{show:ID}:LIFE:released:HEX` | whose hold was given back, for a while |
 //! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks fall, when owners are told |
-//! | `{show:ID}:LIFE:kept` | hash: each hold's stage, deadlines and cells in short, for who reads the whole show |
+//! | `{show:ID}:LIFE:kept` | hash: each hold in short, for who reads the whole show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: seats of a visitor in holds, and bought |
 //! | `{show:ID}:LIFE:waitlist` | set: cells that came free while somebody waits |
-//! | `{show:ID}:LIFE:feed` | stream: the numbered changes, the newest 8,192; goes a day after the last one |
+//! | `{show:ID}:LIFE:feed` | stream: the newest 8,192 changes; goes a day after the last one |
 //! | `fairgate:ledger` | the id of the ledger that all this belongs to |
 //!
-//! Scripts are given the first and name the others from it: all of a show lies on one slot, by its hash tag.
+//! Scripts are given the first and name the others from it: all of a show lies on one slot, by its
+//! hash tag.
 
 use crate::ids::{HoldId, ShowId};
 
@@ -26,7 +27,8 @@ pub(super) fn meta(show: &ShowId) -> String {
     format!("{{show:{show}}}:meta")
 }
 
-/// What tells a hold of a show from its others: the last 32 digits of its id, the fencing value of its locks.
+/// What tells a hold of a show from its others: the last 32 digits of its id, the fencing value of
+/// its locks.
 pub(super) type Tail = [u8; 32];
 
 /// The tail of a hold's id.

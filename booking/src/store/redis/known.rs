@@ -1,25 +1,27 @@
-//! What a process knows of a show: its picture and its holds' deadlines, as of one point of the feed. Plain data; it is
-//! brought forward by what the feed tells and replaced by a snapshot where the feed has a gap.
+//! What a process knows of a show: its picture and its holds' deadlines, as of one point of the
+//! feed. Plain data; it is brought forward by what the feed tells and replaced by a snapshot where
+//! the feed has a gap.
 
 use std::collections::{BTreeSet, HashMap};
 
-use fairgate_redis::{Error, Reply};
+use fairgate_redis::{Error, RedisReply};
 
 use super::keys::{self, Tail};
-use super::packing::{self, InShort};
+use super::packing::{self, HoldInShort};
 use crate::holds::Hold;
 use crate::ids::ShowId;
 use crate::inventory::picture::Picture;
 use crate::inventory::{CellState, Grid};
 use crate::store::{Baskets, HoldSignal, Secured, View};
 
-/// How long before its deadline the owner of a hold is told that it runs short; as in `scripts/lib/keep.lua`.
+/// How long before its deadline the owner of a hold is told that it runs short; as in
+/// `scripts/lib/keep.lua`.
 const SHORT_MS: i64 = 60_000;
 
 /// The next change of the feed is not the one after this picture's.
 pub(super) struct Gap;
 
-pub(super) struct Known {
+pub(super) struct KnownShow {
     pub(super) life: u64,
     pub(super) grid: Grid,
     pub(super) picture: Picture,
@@ -27,53 +29,53 @@ pub(super) struct Known {
     plan_version: u32,
     /// The feed's number below the picture's counter.
     sub: u64,
-    holds: HashMap<Tail, Kept>,
+    holds: HashMap<Tail, KeptHold>,
     deadlines: BTreeSet<(i64, Tail)>,
     short_calls: BTreeSet<(i64, Tail)>,
 }
 
-struct Kept {
+struct KeptHold {
     lock_until_ms: i64,
     expires_at_ms: i64,
     short_at_ms: Option<i64>,
     cells: u64,
-    kind: Kind,
+    kind: KeptKind,
 }
 
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum KeptKind {
     Basket,
     Order,
     /// No hold: until when cells that come free are kept for the waitlist.
     Waitlist,
 }
 
-impl Kept {
-    fn of(short: &InShort) -> Self {
+impl KeptHold {
+    fn of(short: &HoldInShort) -> Self {
         Self {
             lock_until_ms: short.lock_until_ms,
             expires_at_ms: short.expires_at_ms,
             short_at_ms: (short.state == "basket").then_some(short.expires_at_ms - SHORT_MS),
             cells: short.cells,
             kind: match short.state {
-                "ordered" => Kind::Order,
-                "waitlist" => Kind::Waitlist,
-                _ => Kind::Basket,
+                "ordered" => KeptKind::Order,
+                "waitlist" => KeptKind::Waitlist,
+                _ => KeptKind::Basket,
             },
         }
     }
 }
 
-impl Known {
+impl KnownShow {
     /// Reads the answer of `snapshot`.
-    pub(super) fn read(reply: &Reply) -> Result<Self, Error> {
+    pub(super) fn read(reply: &RedisReply) -> Result<Self, Error> {
         let shape = reply.at(2)?;
         let (seats, legs) = (shape.at(1)?.count()?, shape.at(2)?.count()?);
         let grid = Grid {
             seats: u32::try_from(seats).map_err(|_| wrong("too many seats"))?,
             legs: u16::try_from(legs).map_err(|_| wrong("too many legs"))?,
         };
-        let views = [3, 4, 5].map(|index| reply.at(index).and_then(Reply::bytes));
+        let views = [3, 4, 5].map(|index| reply.at(index).and_then(RedisReply::bytes));
         let [held, sold, blocked] = views;
         let (held, sold, blocked) = (held?, sold?, blocked?);
         let state = |cell| {
@@ -104,7 +106,7 @@ impl Known {
         for hold in reply.at(6)?.list()?.chunks(2) {
             if let [tail, kept] = hold {
                 let short = packing::read_short(kept.bytes()?)?;
-                known.keep(packing::read_tail(tail.bytes()?)?, Kept::of(&short));
+                known.keep(packing::read_tail(tail.bytes()?)?, KeptHold::of(&short));
             }
         }
         Ok(known)
@@ -127,7 +129,7 @@ impl Known {
     pub(super) fn follow(
         &mut self,
         show: &ShowId,
-        entry: &Reply,
+        entry: &RedisReply,
     ) -> Result<Result<Option<HoldSignal>, Gap>, Error> {
         let (counter, sub) = position(entry.at(0)?)?;
         let here = self.position();
@@ -145,7 +147,7 @@ impl Known {
         if state == "lapsed" || state == "gone" {
             self.forget(&change.tail);
         } else {
-            self.keep(change.tail, Kept::of(&change.short));
+            self.keep(change.tail, KeptHold::of(&change.short));
         }
         let state = match state {
             "lapsed" => "lapsed",
@@ -178,13 +180,13 @@ impl Known {
             all: self
                 .holds
                 .values()
-                .filter(|kept| kept.kind != Kind::Waitlist)
+                .filter(|kept| kept.kind != KeptKind::Waitlist)
                 .count() as u64,
             ..Baskets::default()
         };
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= until_ms);
         for kept in due.filter_map(|(_, tail)| self.holds.get(tail)) {
-            if kept.kind == Kind::Basket {
+            if kept.kind == KeptKind::Basket {
                 baskets.lapsing += 1;
                 baskets.lapsing_cells += kept.cells;
             }
@@ -197,8 +199,8 @@ impl Known {
         let ordered = self
             .holds
             .iter()
-            .filter(|(_, kept)| kept.kind == Kind::Order);
-        let secured = |(tail, kept): (&Tail, &Kept)| {
+            .filter(|(_, kept)| kept.kind == KeptKind::Order);
+        let secured = |(tail, kept): (&Tail, &KeptHold)| {
             Some(Secured {
                 hold: keys::hold(show, tail)?,
                 expires_at_ms: kept.expires_at_ms,
@@ -208,8 +210,8 @@ impl Known {
         ordered.filter_map(secured).collect()
     }
 
-    /// The cells that this hold would not get, as far as this picture knows. A hold that is there already gets what
-    /// it has, and what the picture cannot judge is for the script.
+    /// The cells that this hold would not get, as far as this picture knows. A hold that is there
+    /// already gets what it has, and what the picture cannot judge is for the script.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &Tail, limit: u32) -> Vec<u32> {
         let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
         if !may || self.holds.contains_key(tail) {
@@ -221,7 +223,7 @@ impl Known {
             .collect()
     }
 
-    fn keep(&mut self, tail: Tail, kept: Kept) {
+    fn keep(&mut self, tail: Tail, kept: KeptHold) {
         self.forget(&tail);
         self.deadlines.insert((kept.lock_until_ms, tail));
         if let Some(at) = kept.short_at_ms {
@@ -241,7 +243,7 @@ impl Known {
 }
 
 /// A point of the feed: the version's counter, and the number below it.
-pub(super) fn position(reply: &Reply) -> Result<(u64, u64), Error> {
+pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), Error> {
     let numbers = reply.text()?.split_once('-');
     numbers
         .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)))

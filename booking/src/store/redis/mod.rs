@@ -1,10 +1,11 @@
-//! The inventory store of many processes: every transition is one script on the show's slot in Redis, and each process
-//! keeps the picture of the shows it serves, by their feeds.
+//! The inventory store of many processes: every transition is one script on the show's slot in
+//! Redis, and each process keeps the picture of the shows it serves, by their feeds.
 //!
-//! Three things protect against what Redis may do to its data. Every key but one is of a **life** (incarnation), and
-//! a script that is called for another life refuses. Every script compares the **history of the data**, which names the
-//! server, with the one the life was written on, so a restarted server and a promoted replica refuse. Every script
-//! compares the **clock** with its caller's. Where one of them fails the show is closed, and opened again from the ledger.
+//! Three things protect against what Redis may do to its data. Every key but one is of a **life**
+//! (incarnation), and a script that is called for another life refuses. Every script compares the
+//! **history of the data**, which names the server, with the one the life was written on, so a
+//! restarted server and a promoted replica refuse. Every script compares the **clock** with its
+//! caller's. Where one of them fails the show is closed, and opened again from the ledger.
 
 mod act;
 mod follow;
@@ -30,8 +31,8 @@ use tokio::sync::broadcast;
 use super::HoldSignal;
 use crate::clock::Clock;
 use crate::ids::ShowId;
-use followed::Followed;
-use known::Known;
+use followed::FollowedShow;
+use known::KnownShow;
 
 /// Signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;
@@ -51,13 +52,14 @@ pub struct Options {
     pub clock: Clock,
     /// How far Redis's clock may be off it, as the two were when the show was opened: 5 s.
     pub clock_off_ms_max: i64,
-    /// How far ahead Redis's clock is taken to be beyond what is measured: 0. Nothing ends before both clocks say so,
-    /// so a clock far ahead leaves the ledger's to decide alone.
+    /// How far ahead Redis's clock is taken to be beyond what is measured: 0. Nothing ends before
+    /// both clocks say so, so a clock far ahead leaves the ledger's to decide alone.
     pub assumed_ahead_ms: i64,
-    /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1 s.
+    /// A picture younger than this refuses cells that it knows to be taken, without asking Redis: 1
+    /// s.
     pub shield: Duration,
-    /// A show that nobody used for so long comes to rest here: its feed is not read any more, but now and then where
-    /// holds may run out in it: 10 s.
+    /// A show that nobody used for so long comes to rest here: its feed is not read any more, but
+    /// now and then where holds may run out in it: 10 s.
     pub idle: Duration,
 }
 
@@ -78,7 +80,8 @@ impl Options {
 /// Why the store was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The data set belongs to another ledger: two installations share one Redis, or the wrong database is named.
+    /// The data set belongs to another ledger: two installations share one Redis, or the wrong
+    /// database is named.
     #[error(
         "this Redis belongs to another ledger ({stored}, and this one is {own}). Nothing was changed. Name the database that it belongs to, or another Redis."
     )]
@@ -96,21 +99,22 @@ pub enum OpenError {
 /// The inventory store in Redis: a cheap handle.
 #[derive(Clone)]
 pub struct RedisStore {
-    inner: Arc<Inner>,
+    inner: Arc<InventoryShared>,
 }
 
-struct Inner {
+struct InventoryShared {
     redis: Redis,
     options: Options,
     ledger_id: String,
     /// The data set was found to belong to another ledger while this process ran.
     foreign: AtomicBool,
-    shows: RwLock<HashMap<ShowId, Arc<Followed>>>,
+    shows: RwLock<HashMap<ShowId, Arc<FollowedShow>>>,
     signals: broadcast::Sender<HoldSignal>,
 }
 
 impl RedisStore {
-    /// Opens the store for the ledger with this id, and follows the shows that are asked for from then on.
+    /// Opens the store for the ledger with this id, and follows the shows that are asked for from
+    /// then on.
     ///
     /// # Errors
     /// Where the data set belongs to another ledger, or Redis cannot be asked.
@@ -122,7 +126,7 @@ impl RedisStore {
                 own: ledger_id.to_owned(),
             });
         }
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(InventoryShared {
             redis,
             options,
             ledger_id: ledger_id.to_owned(),
@@ -145,30 +149,30 @@ async fn belongs_to(redis: &Redis, ledger_id: &str) -> Result<String, Error> {
     Ok(stored.text()?.to_owned())
 }
 
-impl Inner {
-    fn shows(&self) -> Vec<Arc<Followed>> {
+impl InventoryShared {
+    fn shows(&self) -> Vec<Arc<FollowedShow>> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         shows.values().cloned().collect()
     }
 
     /// A show that is followed already.
-    fn present(&self, show: &ShowId) -> Option<Arc<Followed>> {
+    fn present(&self, show: &ShowId) -> Option<Arc<FollowedShow>> {
         let shows = self.shows.read().unwrap_or_else(PoisonError::into_inner);
         shows.get(show).cloned()
     }
 
     /// A show that somebody uses.
-    fn followed(&self, show: &ShowId) -> Arc<Followed> {
+    fn followed(&self, show: &ShowId) -> Arc<FollowedShow> {
         let followed = self.looked_at(show);
         followed.touch();
         followed
     }
 
     /// A show as those see it who only look after it: it may come to rest all the same.
-    fn looked_at(&self, show: &ShowId) -> Arc<Followed> {
+    fn looked_at(&self, show: &ShowId) -> Arc<FollowedShow> {
         self.present(show).unwrap_or_else(|| {
             let mut shows = self.shows.write().unwrap_or_else(PoisonError::into_inner);
-            let fresh = || Arc::new(Followed::new(show.clone()));
+            let fresh = || Arc::new(FollowedShow::new(show.clone()));
             Arc::clone(shows.entry(show.clone()).or_insert_with(fresh))
         })
     }
@@ -178,7 +182,8 @@ impl Inner {
         shows.remove(show);
     }
 
-    /// Finds out whether the data set was taken over by another installation, and marks one that was emptied.
+    /// Finds out whether the data set was taken over by another installation, and marks one that
+    /// was emptied.
     async fn check_ledger(&self) {
         if let Ok(stored) = belongs_to(&self.redis, &self.ledger_id).await {
             let foreign = stored != self.ledger_id;
@@ -193,10 +198,10 @@ impl Inner {
     }
 
     /// The picture as it is, brought up to date where that is possible.
-    async fn look<T>(&self, show: &ShowId, look: impl FnOnce(&Known) -> T) -> Option<T> {
+    async fn look<T>(&self, show: &ShowId, look: impl FnOnce(&KnownShow) -> T) -> Option<T> {
         let followed = self.looked_at(show);
-        // What cannot be reached or is being opened anew answers from its last picture, where there is one, and then nobody
-        // waits long for a newer one.
+        // What cannot be reached or is being opened anew answers from its last picture, where there
+        // is one, and then nobody waits long for a newer one.
         let at_most = match followed.state().known {
             Some(_) => LOOKED_FOR_MAX,
             None => Duration::MAX,

@@ -1,14 +1,14 @@
-//! Opening a show: a new life written from the ledger's picture in bounded batches, the last script making it live.
-//! Until then every other script refuses; who opens and dies leaves a life that is never live, and the next one opens
-//! another.
+//! Opening a show: a new life written from the ledger's picture in bounded batches, the last script
+//! making it live. Until then every other script refuses; who opens and dies leaves a life that is
+//! never live, and the next one opens another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairgate_redis::{Error, Reply, ScriptCall};
+use fairgate_redis::{Error, RedisReply, ScriptCall};
 
-use super::Inner;
-use super::followed::{Closed, Followed};
+use super::InventoryShared;
+use super::followed::{FollowedShow, ShowClosed};
 use super::keys;
 use super::packing;
 use super::scripts::{
@@ -26,10 +26,10 @@ const HOLDS: usize = 50;
 /// Holds of an old life taken away by one call.
 const BURIED: u32 = 100;
 
-impl Inner {
+impl InventoryShared {
     pub(super) async fn begin(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         opening: &Opening,
     ) -> Result<(), Refused> {
         let _no_catch_up = followed.catching.lock().await;
@@ -37,10 +37,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Begins a life, if it has not begun yet; gives the one before it. Where no life is live, it must be `anew`.
+    /// Begins a life, if it has not begun yet; gives the one before it. Where no life is live, it
+    /// must be `anew`.
     async fn begun(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         opening: &Opening,
         anew: bool,
     ) -> Result<Option<u64>, Refused> {
@@ -56,18 +57,18 @@ impl Inner {
         };
         let begun = self.write(followed, life, begin).await?;
         if self.is(&begun, "TAKEN")? {
-            let cells = begun.at(2).and_then(Reply::bytes);
+            let cells = begun.at(2).and_then(RedisReply::bytes);
             let cells = cells.map_err(|error| self.unread(followed, &error))?;
             return Err(Refused::Taken(packing::read_numbers(cells)));
         }
-        followed.state().closed = Some(Closed::Building);
+        followed.state().closed = Some(ShowClosed::Building);
         let old = begun.at(2).and_then(|reply| reply.count());
         Ok(old.ok())
     }
 
     pub(super) async fn open(
         self: &Arc<Self>,
-        followed: &Followed,
+        followed: &FollowedShow,
         opening: Opening,
     ) -> Result<(), Refused> {
         // No catch-up may read the life between its beginning and its first whole picture.
@@ -87,7 +88,7 @@ impl Inner {
         Ok(())
     }
 
-    async fn fill(&self, followed: &Followed, opening: &Opening) -> Result<(), Refused> {
+    async fn fill(&self, followed: &FollowedShow, opening: &Opening) -> Result<(), Refused> {
         let (grid, life) = (opening.grid, opening.incarnation);
         let sold = opening.sold.iter();
         let sold = sold.flat_map(|(_, items)| cells_of(items, grid));
@@ -133,10 +134,10 @@ impl Inner {
     /// A call that must succeed for the opening to go on.
     async fn write(
         &self,
-        followed: &Followed,
+        followed: &FollowedShow,
         life: u64,
         script: impl ScriptCall<Family = ShowCaller>,
-    ) -> Result<Reply, Refused> {
+    ) -> Result<RedisReply, Refused> {
         match self.call(followed, life, script).await {
             Ok(reply) => Ok(reply),
             Err(Error::Refused(code, message)) => {
@@ -156,7 +157,7 @@ impl Inner {
 }
 
 /// Takes away what an old life left; what this does not reach goes by its time to live.
-async fn bury(store: Arc<Inner>, show: crate::ids::ShowId, old: u64) {
+async fn bury(store: Arc<InventoryShared>, show: crate::ids::ShowId, old: u64) {
     let meta = keys::meta(&show);
     let bury = BuryScript { holds_max: BURIED }.prepare();
     loop {

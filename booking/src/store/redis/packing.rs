@@ -1,7 +1,8 @@
-//! How holds and cells are written in Redis: records that the scripts read too (`scripts/lib/base.lua`).
+//! How holds and cells are written in Redis: records that the scripts read too
+//! (`scripts/lib/base.lua`).
 
 use fairgate_pass::Holder;
-use fairgate_redis::{Error, Reply};
+use fairgate_redis::{Error, RedisReply};
 
 use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::{Held, Hold, Purpose, Stage};
@@ -10,8 +11,8 @@ use crate::inventory::CellState;
 use crate::store::redis::keys::{self, Tail};
 use crate::store::redis::scripts::FilledHold;
 
-/// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of nothing, where holds once
-/// had a price.
+/// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of
+/// nothing, where holds once had a price.
 const ITEM: usize = 16;
 
 pub(super) fn items(items: &[Held]) -> Vec<u8> {
@@ -50,29 +51,29 @@ pub(super) fn read_numbers(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// A change of a show, as `tell` in `scripts/lib/tell.lua` writes it.
-pub(super) struct Change<'a> {
+pub(super) struct FeedChange<'a> {
     pub(super) tail: Tail,
     pub(super) visitor: Holder,
-    pub(super) short: InShort<'a>,
+    pub(super) short: HoldInShort<'a>,
     /// What [`read_cells`] reads.
     pub(super) cells: &'a [u8],
 }
 
 /// A hold in short.
-pub(super) struct InShort<'a> {
+pub(super) struct HoldInShort<'a> {
     pub(super) state: &'a str,
     pub(super) lock_until_ms: i64,
     pub(super) expires_at_ms: i64,
     pub(super) cells: u64,
 }
 
-pub(super) fn read_change(bytes: &[u8]) -> Result<Change<'_>, Error> {
+pub(super) fn read_change(bytes: &[u8]) -> Result<FeedChange<'_>, Error> {
     let wrong = || Error::Wrong("a change in the feed is not what it must be".into());
     let (tail, rest) = bytes.split_at_checked(32).ok_or_else(wrong)?;
     let (visitor, rest) = rest.split_at_checked(32).ok_or_else(wrong)?;
     let end = rest.iter().position(|byte| *byte == b';');
     let (short, cells) = rest.split_at(end.ok_or_else(wrong)?);
-    Ok(Change {
+    Ok(FeedChange {
         tail: read_tail(tail)?,
         visitor: holder(visitor)?,
         short: read_short(short)?,
@@ -81,7 +82,7 @@ pub(super) fn read_change(bytes: &[u8]) -> Result<Change<'_>, Error> {
 }
 
 /// Reads stage, lock deadline, deadline as shown, and how many cells.
-pub(super) fn read_short(bytes: &[u8]) -> Result<InShort<'_>, Error> {
+pub(super) fn read_short(bytes: &[u8]) -> Result<HoldInShort<'_>, Error> {
     let wrong = || Error::Wrong("a hold in short is not what it must be".into());
     let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
     let mut parts = text.split(',');
@@ -90,7 +91,7 @@ pub(super) fn read_short(bytes: &[u8]) -> Result<InShort<'_>, Error> {
         let number = parts.next().and_then(|part| part.parse::<i64>().ok());
         number.ok_or_else(wrong)
     };
-    Ok(InShort {
+    Ok(HoldInShort {
         state,
         lock_until_ms: number()?,
         expires_at_ms: number()?,
@@ -163,7 +164,7 @@ pub(super) fn filled_hold(hold: &Hold) -> FilledHold {
 }
 
 /// A hold as `answer` in `scripts/lib/keep.lua` gives it.
-pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
+pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, Error> {
     let small = |index: usize| {
         let number = reply.at(index)?.count()?;
         u32::try_from(number).map_err(|_| Error::Wrong("a number is too large".into()))
@@ -185,7 +186,7 @@ pub(super) fn read_hold(id: &HoldId, reply: &Reply) -> Result<Hold, Error> {
         // A hold of an older version has neither.
         purpose: Purpose::of_word(reply.at(9)?.bytes().unwrap_or_default()),
         terms: match reply.at(10)? {
-            Reply::Nil => UNNUMBERED,
+            RedisReply::Nil => UNNUMBERED,
             terms => u32::try_from(terms.count()?)
                 .map_err(|_| Error::Wrong("a number is too large".into()))?,
         },

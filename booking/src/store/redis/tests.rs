@@ -1,5 +1,5 @@
-//! The contract on real servers, and what only real servers do: several processes on one show, data that are lost,
-//! set back or of another server, and clocks that jump.
+//! The contract on real servers, and what only real servers do: several processes on one show, data
+//! that are lost, set back or of another server, and clocks that jump.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,8 @@ use crate::store::{InventoryStore, Opening, Refused, contract};
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);
 
-/// The suite's time stands still and jumps; Redis's clock is taken to be far ahead, so the suite's decides alone.
+/// The suite's time stands still and jumps; Redis's clock is taken to be far ahead, so the suite's
+/// decides alone.
 fn suite_time() -> Options {
     let now = jiff::Timestamp::from_millisecond(contract::NOW_MS).expect("in range");
     Options {
@@ -348,7 +349,8 @@ async fn data_that_were_set_back_under_the_same_name_close_the_show_for_everybod
     assert_eq!(there.edition(&show()).await, Ok(Some(1)));
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");
     assert_eq!(seat(&here, 0).await, CellState::Held);
-    // Whatever brought yesterday's data back: the lock is gone, the view is empty, and the feed stands where it stood.
+    // Whatever brought yesterday's data back: the lock is gone, the view is empty, and the feed
+    // stands where it stood.
     let life = meta.replace("meta", "1:");
     for key in ["held", "feed", "kept", "deadlines", "lock:0"] {
         let key = format!("{life}{key}");

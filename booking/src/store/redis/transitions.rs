@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use fairgate_pass::Holder;
-use fairgate_redis::Reply;
+use fairgate_redis::RedisReply;
 use tokio::sync::broadcast;
 
 use super::act::{cursor_in, refused};
-use super::followed::{Closed, Followed};
-use super::known::Known;
+use super::followed::{FollowedShow, ShowClosed};
+use super::known::KnownShow;
 use super::scripts::{
     AbandonScript, DeliverScript, DeliveredRow, LetGoScript, SweepScript, WaitScript,
 };
@@ -49,7 +49,7 @@ impl InventoryStore for RedisStore {
     async fn keep_freed(&self, show: &ShowId, until_ms: i64) -> Result<Vec<u32>, Refused> {
         let (_, reply) = self.inner.act(show, WaitScript { until_ms }).await?;
         refused(&reply, 0)?;
-        let cells = reply.at(2).and_then(Reply::bytes);
+        let cells = reply.at(2).and_then(RedisReply::bytes);
         let mut cells = cells
             .map(packing::read_numbers)
             .map_err(|_| Refused::Unreachable)?;
@@ -177,7 +177,7 @@ impl InventoryStore for RedisStore {
         let abandon = AbandonScript { cursor };
         let (_, reply) = self.inner.act_at(&followed, now_ms, abandon).await?;
         if self.inner.is(&reply, "OK")? {
-            let closed = Closed::Regressed;
+            let closed = ShowClosed::Regressed;
             self.inner.close(&followed, &mut followed.state(), closed);
         }
         Ok(())
@@ -199,7 +199,7 @@ impl InventoryStore for RedisStore {
             let reply = self.inner.act_at(&followed, now_ms, sweep).await;
             // What fails is swept by the next one; the locks have a time to live besides.
             let Ok((_, reply)) = reply else { continue };
-            swept.more |= matches!(reply.at(2).and_then(Reply::int), Ok(1));
+            swept.more |= matches!(reply.at(2).and_then(RedisReply::int), Ok(1));
             let lapsed = reply.list().unwrap_or_default().iter().skip(3);
             swept
                 .lapsed
@@ -245,15 +245,15 @@ impl InventoryStore for RedisStore {
     }
 
     async fn view(&self, show: &ShowId) -> Option<View> {
-        self.inner.look(show, Known::view).await
+        self.inner.look(show, KnownShow::view).await
     }
 
     async fn glance(&self, show: &ShowId) -> Option<View> {
         let here = self.inner.present(show);
-        let followed = here.unwrap_or_else(|| Arc::new(Followed::new(show.clone())));
+        let followed = here.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();
-        state.known.as_ref().map(Known::view)
+        state.known.as_ref().map(KnownShow::view)
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {

@@ -102,7 +102,8 @@ pub(super) async fn a_way_in_ends_with_its_claim_or_lapses(Pair { store, .. }: P
     assert_eq!(enter(2, 1300).await, Entered::Lives);
     let seen = figures(store.as_ref(), 1400, &[]).await;
     assert_eq!((seen.counts.inside, seen.entering), (1, 1));
-    // Nobody ended the way in of number 1: its node died. It is not waited for, and its room is free.
+    // Nobody ended the way in of number 1: its node died. It is not waited for, and its room is
+    // free.
     let lapsed = 1100 + WAY_IN_LAPSES_MS;
     assert_eq!(figures(store.as_ref(), lapsed, &[]).await.entering, 0);
     store

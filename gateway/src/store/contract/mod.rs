@@ -1,5 +1,6 @@
-//! What every room store promises. `open` gives a store over a ledger that it makes fresh with `false`, and over the
-//! same data as before with `true`, as after a restart. A model runs beside the store under random steps.
+//! What every room store promises. `open` gives a store over a ledger that it makes fresh with
+//! `false`, and over the same data as before with `true`, as after a restart. A model runs beside
+//! the store under random steps.
 
 mod letting;
 mod model;

@@ -1,7 +1,13 @@
-//! The store of one machine: number and leaf under one lock, the ledger's write queued under that same lock, and
-//! the answer given when the write is durable. A real store, not a mock.
+//! The store of one machine: number and leaf under one lock, the ledger's write queued under that
+//! same lock, and the answer given when the write is durable. A real store, not a mock.
 
+mod absence;
 mod line;
+mod passes;
+mod places;
+mod presence;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -9,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use async_trait::async_trait;
 use fairgate_pass::{Digest, Holder};
 
-use self::line::{Assigned, Line};
+use self::line::{JoinAssigned, RoomLine};
 use crate::ledger::{
     Changed, Durable, Entry, Failure, Freeze, FreezeRecorded, JoinRecorded, JoinRow, Ledger,
 };
@@ -23,36 +29,36 @@ const ONE_LIFE: u64 = 1;
 
 /// A cheap handle; clones share the rooms.
 #[derive(Clone)]
-pub struct MemoryStore {
-    inner: Arc<Inner>,
+pub struct MemoryRoomStore {
+    inner: Arc<MemoryRooms>,
 }
 
-struct Inner {
+struct MemoryRooms {
     ledger: Arc<dyn Ledger>,
-    rooms: RwLock<HashMap<String, Arc<Mutex<Line>>>>,
+    rooms: RwLock<HashMap<String, Arc<Mutex<RoomLine>>>>,
 }
 
 /// What a caller waits for outside the lock.
-enum Pending {
+enum JoinPending {
     /// A new number, being written.
     New(Place, Durable<JoinRecorded>),
     /// A number of before, perhaps still being written by another call.
     Known(Place, Durable<()>),
 }
 
-impl MemoryStore {
+impl MemoryRoomStore {
     /// A store that writes through to `ledger`.
     #[must_use]
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(MemoryRooms {
                 ledger,
                 rooms: RwLock::default(),
             }),
         }
     }
 
-    fn line(&self, room: &str) -> Result<Arc<Mutex<Line>>, StoreFailure> {
+    fn line(&self, room: &str) -> Result<Arc<Mutex<RoomLine>>, StoreFailure> {
         let rooms = self
             .inner
             .rooms
@@ -63,21 +69,23 @@ impl MemoryStore {
         })
     }
 
-    fn begin_join(&self, room: &str, entrant: &Entrant) -> Result<Pending, JoinRefused> {
+    fn begin_join(&self, room: &str, entrant: &Entrant) -> Result<JoinPending, JoinRefused> {
         let line = self.line(room)?;
         let mut line = lock(&line);
         match line.assign(entrant) {
-            Assigned::CodeInvalid => Err(JoinRefused::CodeInvalid),
-            Assigned::CodeUsed => Err(JoinRefused::CodeUsed),
-            Assigned::Known(place) => Ok(Pending::Known(place, self.inner.ledger.barrier())),
-            Assigned::New(place) => {
+            JoinAssigned::CodeInvalid => Err(JoinRefused::CodeInvalid),
+            JoinAssigned::CodeUsed => Err(JoinRefused::CodeUsed),
+            JoinAssigned::Known(place) => {
+                Ok(JoinPending::Known(place, self.inner.ledger.barrier()))
+            }
+            JoinAssigned::New(place) => {
                 let join = JoinRow {
                     number: place.number,
                     holder: place.holder,
                     code: place.code,
                     at: place.at,
                 };
-                Ok(Pending::New(
+                Ok(JoinPending::New(
                     place,
                     self.inner.ledger.record_join(room, join),
                 ))
@@ -85,9 +93,9 @@ impl MemoryStore {
         }
     }
 
-    async fn settle(&self, room: &str, pending: Pending) -> Result<Option<Place>, JoinRefused> {
+    async fn settle(&self, room: &str, pending: JoinPending) -> Result<Option<Place>, JoinRefused> {
         match pending {
-            Pending::New(place, durable) => {
+            JoinPending::New(place, durable) => {
                 let outcome = durable.await;
                 if let Ok(JoinRecorded::Done) = outcome {
                     return Ok(Some(place));
@@ -98,7 +106,7 @@ impl MemoryStore {
                     Err(error) => StoreFailure::from(error).into(),
                 })
             }
-            Pending::Known(place, durable) => {
+            JoinPending::Known(place, durable) => {
                 durable.await.map_err(StoreFailure::from)?;
                 let line = self.line(room)?;
                 let line = lock(&line);
@@ -112,13 +120,13 @@ impl MemoryStore {
     }
 }
 
-fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
+fn lock(line: &Mutex<RoomLine>) -> MutexGuard<'_, RoomLine> {
     // Transitions of a line do not panic half-way; a poisoned lock only says that some caller did.
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
-impl RoomStore for MemoryStore {
+impl RoomStore for MemoryRoomStore {
     async fn open(&self, room: &str) -> Result<(), Failure> {
         if self.line(room).is_ok() {
             return Ok(());
@@ -126,12 +134,13 @@ impl RoomStore for MemoryStore {
         let ledger = &self.inner.ledger;
         let mut stored = ledger.line(room).await?;
         if let Some(life) = stored.life {
-            // A store with lives gave numbers here, perhaps more than the ledger was told of. Its life ends now, so that
-            // none of them is given again, and whoever still works with it is refused.
+            // A store with lives gave numbers here, perhaps more than the ledger was told of. Its
+            // life ends now, so that none of them is given again, and whoever still works with it
+            // is refused.
             let at = ledger.now_ms().await?;
             stored.life = Some(ledger.begin_life(room, life.incarnation, 0, at).await?);
         }
-        let line = Line::restore(&stored);
+        let line = RoomLine::restore(&stored);
         let mut rooms = self
             .inner
             .rooms
@@ -160,7 +169,8 @@ impl RoomStore for MemoryStore {
 
     async fn join(&self, room: &str, entrant: Entrant) -> Result<Place, JoinRefused> {
         let (store, room) = (self.clone(), room.to_owned());
-        // In a task of its own: a visitor who hangs up in the middle must not leave a number that nobody settles.
+        // In a task of its own: a visitor who hangs up in the middle must not leave a number that
+        // nobody settles.
         let settled = tokio::spawn(async move {
             for _ in 0..2 {
                 let pending = store.begin_join(&room, &entrant)?;
@@ -213,7 +223,8 @@ impl RoomStore for MemoryStore {
                 "a store without lives was refused for its life".into(),
             )),
         });
-        // What the ledger says stands; where it said nothing the line goes on filling until the next try.
+        // What the ledger says stands; where it said nothing the line goes on filling until the
+        // next try.
         lock(&line).frozen = outcome.as_ref().ok().map(|freeze| freeze.n);
         Ok(Freezing::Done(outcome?))
     }
@@ -263,84 +274,5 @@ impl RoomStore for MemoryStore {
 
     async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
         Ok(lock(&*self.line(room)?).away(now_s))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::sql::RoomSqlLedger;
-    use crate::ledger::{RoomRow, Secret};
-    use crate::room::{Document, Facts};
-    use crate::store::contract::{Pair, suite};
-    use fairgate_databases::{Installation, Writer};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[tokio::test]
-    async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let generation = AtomicUsize::new(0);
-        suite(|again| {
-            let at =
-                generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
-            let path = folder.path().join(format!("{at}.db"));
-            async move {
-                let file = Installation::File(Writer::open(&path).expect("the file opens"));
-                let ledger: Arc<dyn Ledger> =
-                    Arc::new(RoomSqlLedger::open(file).await.expect("migrates"));
-                let row = RoomRow {
-                    room: "r".into(),
-                    document: Document::everyday(),
-                    facts: Facts::default(),
-                    version: 1,
-                    secret: Secret([1; 32]),
-                    created_at: 0,
-                };
-                let entry = Entry {
-                    at: 0,
-                    role: "promoter",
-                    action: "room_created",
-                    detail: serde_json::Value::Null,
-                };
-                ledger
-                    .create_room(row, entry)
-                    .await
-                    .expect("it is made, or there");
-                let store = MemoryStore::new(Arc::clone(&ledger));
-                store.open("r").await.expect("it reads");
-                Pair {
-                    store: Arc::new(store),
-                    ledger,
-                    outlives: false,
-                }
-            }
-        })
-        .await;
-    }
-
-    #[tokio::test]
-    async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
-        let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
-        let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
-        let life = ledger
-            .begin_life("r", 0, 0, 1_000)
-            .await
-            .expect("it begins");
-        let reserved = ledger.reserve("r", life.incarnation, 100).await;
-        assert!(reserved.expect("it is reserved").is_some());
-        let store = MemoryStore::new(Arc::clone(&ledger));
-        store.open("r").await.expect("it opens");
-        let entrant = Entrant {
-            holder: Holder([1; 32]),
-            code: None,
-            needs_code: false,
-            now: 2_000,
-        };
-        let place = store.join("r", entrant).await.expect("a place");
-        assert_eq!(place.number, 100);
-        let reserved = ledger.reserve("r", life.incarnation, 200).await;
-        assert_eq!(reserved.expect("it answers"), None, "that life is over");
     }
 }

@@ -1,58 +1,72 @@
-//! Replacing the codes of a room that nobody has joined. Ledger and Redis change one after the other, so nobody joins in
-//! between: a code that one of them does not have would give a number and void it again.
+//! Replacing the codes of a room that nobody has joined. Ledger and Redis change one after the
+//! other, so nobody joins in between: a code that one of them does not have would give a number and
+//! void it again.
 
+use std::sync::Arc;
+
+use fairgate_base::clock::Clock;
 use fairgate_pass::Digest;
 
-use super::RedisStore;
+use super::caller::RoomScripts;
+use super::lives::RoomLives;
 use super::scripts::{HoldCodesScript, PutCodesScript};
-use crate::ledger::{Changed, Entry, RoomLife};
+use crate::ledger::{Changed, Entry, Ledger, RoomLife};
 use crate::store::StoreFailure;
 
 /// Codes that one script takes.
 const BATCH: usize = 1000;
-/// Joins wait for codes at most so long, milliseconds, which is longer than any list takes. Then whoever was putting them
-/// there is gone, and the ledger's are put in their place.
+/// Joins wait for codes at most so long, milliseconds, which is longer than any list takes. Then
+/// whoever was putting them there is gone, and the ledger's are put in their place.
 pub const WAITED_FOR_MS: i64 = 60_000;
 
-impl RedisStore {
-    pub(super) async fn replace_codes(
+/// Replaces the codes of a room.
+pub struct RoomCodes {
+    pub ledger: Arc<dyn Ledger>,
+    pub scripts: Arc<RoomScripts>,
+    pub lives: Arc<RoomLives>,
+    pub clock: Clock,
+}
+
+impl RoomCodes {
+    /// Replaces them in the ledger and in Redis, unless somebody has joined.
+    pub async fn replace(
         &self,
         room: &str,
         codes: Vec<Digest>,
         entry: Entry,
     ) -> Result<Changed, StoreFailure> {
-        let life = self.life(room)?;
-        let now_ms = self.now_ms();
-        let held = self.run(room, &life, HoldCodesScript { now_ms }).await?;
+        let life = self.lives.life(room)?;
+        let now_ms = self.clock.now_ms();
+        let held = self
+            .scripts
+            .run(room, &life, HoldCodesScript { now_ms })
+            .await?;
         if held.int()? == 0 {
             return Ok(Changed::Joined);
         }
-        // Whatever the ledger answers, Redis gets what it has: its own list where the answer was lost.
-        let written = self.ledger().put_codes(room, codes.clone(), entry).await;
+        // Whatever the ledger answers, Redis gets what it has: its own list where the answer was
+        // lost.
+        let written = self.ledger.put_codes(room, codes.clone(), entry).await;
         match written {
             Ok(Changed::To(version)) => {
-                self.fill_with(room, &life, &codes).await?;
+                self.put_in_place(room, &life, &codes).await?;
                 Ok(Changed::To(version))
             }
             other => {
-                self.codes_of_ledger(room, &life).await?;
+                self.take_from_ledger(room, &life).await?;
                 Ok(other?)
             }
         }
     }
 
     /// Puts the ledger's codes in place and lets joins go on.
-    pub(super) async fn codes_of_ledger(
-        &self,
-        room: &str,
-        life: &RoomLife,
-    ) -> Result<(), StoreFailure> {
-        let line = self.ledger().bare_line(room).await?;
+    pub async fn take_from_ledger(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
+        let line = self.ledger.bare_line(room).await?;
         let codes: Vec<Digest> = line.codes.into_iter().map(|(code, _)| code).collect();
-        self.fill_with(room, life, &codes).await
+        self.put_in_place(room, life, &codes).await
     }
 
-    async fn fill_with(
+    async fn put_in_place(
         &self,
         room: &str,
         life: &RoomLife,
@@ -66,7 +80,7 @@ impl RedisStore {
                 is_last: at + 1 == count,
                 codes: batch.iter().map(|code| code.0).collect(),
             };
-            if self.run(room, life, put).await?.int()? == 0 {
+            if self.scripts.run(room, life, put).await?.int()? == 0 {
                 return Err(StoreFailure::NotReady(
                     "its codes were put in place meanwhile".into(),
                 ));

@@ -1,52 +1,52 @@
-//! Whether Redis is there, whose it is, and whether it can be relied on: watched beside everything else, and told to whoever
-//! runs this.
+//! Whether Redis is there, whose it is, and whether it can be relied on: watched beside everything
+//! else, and told to whoever runs this.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fairgate_base::clock::rfc3339;
-use fairgate_redis::{Error, Finding, Redis, RedisCommand};
-use tokio::time::{MissedTickBehavior, interval};
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_redis::{Error, Redis, RedisCommand, ServerFinding};
 
-use super::{Inner, keys};
+use super::keys;
 use crate::ledger::RoomLife;
 
 /// How often Redis is asked.
-const EVERY: Duration = Duration::from_secs(1);
+pub const ASKED_EVERY: Duration = Duration::from_secs(1);
 /// How many times in between its settings and its clock are looked at.
 const FINDINGS_EVERY: u32 = 10;
 /// That the ledger was set back, or Redis lost its data, is told for so long, milliseconds.
 const TOLD_MS: i64 = 3_600_000;
-/// Rooms that begin a new life within so long, milliseconds, were lost together: the log tells of it once.
+/// Rooms that begin a new life within so long, milliseconds, were lost together: the log tells of
+/// it once.
 const ONE_LOSS_MS: i64 = 60_000;
 
 /// Redis as it was last found.
 #[derive(Debug, Default)]
-pub struct Condition {
-    inner: Mutex<Found>,
+pub struct StoreCondition {
+    inner: Mutex<ConditionFound>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct ConditionFound {
     away: Option<(Instant, Error)>,
     /// The ledger that it belongs to, where that is another one.
     foreign: Option<String>,
-    findings: Vec<Finding>,
+    findings: Vec<ServerFinding>,
     /// Rooms of which the ledger lost blocks, and when that showed (ms).
     set_back: BTreeMap<String, i64>,
     /// When the last loss was told in the log (ms).
     loss_told_at: Option<i64>,
 }
 
-impl Condition {
+impl StoreCondition {
     /// Whether the data belongs to another ledger: nothing of it is used.
     pub fn is_foreign(&self) -> bool {
         self.lock().foreign.is_some()
     }
 
     /// Redis said which ledger its data belongs to, or nothing.
-    pub fn heard(&self, owner: Result<String, Error>, own: &str) {
+    pub fn note_owner(&self, owner: Result<String, Error>, own: &str) {
         let mut found = self.lock();
         match owner {
             Ok(owner) => {
@@ -73,12 +73,12 @@ impl Condition {
     }
 
     /// What was found wrong with the servers.
-    pub fn found(&self, findings: Vec<Finding>) {
+    pub fn note_findings(&self, findings: Vec<ServerFinding>) {
         self.lock().findings = findings;
     }
 
     /// This node fills a room in, which is new or was lost.
-    pub fn begins(&self, room: &str, life: &RoomLife, now: i64) {
+    pub fn note_new_life(&self, room: &str, life: &RoomLife, now: i64) {
         let incarnation = life.incarnation;
         if incarnation <= 1 {
             tracing::info!(room, "the room is new in the room store");
@@ -103,7 +103,7 @@ impl Condition {
     }
 
     /// The ledger has lost blocks of these rooms.
-    pub fn set_back(&self, rooms: &[String], now: i64) {
+    pub fn note_set_back(&self, rooms: &[String], now: i64) {
         for room in rooms {
             tracing::error!(
                 room,
@@ -115,7 +115,8 @@ impl Condition {
         }
     }
 
-    /// A sentence for each thing that should not be left so. `lives` are those of the rooms, as the ledger has them.
+    /// A sentence for each thing that should not be left so. `lives` are those of the rooms, as the
+    /// ledger has them.
     pub fn warnings(&self, lives: &[RoomLife], now: i64) -> Vec<String> {
         let found = self.lock();
         let mut warnings = Vec::new();
@@ -140,7 +141,7 @@ impl Condition {
         warnings
     }
 
-    fn lock(&self) -> MutexGuard<'_, Found> {
+    fn lock(&self) -> MutexGuard<'_, ConditionFound> {
         // Its fields do not depend on one another.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -162,34 +163,47 @@ fn loss(lives: &[RoomLife], now: i64) -> Option<String> {
     ))
 }
 
-/// The ledger that the data belongs to: this one, where it belonged to none.
-pub async fn belongs_to(redis: &Redis, own: &str) -> Result<String, Error> {
-    let set = RedisCommand::new("SET")
-        .arg(keys::LEDGER)
-        .arg(own)
-        .arg("NX");
-    redis.ask(&set).await?;
-    let stored = redis
-        .ask(&RedisCommand::new("GET").arg(keys::LEDGER))
-        .await?;
-    Ok(stored.text()?.to_owned())
+/// Asks Redis all the time which ledger its data belongs to, and now and then how it is set.
+pub struct ConditionWatch {
+    redis: Redis,
+    ledger_id: String,
+    clock: Clock,
+    condition: Arc<StoreCondition>,
 }
 
-/// Watches until the store is dropped.
-pub async fn watch(store: Weak<Inner>) {
-    let mut every = interval(EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for round in 0_u32.. {
-        every.tick().await;
-        let Some(inner) = store.upgrade() else {
-            return;
-        };
-        let owner = belongs_to(&inner.redis, &inner.ledger_id).await;
-        inner.condition.heard(owner, &inner.ledger_id);
-        if round % FINDINGS_EVERY == 0
-            && let Ok(findings) = inner.redis.check(inner.clock.now_ms()).await
-        {
-            inner.condition.found(findings);
+impl ConditionWatch {
+    /// A watch for the ledger with this id, in hex.
+    pub fn new(
+        redis: Redis,
+        ledger_id: String,
+        clock: Clock,
+        condition: Arc<StoreCondition>,
+    ) -> Self {
+        Self {
+            redis,
+            ledger_id,
+            clock,
+            condition,
         }
+    }
+
+    /// One round of the watch.
+    pub async fn look(&self, round: u32) {
+        self.condition
+            .note_owner(self.owner().await, &self.ledger_id);
+        if round.is_multiple_of(FINDINGS_EVERY)
+            && let Ok(findings) = self.redis.check(self.clock.now_ms()).await
+        {
+            self.condition.note_findings(findings);
+        }
+    }
+
+    /// Asks which ledger the data belongs to: this one, where it belonged to none.
+    pub async fn owner(&self) -> Result<String, Error> {
+        let set = RedisCommand::new("SET").arg(keys::LEDGER);
+        let set = set.arg(self.ledger_id.as_str()).arg("NX");
+        self.redis.ask(&set).await?;
+        let get = RedisCommand::new("GET").arg(keys::LEDGER);
+        Ok(self.redis.ask(&get).await?.text()?.to_owned())
     }
 }

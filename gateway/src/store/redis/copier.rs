@@ -1,11 +1,15 @@
-//! Brings what Redis gave into the ledger, seconds behind: entries of the feed, a batch at a time, trimmed when they are
-//! there. Again is harmless, and a life that has ended copies nothing any more.
+//! Brings what Redis gave into the ledger, seconds behind: entries of the feed, a batch at a time,
+//! trimmed when they are there. Again is harmless, and a life that has ended copies nothing any
+//! more.
 
-use fairgate_redis::Reply;
+use std::sync::Arc;
 
+use fairgate_redis::RedisReply;
+
+use super::caller::RoomScripts;
+use super::read;
 use super::scripts::{AnyRoom, CopiedScript, LeavingScript, SalvageScript, TakeFeedScript};
-use super::{RedisStore, read};
-use crate::ledger::{Copied, LineRow, RoomLife};
+use crate::ledger::{Copied, Ledger, LineRow, RoomLife};
 use crate::store::{Leaving, StoreFailure};
 
 /// Entries a batch.
@@ -15,22 +19,26 @@ const GO_BATCHES_MAX: u32 = 20;
 /// A copier that is not heard of for so long is followed by another node's.
 const ALONE_MS: u64 = 2000;
 
-impl RedisStore {
-    /// Copies until nothing is left; where `alone` is enough only as much as is fair, and nothing while another node does.
-    pub(super) async fn copy(
-        &self,
-        room: &str,
-        life: &RoomLife,
-        alone: bool,
-    ) -> Result<(), StoreFailure> {
+/// Brings the line of a room into the ledger.
+pub struct LineCopier {
+    pub ledger: Arc<dyn Ledger>,
+    pub scripts: Arc<RoomScripts>,
+    /// This process's name among the nodes.
+    pub node: String,
+}
+
+impl LineCopier {
+    /// Copies until nothing is left; where `alone` is enough only as much as is fair, and nothing
+    /// while another node does.
+    pub async fn copy(&self, room: &str, life: &RoomLife, alone: bool) -> Result<(), StoreFailure> {
         for batch in 1.. {
             let take = TakeFeedScript {
-                node: self.node().to_owned(),
+                node: self.node.clone(),
                 alone_ms: ALONE_MS,
                 entries_max: BATCH,
                 must: !alone,
             };
-            let taken = self.run(room, life, take).await?;
+            let taken = self.scripts.run(room, life, take).await?;
             let Some((last, rows)) = rows(&taken)? else {
                 return Ok(());
             };
@@ -41,7 +49,7 @@ impl RedisStore {
                 first_left: read::behind(&last),
                 nobodys: nobodys.collect(),
             };
-            self.run(room, life, trim).await?;
+            self.scripts.run(room, life, trim).await?;
             if !full || (alone && batch == GO_BATCHES_MAX) {
                 break;
             }
@@ -49,15 +57,16 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Brings what the life before left in the feed into the ledger: it was given, and is not lost with it.
-    pub(super) async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
+    /// Brings what the life before left in the feed into the ledger: it was given, and is not lost
+    /// with it.
+    pub async fn salvage(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
         let mut from = "-".to_owned();
         loop {
             let salvage = SalvageScript {
                 from,
                 entries_max: BATCH,
             };
-            let left = self.run_as(room, AnyRoom {}, salvage).await?;
+            let left = self.scripts.run_as(room, AnyRoom {}, salvage).await?;
             let Some((last, rows)) = rows(&left)? else {
                 return Ok(());
             };
@@ -71,15 +80,19 @@ impl RedisStore {
         }
     }
 
-    /// Brings one leaving to the ledger, with the join that may not be there yet. Again is harmless.
-    pub(super) async fn record_leaving(
+    /// Brings one leaving to the ledger, with the join that may not be there yet. Again is
+    /// harmless.
+    pub async fn record_leaving(
         &self,
         room: &str,
         life: &RoomLife,
         leaving: &Leaving,
     ) -> Result<(), StoreFailure> {
         let number = leaving.number;
-        let who = self.run(room, life, LeavingScript { number }).await?;
+        let who = self
+            .scripts
+            .run(room, life, LeavingScript { number })
+            .await?;
         if let Some((join, void)) = read::leaving(&who, leaving.number)? {
             let leave = LineRow::Leave {
                 number: leaving.number,
@@ -99,10 +112,7 @@ impl RedisStore {
         rows: Vec<LineRow>,
     ) -> Result<Copied, StoreFailure> {
         let count = rows.len() as u64;
-        let copied = self
-            .ledger()
-            .copy_line(room, life.incarnation, rows)
-            .await?;
+        let copied = self.ledger.copy_line(room, life.incarnation, rows).await?;
         metrics::counter!("fairgate_line_rows_copied_total", "room" => room.to_owned())
             .increment(count);
         copied.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))
@@ -110,7 +120,7 @@ impl RedisStore {
 }
 
 /// The last entry's id, and the rows; `None` where there is nothing.
-fn rows(reply: &Reply) -> Result<Option<(String, Vec<LineRow>)>, fairgate_redis::Error> {
+fn rows(reply: &RedisReply) -> Result<Option<(String, Vec<LineRow>)>, fairgate_redis::Error> {
     let mut last = None;
     let mut rows = Vec::new();
     for entry in reply.list()? {

@@ -1,45 +1,40 @@
-//! What a node does for the rooms all the time: reads their lives, reserves numbers ahead of the joins, brings the line
-//! into the ledger, and begins a new life where Redis lost one. Every round starts from what is stored, so a round that
-//! failed is simply done again by the next, on this node or another.
+//! What a node does for one room in a round: reserves numbers ahead of the joins, brings the line
+//! into the ledger, and begins a new life where Redis lost one. Every round starts from what is
+//! stored, so a round that failed is simply done again by the next, on this node or another.
 
-use std::collections::HashMap;
-use std::sync::Weak;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairgate_base::clock::Clock;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
-use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use super::lease::LEASE;
-use super::rebuild::Begun;
-use super::scripts::{AdoptScript, AnyRoom, CheckScript, RaiseScript};
-use super::{Inner, RedisStore, codes};
+use super::blocks::{AHEAD_MIN, NumberBlocks};
+use super::caller::RoomScripts;
+use super::codes::{RoomCodes, WAITED_FOR_MS};
+use super::copier::LineCopier;
+use super::lives::RoomLives;
+use super::rebuild::{RoomBegun, RoomBuilder};
+use super::rooms::OpenRooms;
+use super::scripts::{AdoptScript, AnyRoom, CheckScript};
 use crate::ledger::RoomLife;
 use crate::store::StoreFailure;
 
-const EVERY: Duration = Duration::from_millis(300);
 /// Rooms looked at at once,
 const LOOKS_AT_ONCE: usize = 32;
-/// and rooms filled in or copied at once. Those take their time, and whoever only looks does not wait for them.
+/// and rooms filled in or copied at once. Those take their time, and whoever only looks does not
+/// wait for them.
 const WORKS_AT_ONCE: usize = 8;
-/// At the least so many numbers are reserved ahead,
-const AHEAD_MIN: u64 = 1000;
-/// and at the most: a lost store leaves the rest of its block void.
-const AHEAD_MAX: u64 = 200_000;
-/// Numbers are reserved for so many rounds as the last one was.
-const ROUNDS_AHEAD: u64 = 8;
-
-/// A server that took over another's data within so long still has the mark of it, unless it was told to forget sooner
-/// (`repl-backlog-ttl`, an hour by default).
+/// A server that took over another's data within so long still has the mark of it, unless it was
+/// told to forget sooner (`repl-backlog-ttl`, an hour by default).
 const WELL_LATELY: Duration = Duration::from_secs(30);
 
 /// How many rooms are looked after at once.
-pub struct Limits {
+pub struct TendingLimits {
     looks: Semaphore,
     works: Semaphore,
 }
 
-impl Default for Limits {
+impl Default for TendingLimits {
     fn default() -> Self {
         Self {
             looks: Semaphore::new(LOOKS_AT_ONCE),
@@ -48,190 +43,127 @@ impl Default for Limits {
     }
 }
 
-/// Reads the lives until the store is dropped. Nothing else is done here: whatever takes its time would cost all rooms
-/// their lease.
-pub async fn renew(store: Weak<Inner>) {
-    let mut every = rounds();
-    loop {
-        every.tick().await;
-        let Some(inner) = store.upgrade() else {
-            return;
-        };
-        if let Err(error) = (RedisStore { inner }).read_lives().await {
-            metrics::counter!("fairgate_room_leases_missed_total").increment(1);
-            tracing::warn!(%error, "the rooms' lives could not be read; no number is given until they are");
-        }
-    }
-}
-
-/// Looks after the rooms until the store is dropped, each in a task of its own.
-pub async fn run(store: Weak<Inner>) {
-    let mut every = rounds();
-    let mut tended: HashMap<String, JoinHandle<()>> = HashMap::new();
-    loop {
-        every.tick().await;
-        let Some(inner) = store.upgrade() else {
-            return;
-        };
-        let store = RedisStore { inner };
-        for room in store.rooms() {
-            // Who is still at it from an earlier round goes on.
-            if tended.get(&room).is_none_or(JoinHandle::is_finished) {
-                let tending = tokio::spawn(store.clone().look_after(room.clone()));
-                tended.insert(room, tending);
-            }
-        }
-    }
-}
-
-fn rounds() -> Interval {
-    let mut every = interval(EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    every
-}
-
-/// How a room was found.
-enum Look {
-    /// There is nothing to do.
-    Well,
+/// What there is to do for a room.
+enum RoomNeeds {
+    Nothing,
     /// Its data is not that of this life, or there is none yet: the next one is to be begun.
-    Lost(u64),
+    NextLife(u64),
     /// The ledger does not have all of it yet.
-    Behind(RoomLife),
+    Copying(RoomLife),
     /// Joins wait for codes that nobody brings.
-    WithoutCodes(RoomLife),
+    Codes(RoomLife),
 }
 
-impl RedisStore {
-    async fn look_after(self, room: String) {
-        if let Err(error) = self.tend(&room).await {
-            metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.clone())
+/// Looks after rooms.
+pub struct RoomKeeper {
+    pub rooms: Arc<OpenRooms>,
+    pub lives: Arc<RoomLives>,
+    pub scripts: Arc<RoomScripts>,
+    pub blocks: Arc<NumberBlocks>,
+    pub copier: Arc<LineCopier>,
+    pub builder: RoomBuilder,
+    pub codes: Arc<RoomCodes>,
+    pub clock: Clock,
+    pub limits: TendingLimits,
+}
+
+impl RoomKeeper {
+    /// Looks after one room, and tells where that failed.
+    pub async fn look_after(&self, room: &str) {
+        if let Err(error) = self.tend(room).await {
+            metrics::counter!("fairgate_room_rounds_failed_total", "room" => room.to_owned())
                 .increment(1);
             tracing::warn!(room, %error, "a room's store could not be looked after; the next round tries again");
         }
     }
 
-    /// Reads the rooms' lives; from when it was asked, that may be believed for a second.
-    pub(super) async fn read_lives(&self) -> Result<(), StoreFailure> {
-        let asked = Instant::now();
-        let lives = timeout(LEASE, self.ledger().lives())
-            .await
-            .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
-        let lost = self.lease().renew(asked, lives);
-        self.inner.condition.set_back(&lost, self.now_ms());
-        Ok(())
-    }
-
     /// Looks after one room.
-    pub(super) async fn tend(&self, room: &str) -> Result<(), StoreFailure> {
-        let limits = &self.inner.limits;
-        let looked = {
+    pub async fn tend(&self, room: &str) -> Result<(), StoreFailure> {
+        let limits = &self.limits;
+        let needs = {
             // Both live as long as the store.
             let _look = limits.looks.acquire().await;
             self.look(room).await?
         };
-        match looked {
-            Look::Well => Ok(()),
-            Look::Lost(from) => {
+        match needs {
+            RoomNeeds::Nothing => Ok(()),
+            RoomNeeds::NextLife(from) => {
                 let _work = limits.works.acquire().await;
-                let state = self.state(room)?;
-                let _pace = state.tending.lock().await;
+                let open = self.rooms.find(room)?;
+                let _tending = open.tending.lock().await;
                 self.revive(room, from).await
             }
-            Look::Behind(life) => {
+            RoomNeeds::Copying(life) => {
                 let _work = limits.works.acquire().await;
-                self.copy(room, &life, true).await
+                self.copier.copy(room, &life, true).await
             }
-            Look::WithoutCodes(life) => {
+            RoomNeeds::Codes(life) => {
                 let _work = limits.works.acquire().await;
-                self.codes_of_ledger(room, &life).await
+                self.codes.take_from_ledger(room, &life).await
             }
         }
     }
 
     /// Reserves numbers where they run short, and finds out whether there is more to do.
-    async fn look(&self, room: &str) -> Result<Look, StoreFailure> {
-        let state = self.state(room)?;
-        let mut pace = state.tending.lock().await;
-        let Some(life) = self.lease().life(room) else {
-            return Ok(Look::Lost(0));
+    async fn look(&self, room: &str) -> Result<RoomNeeds, StoreFailure> {
+        let open = self.rooms.find(room)?;
+        let mut before = open.tending.lock().await;
+        let Some(life) = self.lives.lease().life(room) else {
+            return Ok(RoomNeeds::NextLife(0));
         };
-        let stands = self.run(room, &life, CheckScript {}).await;
-        state.heard(!matches!(stands, Err(StoreFailure::Unreachable(_))));
-        let well_at = pace.well_at;
+        let stands = self.scripts.run(room, &life, CheckScript {}).await;
+        open.note_answer(!matches!(stands, Err(StoreFailure::Unreachable(_))));
         let stands = match stands {
-            Err(StoreFailure::NotReady(_)) if self.is_renamed(room, &life, well_at).await? => {
-                return Ok(Look::Well);
-            }
             Err(StoreFailure::NotReady(why)) => {
-                // Another node may have begun a life that this one has not read yet.
-                self.read_lives().await?;
-                let newest = self.lease().life(room).unwrap_or(life);
-                if newest.incarnation != life.incarnation {
-                    return Ok(Look::Well);
-                }
-                if newest.is_unused() {
-                    // The room is new, and whoever made it fills it in just now or died over it.
-                    return Ok(Look::Lost(0));
-                }
-                tracing::debug!(
-                    room,
-                    incarnation = life.incarnation,
-                    why,
-                    "a room is not in Redis"
-                );
-                return Ok(Look::Lost(life.incarnation));
+                let well_at = before.well_at;
+                return self.look_for_loss(room, &life, &why, well_at).await;
             }
             answer => answer?,
         };
-        pace.well_at = Some(Instant::now());
+        before.well_at = Some(Instant::now());
         let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
-        let given = next.saturating_sub(pace.next.replace(next).unwrap_or(next));
-        let ahead = given
-            .saturating_mul(ROUNDS_AHEAD)
-            .clamp(AHEAD_MIN, AHEAD_MAX);
-        let short = next.saturating_add(ahead / 2) >= ceiling;
-        // A ledger that was set back is told again up to where numbers are given: the next life begins above them.
-        if life.ceiling < ceiling {
-            self.compare_ceilings(room, &life, ceiling).await?;
-        }
-        if short || life.ceiling < ceiling {
-            let upto = if short {
-                next.saturating_add(ahead)
-            } else {
-                ceiling
-            };
-            self.reserve(room, &life, upto.max(ceiling)).await?;
-        }
+        let given = next.saturating_sub(before.next.replace(next).unwrap_or(next));
+        self.blocks
+            .reserve_ahead(room, &life, given, (next, ceiling))
+            .await?;
         let codes_since = stands.at(3)?.int()?;
-        if codes_since > 0 && self.now_ms() - codes_since > codes::WAITED_FOR_MS {
-            return Ok(Look::WithoutCodes(life));
+        if codes_since > 0 && self.clock.now_ms() - codes_since > WAITED_FOR_MS {
+            return Ok(RoomNeeds::Codes(life));
         }
         if stands.at(2)?.count()? > 0 {
-            return Ok(Look::Behind(life));
+            return Ok(RoomNeeds::Copying(life));
         }
-        Ok(Look::Well)
+        Ok(RoomNeeds::Nothing)
     }
 
-    /// Another node may have reserved since the lives were read. Where it is not that, the ledger has lost a block.
-    async fn compare_ceilings(
+    /// Finds out whether a room whose life does not stand in Redis was lost.
+    async fn look_for_loss(
         &self,
         room: &str,
         life: &RoomLife,
-        ceiling: u64,
-    ) -> Result<(), StoreFailure> {
-        self.read_lives().await?;
-        let newest = self.lease().life(room);
-        let is_less =
-            |newest: &RoomLife| newest.incarnation == life.incarnation && newest.ceiling < ceiling;
-        if newest.as_ref().is_some_and(is_less) {
-            let rooms = [room.to_owned()];
-            self.inner.condition.set_back(&rooms, self.now_ms());
+        why: &str,
+        well_at: Option<Instant>,
+    ) -> Result<RoomNeeds, StoreFailure> {
+        if self.is_renamed(room, life, well_at).await? {
+            return Ok(RoomNeeds::Nothing);
         }
-        Ok(())
+        // Another node may have begun a life that this one has not read yet.
+        self.lives.read().await?;
+        let newest = self.lives.lease().life(room).unwrap_or(*life);
+        if newest.incarnation != life.incarnation {
+            return Ok(RoomNeeds::Nothing);
+        }
+        if newest.is_unused() {
+            // The room is new, and whoever made it fills it in just now or died over it.
+            return Ok(RoomNeeds::NextLife(0));
+        }
+        let incarnation = life.incarnation;
+        tracing::debug!(room, incarnation, why, "a room is not in Redis");
+        Ok(RoomNeeds::NextLife(incarnation))
     }
 
-    /// Whether only the name of the server's history changed, since the room was well a moment ago: its life goes on.
+    /// Whether only the name of the server's history changed, since the room was well a moment ago:
+    /// its life goes on.
     async fn is_renamed(
         &self,
         room: &str,
@@ -244,50 +176,19 @@ impl RedisStore {
         let adopt = AdoptScript {
             incarnation: life.incarnation,
         };
-        let adopted = self.run_as(room, AnyRoom {}, adopt).await?;
+        let adopted = self.scripts.run_as(room, AnyRoom {}, adopt).await?;
         Ok(adopted.int()? == 1)
     }
 
+    /// Begins the life after `from`, and reserves its first block.
     async fn revive(&self, room: &str, from: u64) -> Result<(), StoreFailure> {
-        if self.begin(room, from).await? == Begun::Lives {
+        if self.builder.begin(room, from).await? == RoomBegun::Lives {
             // Whoever joins next does not wait for a block.
-            if let Some(life) = self.lease().life(room) {
-                self.reserve(room, &life, life.first + AHEAD_MIN).await?;
+            if let Some(life) = self.lives.lease().life(room) {
+                let upto = life.first + AHEAD_MIN;
+                self.blocks.reserve(room, &life, upto).await?;
             }
         }
-        self.read_lives().await
-    }
-
-    /// Reserves numbers in the ledger, and only then lets Redis give them.
-    pub(super) async fn reserve(
-        &self,
-        room: &str,
-        life: &RoomLife,
-        upto: u64,
-    ) -> Result<(), StoreFailure> {
-        let reserved = self.ledger().reserve(room, life.incarnation, upto).await?;
-        let life =
-            reserved.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))?;
-        self.lease().learn(room, life, Instant::now());
-        let ceiling = life.ceiling;
-        self.run(room, &life, RaiseScript { ceiling }).await?;
-        Ok(())
-    }
-
-    /// Reserves a block at once, because the joins were faster than the rounds.
-    pub(super) async fn reserve_now(
-        &self,
-        room: &str,
-        life: &RoomLife,
-    ) -> Result<(), StoreFailure> {
-        let state = self.state(room)?;
-        let _pace = state.tending.lock().await;
-        let stands = self.run(room, life, CheckScript {}).await?;
-        let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
-        if next < ceiling {
-            return Ok(());
-        }
-        self.reserve(room, life, next + AHEAD_MIN.max(AHEAD_MAX / 20))
-            .await
+        self.lives.read().await
     }
 }

@@ -8,14 +8,15 @@
 //! | `holders` | the living number of each holder |
 //! | `codes`, `code_of` | each code's number, each number's code |
 //! | `absent`, `done` | a bit a number |
-//! | `passes`, `inside`, `left_with_pass` | expiry by number; who is inside, by expiry; numbers by holders who left |
+//! | `passes`, `inside`, `left_with_pass` | expiry by number; who is inside; who left with one |
 //! | `entering`, `entering_calls` | ranks on the way in, by when that lapses |
-//! | `calls`, `came`, `called_away`, `answered` | the releases whose window is open, and a bit a rank |
+//! | `calls`, `came`, `called_away`, `answered` | releases whose window is open; a bit a rank |
 //! | `seen:S` | a bit for each number that was seen in these five seconds |
 //! | `vitals` | what each node measured of booking |
 //! | `feed`, `copier` | what is not in the ledger yet, and who brings it there |
 //!
-//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to; booking's store writes the same.
+//! Beside the rooms there is `fairgate:ledger`, the id of the ledger that all this belongs to;
+//! booking's store writes the same.
 
 /// Whose ledger the data set belongs to.
 pub const LEDGER: &str = "fairgate:ledger";

@@ -1,9 +1,9 @@
-//! The lives of all rooms as the ledger has them, and for how long this node may believe it: numbers are given only
-//! while that was read less than a second ago, so that whoever waits out a second knows that nobody gives one of an
-//! older life.
+//! The lives of all rooms as the ledger has them, and for how long this node may believe it:
+//! numbers are given only while that was read less than a second ago, so that whoever waits out a
+//! second knows that nobody gives one of an older life.
 //!
-//! A ledger that failed over to an older copy may have lost blocks that it had reserved. What was once heard is kept
-//! here, so that it is followed and no number of a lost block is given again.
+//! A ledger that failed over to an older copy may have lost blocks that it had reserved. What was
+//! once heard is kept here, so that it is followed and no number of a lost block is given again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,29 +16,30 @@ pub const LEASE: Duration = Duration::from_secs(1);
 
 /// What this node knows of the rooms' lives.
 #[derive(Debug, Default)]
-pub struct Lease {
-    inner: Mutex<Read>,
+pub struct LivesLease {
+    inner: Mutex<LivesRead>,
 }
 
 #[derive(Debug, Default)]
-struct Read {
+struct LivesRead {
     /// When the ledger was asked, which is before it answered.
     asked: Option<Instant>,
-    lives: HashMap<String, Known>,
+    lives: HashMap<String, KnownLife>,
     /// Numbers of each room below this may have been given, whatever the ledger still knows of it.
     issued: HashMap<String, u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownLife {
     life: RoomLife,
     /// When it was true at the latest.
     at: Instant,
 }
 
-impl Lease {
-    /// Takes over what the ledger said, asked at `asked`. An answer that was overtaken by a later one is dropped. Gives
-    /// the rooms of which the ledger has lost what was known: it is an older copy.
+impl LivesLease {
+    /// Takes over what the ledger said, asked at `asked`. An answer that was overtaken by a later
+    /// one is dropped. Gives the rooms of which the ledger has lost what was known: it is an older
+    /// copy.
     pub fn renew(&self, asked: Instant, lives: Vec<(String, RoomLife)>) -> Vec<String> {
         let mut read = self.lock();
         if read.asked.is_some_and(|before| before > asked) {
@@ -55,9 +56,9 @@ impl Lease {
                 Some(known) if known.at >= asked => known,
                 Some(_) => {
                     lost.push(room.clone());
-                    Known { life, at: asked }
+                    KnownLife { life, at: asked }
                 }
-                None => Known { life, at: asked },
+                None => KnownLife { life, at: asked },
             };
             read.keep(room, stands);
         }
@@ -71,12 +72,13 @@ impl Lease {
         lost
     }
 
-    /// Takes over a life that was begun or stretched, as the ledger said at `now`, unless a later one is known.
+    /// Takes over a life that was begun or stretched, as the ledger said at `now`, unless a later
+    /// one is known.
     pub fn learn(&self, room: &str, life: RoomLife, now: Instant) {
         let mut read = self.lock();
         let known = read.lives.get(room);
         if known.is_none_or(|known| order(&known.life) <= order(&life)) {
-            read.keep(room.to_owned(), Known { life, at: now });
+            read.keep(room.to_owned(), KnownLife { life, at: now });
         }
     }
 
@@ -109,14 +111,14 @@ impl Lease {
         self.lock().issued.get(room).copied().unwrap_or(0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Read> {
+    fn lock(&self) -> MutexGuard<'_, LivesRead> {
         // The fields are whole whatever panicked beside them.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Read {
-    fn keep(&mut self, room: String, known: Known) {
+impl LivesRead {
+    fn keep(&mut self, room: String, known: KnownLife) {
         let issued = self.issued.entry(room.clone()).or_default();
         *issued = known.life.ceiling.max(*issued);
         self.lives.insert(room, known);
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_life_is_believed_for_a_second_from_when_the_ledger_was_asked() {
-        let (lease, asked) = (Lease::default(), Instant::now());
+        let (lease, asked) = (LivesLease::default(), Instant::now());
         assert_eq!(lease.held("r", asked), None);
         assert!(lease.renew(asked, read(1, 10)).is_empty());
         let almost = asked + LEASE - Duration::from_millis(1);
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn neither_an_overtaken_answer_nor_an_older_life_replaces_what_is_known() {
-        let (lease, asked) = (Lease::default(), Instant::now());
+        let (lease, asked) = (LivesLease::default(), Instant::now());
         lease.renew(asked + LEASE, read(2, 10));
         assert!(lease.renew(asked, read(1, 10)).is_empty());
         lease.learn("r", life(1, 10), asked + LEASE);
@@ -173,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_lost_a_block_is_followed_and_the_block_is_not_forgotten() {
-        let (lease, asked) = (Lease::default(), Instant::now());
+        let (lease, asked) = (LivesLease::default(), Instant::now());
         lease.renew(asked, read(1, 5000));
         for (step, lives) in (1..).zip([read(1, 2000), read(0, 9000), Vec::new()]) {
             let lost = lease.renew(asked + LEASE * step, lives.clone());

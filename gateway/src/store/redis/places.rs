@@ -1,13 +1,16 @@
-//! Places by their number and by their holder: found, brought back where Redis lost them, and answered without it where it
-//! is away.
+//! Places by their number and by their holder: found, brought back where Redis lost them, and
+//! answered without it where it is away.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
 
+use super::caller::RoomScripts;
+use super::lives::RoomLives;
+use super::read;
 use super::scripts::{BringBackScript, CheckScript, PlaceOfScript, ShownRecord, StandingScript};
-use super::{RedisStore, read};
-use crate::ledger::{Failure, StoredPlace};
+use crate::ledger::{Failure, Ledger, StoredPlace};
 use crate::store::{Place, Shown, Standing, StoreFailure};
 
 /// Places that one script takes back.
@@ -17,11 +20,19 @@ const LEDGER_ASKED_MAX: Duration = Duration::from_secs(1);
 /// A ledger that was not heard for longer keeps silent.
 const LEDGER_HEARD_MAX: Duration = Duration::from_secs(2);
 
-impl RedisStore {
-    /// Whose the number is. Without Redis a signed place is taken at its word, so this always answers.
-    pub(super) async fn standing_of(&self, room: &str, shown: &Shown) -> Standing {
+/// Finds places, and takes them back.
+pub struct PlaceFinder {
+    pub ledger: Arc<dyn Ledger>,
+    pub scripts: Arc<RoomScripts>,
+    pub lives: Arc<RoomLives>,
+}
+
+impl PlaceFinder {
+    /// Whose the number is. Without Redis a signed place is taken at its word, so this always
+    /// answers.
+    pub async fn standing(&self, room: &str, shown: &Shown) -> Standing {
         let mut asked = self.ask_standing(room, shown).await;
-        if matches!(asked, Err(StoreFailure::NotReady(_))) && self.read_lives_again().await.is_ok()
+        if matches!(asked, Err(StoreFailure::NotReady(_))) && self.lives.read_again().await.is_ok()
         {
             asked = self.ask_standing(room, shown).await;
         }
@@ -36,7 +47,8 @@ impl RedisStore {
         if let Ok(true) = self.recorded_as_left(room, shown).await {
             return Standing::Left;
         }
-        // Signed by us, and neither store nor ledger says otherwise: it may not have been copied yet.
+        // Signed by us, and neither store nor ledger says otherwise: it may not have been copied
+        // yet.
         Standing::Here(Place {
             number: shown.number,
             holder: shown.holder,
@@ -48,33 +60,40 @@ impl RedisStore {
         })
     }
 
-    /// Takes places back that the life before lost, all of them in one life or none of what follows: which one it was.
-    pub(super) async fn take_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
-        let life = self.life(room)?;
+    /// Takes places back that the life before lost, all of them in one life or none of what
+    /// follows: which one it was.
+    pub async fn take_back(&self, room: &str, shown: &[Shown]) -> Result<u64, StoreFailure> {
+        let life = self.lives.life(room)?;
         for batch in shown.chunks(BATCH) {
             let places = batch.iter().map(shown_record).collect();
-            self.run(room, &life, BringBackScript { places }).await?;
+            self.scripts
+                .run(room, &life, BringBackScript { places })
+                .await?;
         }
         if shown.is_empty() {
-            self.run(room, &life, CheckScript {}).await?;
+            self.scripts.run(room, &life, CheckScript {}).await?;
         }
         Ok(life.incarnation)
     }
 
     /// The place of a holder.
-    pub(super) async fn place_by(
+    pub async fn place_of(
         &self,
         room: &str,
         holder: Holder,
     ) -> Result<Option<Place>, StoreFailure> {
         let asked = async {
             let place_of = PlaceOfScript { holder: holder.0 };
-            let reply = self.run(room, &self.life(room)?, place_of).await?;
+            let reply = self
+                .scripts
+                .run(room, &self.lives.life(room)?, place_of)
+                .await?;
             let here = read::kind(&reply)? == "here";
             Ok(here.then(|| read::place(&reply)).transpose()?)
         };
         match asked.await {
-            // A place that is only in Redis is not found without it, so that a "no" would be a guess.
+            // A place that is only in Redis is not found without it, so that a "no" would be a
+            // guess.
             Err(error) => match self.recorded(room, holder).await {
                 Ok(Some(place)) => Ok(Some(place)),
                 Ok(None) | Err(_) => Err(error),
@@ -87,7 +106,10 @@ impl RedisStore {
         let standing = StandingScript {
             shown: shown_record(shown),
         };
-        let reply = self.run(room, &self.life(room)?, standing).await?;
+        let reply = self
+            .scripts
+            .run(room, &self.lives.life(room)?, standing)
+            .await?;
         Ok(match read::kind(&reply)? {
             "here" => Standing::Here(read::place(&reply)?),
             "left" => Standing::Left,
@@ -95,18 +117,16 @@ impl RedisStore {
         })
     }
 
-    /// What the ledger has of a holder, where Redis does not say. It is seconds behind. One that keeps silent itself is not
-    /// asked: nobody waits for it.
+    /// What the ledger has of a holder, where Redis does not say. It is seconds behind. One that
+    /// keeps silent itself is not asked: nobody waits for it.
     async fn recorded(&self, room: &str, holder: Holder) -> Result<Option<Place>, StoreFailure> {
-        let stored = self
-            .ask_ledger(self.ledger().place_of(room, holder))
-            .await?;
-        Ok(stored.as_ref().map(of_ledger))
+        let stored = self.ask_ledger(self.ledger.place_of(room, holder)).await?;
+        Ok(stored.as_ref().map(place_of_ledger))
     }
 
     /// Whether the ledger says that this holder gave the number up.
     async fn recorded_as_left(&self, room: &str, shown: &Shown) -> Result<bool, StoreFailure> {
-        let stored = self.ask_ledger(self.ledger().places(room, shown.number, 1));
+        let stored = self.ask_ledger(self.ledger.places(room, shown.number, 1));
         let stored = stored.await?.into_iter().next();
         Ok(stored.is_some_and(|stored| {
             let whose = (stored.join.number, stored.join.holder);
@@ -119,7 +139,7 @@ impl RedisStore {
         asking: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, StoreFailure> {
         let lately = Instant::now().checked_sub(LEDGER_HEARD_MAX);
-        if lately.is_some_and(|lately| !self.lease().asked_after(lately)) {
+        if lately.is_some_and(|lately| !self.lives.lease().asked_after(lately)) {
             return Err(StoreFailure::NotReady("the ledger is silent too".into()));
         }
         let asked = tokio::time::timeout(LEDGER_ASKED_MAX, asking).await;
@@ -140,7 +160,7 @@ fn shown_record(shown: &Shown) -> ShownRecord {
 }
 
 /// A place without what only Redis knows of it.
-fn of_ledger(stored: &StoredPlace) -> Place {
+fn place_of_ledger(stored: &StoredPlace) -> Place {
     Place {
         number: stored.join.number,
         holder: stored.join.holder,

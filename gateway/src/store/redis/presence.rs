@@ -1,9 +1,12 @@
 //! Who is here and who is not: what all nodes saw of late, and the numbers at which nobody stands.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::caller::RoomScripts;
+use super::lives::RoomLives;
+use super::read;
 use super::scripts::{AbsentScript, AwayScript, SeenScript};
-use super::{Absent, RedisStore, lock, read};
 use crate::store::{AWAY_AFTER_S, Numbers, StoreFailure};
 
 /// Who was seen is kept by so many seconds,
@@ -18,49 +21,81 @@ pub fn slot(now_s: i64) -> i64 {
     now_s.div_euclid(SLOT_S)
 }
 
-impl RedisStore {
-    pub(super) async fn absent_now(&self, room: &str) -> Result<Numbers, StoreFailure> {
-        let (state, life) = (self.state(room)?, self.life(room)?);
-        let known = lock(&state.absent).clone();
+/// The absent numbers as last read.
+#[derive(Default, Clone)]
+struct ReadAbsence {
+    incarnation: u64,
+    version: u64,
+    numbers: Numbers,
+}
+
+/// Reads and notes who is here.
+pub struct RoomPresence {
+    scripts: Arc<RoomScripts>,
+    lives: Arc<RoomLives>,
+    /// By room.
+    absent: Mutex<HashMap<String, ReadAbsence>>,
+}
+
+impl RoomPresence {
+    pub fn new(scripts: Arc<RoomScripts>, lives: Arc<RoomLives>) -> Self {
+        Self {
+            scripts,
+            lives,
+            absent: Mutex::default(),
+        }
+    }
+
+    /// Reads the numbers at which nobody stands, where they changed since they were read.
+    pub async fn absent(&self, room: &str) -> Result<Numbers, StoreFailure> {
+        let life = self.lives.life(room)?;
+        let known = self.known().get(room).cloned().unwrap_or_default();
         let known_version = if known.incarnation == life.incarnation {
             known.version
         } else {
             0
         };
         let absent = AbsentScript { known_version };
-        let reply = self.run(room, &life, absent).await?;
+        let reply = self.scripts.run(room, &life, absent).await?;
         let Ok(bits) = reply.at(1) else {
             return Ok(known.numbers);
         };
-        let read = Absent {
+        let read = ReadAbsence {
             incarnation: life.incarnation,
             version: reply.at(0)?.count()?,
             numbers: read::numbers(bits.bytes()?),
         };
-        *lock(&state.absent) = read.clone();
+        self.known().insert(room.to_owned(), read.clone());
         Ok(read.numbers)
     }
 
-    pub(super) async fn note_seen(
+    fn known(&self) -> MutexGuard<'_, HashMap<String, ReadAbsence>> {
+        // What is kept of a room is replaced whole.
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes who was here; gives the life that heard it.
+    pub async fn note_seen(
         &self,
         room: &str,
         numbers: &[u64],
         now_s: i64,
     ) -> Result<u64, StoreFailure> {
-        let life = self.life(room)?;
+        let life = self.lives.life(room)?;
         for batch in numbers.chunks(SEEN_BATCH) {
             let seen = SeenScript {
                 slot: slot(now_s),
                 slot_lives_ms: SLOT_LIVES_MS,
                 numbers: batch.to_vec(),
             };
-            self.run(room, &life, seen).await?;
+            self.scripts.run(room, &life, seen).await?;
         }
         Ok(life.incarnation)
     }
 
-    pub(super) async fn away_at(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
-        let absent = self.absent_now(room).await?;
+    /// Reads who was not seen for a while.
+    pub async fn away(&self, room: &str, now_s: i64) -> Result<Numbers, StoreFailure> {
+        let absent = self.absent(room).await?;
         // A slot counts until its last second is long enough ago.
         let slots = slot(now_s - AWAY_AFTER_S)..=slot(now_s) + 1;
         let away = AwayScript {
@@ -68,7 +103,10 @@ impl RedisStore {
             away_after_s: AWAY_AFTER_S,
             slots: slots.collect(),
         };
-        let reply = self.run(room, &self.life(room)?, away).await?;
+        let reply = self
+            .scripts
+            .run(room, &self.lives.life(room)?, away)
+            .await?;
         let Ok(joined) = reply.at(0) else {
             return Ok(Numbers::default());
         };

@@ -1,7 +1,7 @@
 //! What the scripts answer, read into the store's types.
 
 use fairgate_pass::{Digest, Holder};
-use fairgate_redis::{Error, Reply};
+use fairgate_redis::{Error, RedisReply};
 
 use crate::ledger::{JoinRow, LineRow, ReleaseRow};
 use crate::store::{Counts, Figures, Left, Numbers, Place, StoreFailure};
@@ -20,12 +20,12 @@ impl From<Error> for StoreFailure {
 }
 
 /// What kind of answer it is: the first of its parts.
-pub fn kind(reply: &Reply) -> Result<&str, Error> {
+pub fn kind(reply: &RedisReply) -> Result<&str, Error> {
     reply.at(0)?.text()
 }
 
 /// 32 bytes.
-fn hash(reply: &Reply) -> Result<[u8; 32], Error> {
+fn hash(reply: &RedisReply) -> Result<[u8; 32], Error> {
     let bytes = reply.bytes()?;
     bytes.try_into().map_err(|_| {
         Error::Wrong(format!(
@@ -36,7 +36,7 @@ fn hash(reply: &Reply) -> Result<[u8; 32], Error> {
 }
 
 /// 32 bytes, or nothing.
-fn code(reply: &Reply) -> Result<Option<Digest>, Error> {
+fn code(reply: &RedisReply) -> Result<Option<Digest>, Error> {
     if reply.bytes()?.is_empty() {
         return Ok(None);
     }
@@ -44,7 +44,7 @@ fn code(reply: &Reply) -> Result<Option<Digest>, Error> {
 }
 
 /// As the function `place` of the scripts gives it.
-pub fn place(reply: &Reply) -> Result<Place, Error> {
+pub fn place(reply: &RedisReply) -> Result<Place, Error> {
     let at: Result<[u8; 8], _> = reply.at(3)?.bytes()?.try_into();
     let pass = reply.at(4)?;
     Ok(Place {
@@ -61,7 +61,7 @@ pub fn place(reply: &Reply) -> Result<Place, Error> {
 }
 
 /// As `leaving.lua` gives it: who stands at the number, and whether the leaf becomes nobody's.
-pub fn leaving(reply: &Reply, number: u64) -> Result<Option<(JoinRow, bool)>, Error> {
+pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, Error> {
     if reply.list()?.is_empty() {
         return Ok(None);
     }
@@ -76,7 +76,7 @@ pub fn leaving(reply: &Reply, number: u64) -> Result<Option<(JoinRow, bool)>, Er
 }
 
 /// As the function `counts` of the scripts gives it.
-pub fn counts(reply: &Reply) -> Result<Counts, Error> {
+pub fn counts(reply: &RedisReply) -> Result<Counts, Error> {
     Ok(Counts {
         next: reply.at(0)?.count()?,
         joined: reply.at(1)?.count()?,
@@ -90,8 +90,8 @@ pub fn counts(reply: &Reply) -> Result<Counts, Error> {
 }
 
 /// As `figures.lua` gives it; `node` is this one.
-pub fn figures(reply: &Reply, node: &str) -> Result<Figures, Error> {
-    let beyond = reply.at(1)?.list()?.iter().map(Reply::count);
+pub fn figures(reply: &RedisReply, node: &str) -> Result<Figures, Error> {
+    let beyond = reply.at(1)?.list()?.iter().map(RedisReply::count);
     let show_up = reply.at(4)?.text()?;
     let calls = reply.at(6)?.list()?.chunks_exact(3).map(|call| {
         Ok(Call {
@@ -131,7 +131,8 @@ pub fn figures(reply: &Reply, node: &str) -> Result<Figures, Error> {
     })
 }
 
-/// Redis counts bits from the highest of the first byte, [`Numbers`] from the lowest of the first word.
+/// Redis counts bits from the highest of the first byte, [`Numbers`] from the lowest of the first
+/// word.
 pub fn numbers(bits: &[u8]) -> Numbers {
     let words = bits.chunks(8).map(|bytes| {
         let mut word = [0; 8];
@@ -144,7 +145,7 @@ pub fn numbers(bits: &[u8]) -> Numbers {
 }
 
 /// An entry of the feed and its id.
-pub fn entry(reply: &Reply) -> Result<(String, LineRow), Error> {
+pub fn entry(reply: &RedisReply) -> Result<(String, LineRow), Error> {
     let (id, fields) = (reply.at(0)?.text()?, reply.at(1)?);
     let number = fields.at(3)?.count()?;
     let row = if fields.at(1)?.text()? == "j" {

@@ -1,20 +1,25 @@
-//! A room in a Redis that is new, was lost, went back or was replaced: a new life begins in the ledger at the reserved
-//! ceiling, and the room is filled in from there, a batch at a time. What the ledger does not have below the ceiling is
-//! nobody's until its holder brings it back.
+//! A room in a Redis that is new, was lost, went back or was replaced: a new life begins in the
+//! ledger at the reserved ceiling, and the room is filled in from there, a batch at a time. What
+//! the ledger does not have below the ceiling is nobody's until its holder brings it back.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairgate_base::clock::Clock;
 use fairgate_pass::{Holder, VOID};
-use fairgate_redis::{Reply, ScriptCall};
+use fairgate_redis::{RedisReply, ScriptCall};
 use tokio::time::timeout;
 
-use super::RedisStore;
+use super::caller::RoomScripts;
+use super::condition::StoreCondition;
+use super::copier::LineCopier;
+use super::lives::RoomLives;
 use super::scripts::{
     AnyRoom, BeginRoomScript, BuildingRoom, BuildsScript, FillCodesScript, FillPassesScript,
     FillPlacesScript, FilledCode, FilledPass, FilledPlace, FinishScript, StillScript,
 };
-use crate::ledger::{Failure, RoomLife, StoredLine, StoredPlace};
+use crate::ledger::{Failure, Ledger, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
 
 /// Places, codes or passes a script.
@@ -26,7 +31,7 @@ const HEARD_EVERY: Duration = Duration::from_secs(1);
 
 /// How a room came to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
+pub enum RoomBegun {
     /// This node has filled it in, or found it filled in.
     Lives,
     /// Another node is filling it in.
@@ -35,7 +40,7 @@ pub enum Begun {
 
 /// What is known of the line when all places are filled in.
 #[derive(Default)]
-struct Filled {
+struct FilledLine {
     /// A bit for each number at which somebody stands, as Redis counts bits.
     living: Vec<u8>,
     /// Whoever left; only they can have left with a pass.
@@ -44,53 +49,66 @@ struct Filled {
     known: u64,
 }
 
-impl RedisStore {
+/// Fills rooms in.
+pub struct RoomBuilder {
+    pub ledger: Arc<dyn Ledger>,
+    pub scripts: Arc<RoomScripts>,
+    pub lives: Arc<RoomLives>,
+    pub copier: Arc<LineCopier>,
+    pub condition: Arc<StoreCondition>,
+    pub clock: Clock,
+    /// This process's name among the nodes.
+    pub node: String,
+}
+
+impl RoomBuilder {
     /// Begins the life after `from` where `from` still stands, and fills the room in.
-    pub(super) async fn begin(&self, room: &str, from: u64) -> Result<Begun, StoreFailure> {
-        let now = self.now_ms();
+    pub async fn begin(&self, room: &str, from: u64) -> Result<RoomBegun, StoreFailure> {
+        let now = self.clock.now_ms();
         let builds = BuildsScript {
             incarnation: from,
-            builder: self.node().to_owned(),
+            builder: self.node.clone(),
             now_ms: now,
             silent_ms: SILENT_MS,
         };
-        let builds = self.run_as(room, AnyRoom {}, builds).await?;
+        let builds = self.scripts.run_as(room, AnyRoom {}, builds).await?;
         if builds.at(0)?.int()? == 1 {
-            return Ok(Begun::ByOther);
+            return Ok(RoomBegun::ByOther);
         }
         // What is still here may say more than a ledger that was set back.
-        let above = builds.at(1)?.count()?.max(self.lease().issued(room));
-        let life = self.ledger().begin_life(room, from, above, now).await?;
+        let above = builds.at(1)?.count()?.max(self.lives.lease().issued(room));
+        let life = self.ledger.begin_life(room, from, above, now).await?;
         if builds.at(2)?.count()? > life.incarnation {
             // A life that this ledger has never had: it is an older copy of what it was.
-            self.inner.condition.set_back(&[room.to_owned()], now);
+            self.condition.note_set_back(&[room.to_owned()], now);
         }
-        self.lease().learn(room, life, Instant::now());
+        self.lives.lease().learn(room, life, Instant::now());
         if life.ceiling > life.first {
-            // Somebody else began it and has filled it in: its numbers may be given already, and not by who fills it in again.
-            return Ok(Begun::ByOther);
+            // Somebody else began it and has filled it in: its numbers may be given already, and
+            // not by who fills it in again.
+            return Ok(RoomBegun::ByOther);
         }
-        self.salvage(room, &life).await?;
+        self.copier.salvage(room, &life).await?;
         let begin = BeginRoomScript {
             incarnation: life.incarnation,
-            builder: self.node().to_owned(),
+            builder: self.node.clone(),
             now_ms: now,
             silent_ms: SILENT_MS,
         };
-        match self.run_as(room, AnyRoom {}, begin).await?.text()? {
+        match self.scripts.run_as(room, AnyRoom {}, begin).await?.text()? {
             "begun" => {}
-            "lives" => return Ok(Begun::Lives),
-            _ => return Ok(Begun::ByOther),
+            "lives" => return Ok(RoomBegun::Lives),
+            _ => return Ok(RoomBegun::ByOther),
         }
-        self.inner.condition.begins(room, &life, now);
+        self.condition.note_new_life(room, &life, now);
         metrics::counter!("fairgate_room_lives_begun_total", "room" => room.to_owned())
             .increment(1);
-        let line = self.reading(room, self.ledger().bare_line(room)).await?;
+        let line = self.reading(room, self.ledger.bare_line(room)).await?;
         let filled = self.fill(room, &life).await?;
         self.fill_codes(room, &line).await?;
         self.fill_passes(room, &line, &filled).await?;
         self.finish(room, &life, &line, &filled).await?;
-        Ok(Begun::Lives)
+        Ok(RoomBegun::Lives)
     }
 
     /// Runs a script that fills a room in.
@@ -98,16 +116,17 @@ impl RedisStore {
         &self,
         room: &str,
         script: impl ScriptCall<Family = BuildingRoom>,
-    ) -> Result<Reply, StoreFailure> {
+    ) -> Result<RedisReply, StoreFailure> {
         let building = BuildingRoom {
-            builder: self.node().to_owned(),
-            now_ms: self.now_ms(),
+            builder: self.node.clone(),
+            now_ms: self.clock.now_ms(),
         };
-        self.run_as(room, building, script).await
+        self.scripts.run_as(room, building, script).await
     }
 
-    /// Reads from the ledger while the room is built. However long that takes, the others hear of the builder.
-    pub(super) async fn reading<T>(
+    /// Reads from the ledger while the room is built. However long that takes, the others hear of
+    /// the builder.
+    pub async fn reading<T>(
         &self,
         room: &str,
         read: impl Future<Output = Result<T, Failure>>,
@@ -121,14 +140,14 @@ impl RedisStore {
         }
     }
 
-    async fn fill(&self, room: &str, life: &RoomLife) -> Result<Filled, StoreFailure> {
-        let mut filled = Filled {
+    async fn fill(&self, room: &str, life: &RoomLife) -> Result<FilledLine, StoreFailure> {
+        let mut filled = FilledLine {
             living: vec![0; usize::try_from(life.first.div_ceil(8)).unwrap_or(0)],
-            ..Filled::default()
+            ..FilledLine::default()
         };
         let mut from = 0;
         loop {
-            let places = self.ledger().places(room, from, BATCH);
+            let places = self.ledger.places(room, from, BATCH);
             let places = self.reading(room, places).await?;
             let Some(last) = places.last() else {
                 return Ok(filled);
@@ -155,7 +174,7 @@ impl RedisStore {
         &self,
         room: &str,
         line: &StoredLine,
-        filled: &Filled,
+        filled: &FilledLine,
     ) -> Result<(), StoreFailure> {
         for batch in line.passes.chunks(BATCH as usize) {
             let passes = batch.iter().map(|(number, exp)| FilledPass {
@@ -174,9 +193,9 @@ impl RedisStore {
         room: &str,
         life: &RoomLife,
         line: &StoredLine,
-        filled: &Filled,
+        filled: &FilledLine,
     ) -> Result<(), StoreFailure> {
-        let released = self.reading(room, self.ledger().release(room)).await?;
+        let released = self.reading(room, self.ledger.release(room)).await?;
         let finish = FinishScript {
             incarnation: life.incarnation,
             first: life.first,
@@ -192,7 +211,7 @@ impl RedisStore {
     }
 }
 
-impl Filled {
+impl FilledLine {
     /// Takes a place into account, and gives it as the script takes it.
     fn note(&mut self, place: &StoredPlace) -> FilledPlace {
         let StoredPlace {
@@ -242,9 +261,9 @@ mod tests {
 
     #[test]
     fn whoever_is_not_living_below_the_first_number_is_absent_and_nobody_from_it_on() {
-        let filled = Filled {
+        let filled = FilledLine {
             living: vec![0b1010_0000, 0b0100_0000],
-            ..Filled::default()
+            ..FilledLine::default()
         };
         let absent = super::super::read::numbers(&filled.absent(11));
         assert_eq!(absent.iter().collect::<Vec<_>>(), [1, 3, 4, 5, 6, 7, 8, 10]);

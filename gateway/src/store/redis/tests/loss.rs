@@ -1,4 +1,5 @@
-//! What a loss of Redis leaves as it was: who left, how many people there are, and what is told of it.
+//! What a loss of Redis leaves as it was: who left, how many people there are, and what is told of
+//! it.
 
 use super::*;
 use crate::store::{Counts, Leaving};
@@ -142,7 +143,7 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
     // Whoever looks after the rooms has come by each of them.
     for node in &house.nodes {
         for room in &rooms {
-            node.tend(room).await.expect("it looks");
+            node.parts.keeper.tend(room).await.expect("it looks");
         }
         assert!(node.warnings().is_empty(), "{:?}", node.warnings());
     }
@@ -155,7 +156,7 @@ async fn a_loss_is_told_once_for_all_rooms_and_a_new_room_is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     for node in &house.nodes {
-        node.read_lives().await.expect("it reads");
+        node.parts.lives.read().await.expect("it reads");
         let told = node.warnings();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(

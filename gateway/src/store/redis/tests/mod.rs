@@ -1,5 +1,6 @@
-//! The same contract over a real Redis, alone and as a cluster; and what only several nodes over one Redis can show.
-//! The ledger is one that outlives Redis; here it is SQLite, shared by the nodes of this process.
+//! The same contract over a real Redis, alone and as a cluster; and what only several nodes over
+//! one Redis can show. The ledger is one that outlives Redis; here it is SQLite, shared by the
+//! nodes of this process.
 
 mod loss;
 mod renamed;
@@ -7,6 +8,7 @@ mod set_back;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use fairgate_databases::{Installation, Writer};
@@ -14,6 +16,7 @@ use fairgate_pass::{Digest, Holder};
 use fairgate_servers as servers;
 
 use super::lease::LEASE;
+use super::parts::StoreParts;
 use super::scripts::{AnyRoom, BeginRoomScript};
 use super::*;
 use crate::ledger::sql::RoomSqlLedger;
@@ -52,16 +55,16 @@ async fn ledger_at(path: &std::path::Path) -> Arc<dyn Ledger> {
     Arc::new(ledger)
 }
 
-async fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisStore {
+async fn store(url: &str, ledger: &Arc<dyn Ledger>, node: &str) -> RedisRoomStore {
     let redis = Redis::connect(url).expect("an address");
-    let store = RedisStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
+    let store = RedisRoomStore::open(redis, Arc::clone(ledger), Clock::system(), node.into());
     store.await.expect("it is this ledger's")
 }
 
 async fn keeps_the_contract(redis: &servers::Redis) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (generation, nodes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let opened: Mutex<Vec<std::sync::Weak<Inner>>> = Mutex::default();
+    let opened: Mutex<Vec<Weak<StoreParts>>> = Mutex::default();
     let opened = &opened;
     suite(|again| {
         let at = generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
@@ -69,10 +72,11 @@ async fn keeps_the_contract(redis: &servers::Redis) {
         let path = folder.path().join(format!("{at}.db"));
         async move {
             if !again {
-                // A node of the ledger before, in the middle of a round, would take the emptied room for its own.
-                let before = std::mem::take(&mut *lock(opened));
+                // A node of the ledger before, in the middle of a round, would take the emptied
+                // room for its own.
+                let before = std::mem::take(&mut *opened.lock().expect("no test panicked"));
                 let until = Instant::now() + PATIENCE;
-                while before.iter().any(|inner| inner.strong_count() > 0) {
+                while before.iter().any(|parts| parts.strong_count() > 0) {
                     assert!(Instant::now() < until, "a store of before does not end");
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -81,7 +85,8 @@ async fn keeps_the_contract(redis: &servers::Redis) {
             let ledger = ledger_at(&path).await;
             let store = store(&redis.url(), &ledger, &format!("node-{node}")).await;
             store.open("r").await.expect("it reads");
-            lock(opened).push(Arc::downgrade(&store.inner));
+            let parts = Arc::downgrade(&store.parts);
+            opened.lock().expect("no test panicked").push(parts);
             Pair {
                 store: Arc::new(store),
                 ledger,
@@ -114,7 +119,7 @@ async fn the_store_in_a_cluster_keeps_the_contract() {
 struct House {
     redis: servers::Redis,
     ledger: Arc<dyn Ledger>,
-    nodes: Vec<RedisStore>,
+    nodes: Vec<RedisRoomStore>,
     _folder: tempfile::TempDir,
 }
 
@@ -267,7 +272,8 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
         let line = house.ledger.bare_line("r").await.expect("it reads");
         line.life.expect("a life").incarnation
     };
-    // Another node fills the emptied room in; this one's keeper may have been quicker, then it is emptied again.
+    // Another node fills the emptied room in; this one's keeper may have been quicker, then it is
+    // emptied again.
     let begun = loop {
         house.redis.flush_all().await.expect("it is emptied");
         let life = incarnation().await;
@@ -277,14 +283,24 @@ async fn a_builder_that_takes_its_time_is_not_overtaken_until_it_falls_silent() 
             now_ms: Clock::system().now_ms(),
             silent_ms: 5000,
         };
-        let told = house.nodes[0].run_as("r", AnyRoom {}, begin).await;
+        let told = house.nodes[0]
+            .parts
+            .keeper
+            .scripts
+            .run_as("r", AnyRoom {}, begin)
+            .await;
         let told = told.expect("it answers");
         if told.text() == Ok("begun") && incarnation().await == life {
             break life;
         }
     };
     for _ in 0..3 {
-        house.nodes[0].tend("r").await.expect("nothing to do");
+        house.nodes[0]
+            .parts
+            .keeper
+            .tend("r")
+            .await
+            .expect("nothing to do");
     }
     assert_eq!(incarnation().await, begun, "its work would be void");
     house.join(0, 2).await;
@@ -592,11 +608,11 @@ async fn a_room_that_takes_its_time_costs_no_other_room_its_numbers() {
     let node = &house.nodes[0];
     node.open("quick").await.expect("it reads");
     // As a copy or a building that does not end.
-    let slow = node.state("r").expect("it is open");
+    let slow = node.parts.rooms.find("r").expect("it is open");
     let _tended = slow.tending.lock().await;
     let (until, slow_for) = (Instant::now() + PATIENCE, LEASE * 3);
     let since = Instant::now() + slow_for;
-    while !node.lease().asked_after(since) {
+    while !node.parts.lives.lease().asked_after(since) {
         assert!(Instant::now() < until, "the lives are not read any more");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -611,23 +627,29 @@ async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
     }
     let house = House::of(1).await;
     let node = &house.nodes[0];
-    let state = node.state("r").expect("it is open");
+    let state = node.parts.rooms.find("r").expect("it is open");
     let _tended = state.tending.lock().await;
     house.redis.flush_all().await.expect("it is emptied");
     let begin = BeginRoomScript {
         incarnation: 1,
-        builder: node.node().to_owned(),
+        builder: node.parts.keeper.builder.node.clone(),
         now_ms: 1,
         silent_ms: 5000,
     };
-    let told = node.run_as("r", AnyRoom {}, begin).await;
+    let told = node
+        .parts
+        .keeper
+        .scripts
+        .run_as("r", AnyRoom {}, begin)
+        .await;
     let told = told.expect("it answers");
     assert_eq!(told.text(), Ok("begun"));
+    let redis = Redis::connect(&house.redis.url()).expect("an address");
     let until = Instant::now() + PATIENCE;
     let heard = async {
         loop {
             let ask = fairgate_redis::RedisCommand::new("HGET").arg(keys::life("r"));
-            let built = node.inner.redis.ask(&ask.arg("built_at")).await;
+            let built = redis.ask(&ask.arg("built_at")).await;
             if built.expect("it answers").text() != Ok("1") {
                 return Ok(());
             }
@@ -635,5 +657,10 @@ async fn a_builder_is_heard_of_while_it_reads_the_ledger() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    node.reading("r", heard).await.expect("it goes on");
+    node.parts
+        .keeper
+        .builder
+        .reading("r", heard)
+        .await
+        .expect("it goes on");
 }

@@ -1,10 +1,11 @@
-//! A ledger that failed over to an older copy of itself, and a Redis that is another installation's.
+//! A ledger that failed over to an older copy of itself, and a Redis that is another
+//! installation's.
 
 use super::*;
 use fairgate_databases::Database;
 
 /// One node over a Redis and a PostgreSQL whose rows can be set back by hand.
-async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisStore, u64) {
+async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisRoomStore, u64) {
     let database = Database::connect(&database.url())
         .await
         .expect("it connects");
@@ -12,11 +13,17 @@ async fn over(database: &servers::Postgres, redis: &servers::Redis) -> (RedisSto
     let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("it migrates"));
     let store = store(&redis.url(), &ledger, "node-0").await;
     store.open("r").await.expect("it reads");
-    let ceiling = store.lease().life("r").expect("it lives").ceiling;
+    let ceiling = store
+        .parts
+        .lives
+        .lease()
+        .life("r")
+        .expect("it lives")
+        .ceiling;
     (store, ceiling)
 }
 
-async fn joined(store: &RedisStore, of: u64) -> u64 {
+async fn joined(store: &RedisRoomStore, of: u64) -> u64 {
     let until = Instant::now() + PATIENCE;
     loop {
         match store.join("r", entrant(of)).await {
@@ -43,7 +50,7 @@ async fn a_ledger_that_lost_a_block_is_told_of_it_again_and_its_numbers_are_not_
     database.query(lose).await.expect("it is set back");
     let until = Instant::now() + PATIENCE;
     let has = async || {
-        let lives = store.ledger().lives().await.expect("it reads");
+        let lives = store.parts.line.ledger.lives().await.expect("it reads");
         lives[0].1.ceiling
     };
     while has().await < ceiling {
@@ -73,7 +80,7 @@ async fn a_ledger_that_lost_a_whole_life_is_caught_up_with() {
         redis.flush_all().await.expect("it is emptied");
         joined(&store, of).await;
     }
-    let issued = store.lease().issued("r");
+    let issued = store.parts.lives.lease().issued("r");
     let lose = "UPDATE gw_lives SET incarnation = 1, first = 0, ceiling = 5";
     database.query(lose).await.expect("it is set back");
     // Found by the next reading; from then on numbers wait until the lives agree.
@@ -101,7 +108,7 @@ async fn a_node_with_another_ledger_does_not_start_and_one_whose_redis_changed_h
     let folder = tempfile::tempdir().expect("a temporary folder");
     let other = ledger_at(&folder.path().join("other.db")).await;
     let redis = Redis::connect(&house.redis.url()).expect("an address");
-    let opened = RedisStore::open(redis, other, Clock::system(), "node-1".into()).await;
+    let opened = RedisRoomStore::open(redis, other, Clock::system(), "node-1".into()).await;
     let refused = opened.err().map(|why| why.to_string()).unwrap_or_default();
     assert!(refused.contains("another ledger"), "{refused}");
 

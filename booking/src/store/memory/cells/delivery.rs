@@ -1,0 +1,62 @@
+//! Rows of the seat outbox, carried out on the cells of a show.
+
+use super::ShowCells;
+use crate::holds::cells_of;
+use crate::inventory::CellState;
+use crate::store::{SeatRow, SeatRowKind};
+
+impl ShowCells {
+    /// Carries out what is new, up to a gap; gives the number of the newest row carried out.
+    pub(in crate::store::memory) fn deliver(&mut self, rows: &[SeatRow]) -> u64 {
+        for row in rows {
+            if row.seq == self.cursor + 1 {
+                self.cursor = row.seq;
+                self.carry_out(row);
+            }
+        }
+        self.cursor
+    }
+
+    fn carry_out(&mut self, row: &SeatRow) {
+        let cells = cells_of(&row.items, self.grid);
+        match row.kind {
+            SeatRowKind::Sell => {
+                let hold = self.table.remove(&row.hold);
+                for cell in &cells {
+                    self.locks.remove(cell);
+                    self.kept.remove(cell);
+                }
+                self.picture.set(cells, CellState::Sold);
+                // Seats of the hold that the order did not buy.
+                if let Some(hold) = hold {
+                    self.unlock(&hold.cells(self.grid), &row.hold);
+                }
+                self.table.note_bought(row.visitor, &row.items);
+            }
+            SeatRowKind::Free => {
+                let had_hold = self.table.remove(&row.hold).is_some();
+                // Seats that an exchange leaves where they are come without cells, to be counted
+                // once.
+                let only_counts = cells.is_empty();
+                let freed: Vec<u32> = cells
+                    .into_iter()
+                    .filter(|cell| match self.locks.get(cell) {
+                        Some(lock) => *lock == row.hold,
+                        None => self.picture.state(*cell) == CellState::Sold,
+                    })
+                    .collect();
+                // A hold that lapsed before its order did was never bought; only sold cells were.
+                let was_sold = freed
+                    .iter()
+                    .any(|cell| self.picture.state(*cell) == CellState::Sold);
+                if !had_hold && (was_sold || only_counts) {
+                    self.table.note_given_back(row.visitor, &row.items);
+                }
+                for cell in &freed {
+                    self.locks.remove(cell);
+                }
+                self.give_back(freed);
+            }
+        }
+    }
+}

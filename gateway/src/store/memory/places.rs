@@ -1,0 +1,31 @@
+//! What a line in memory keeps of one number.
+
+use fairgate_pass::{Digest, Holder, VOID};
+
+/// What stands at one number.
+#[derive(Clone, Copy)]
+pub(super) struct LineSlot {
+    pub(super) holder: Holder,
+    /// When the number was given, ms.
+    pub(super) at: i64,
+    pub(super) code: Option<Digest>,
+    pub(super) here: bool,
+    pub(super) done: bool,
+}
+
+impl LineSlot {
+    /// A number that is nobody's.
+    pub(super) const NOBODYS: Self = Self {
+        holder: VOID,
+        at: 0,
+        code: None,
+        here: false,
+        done: false,
+    };
+}
+
+/// Where a number lies in memory.
+pub(super) fn index(number: u64) -> usize {
+    // Numbers are given one by one from memory, so they fit its addresses.
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,46 @@
+//! Who is here, in memory.
+
+use std::sync::Arc;
+
+use super::places::{LineSlot, index};
+use crate::store::{AWAY_AFTER_S, Numbers};
+
+/// When each number was last seen.
+#[derive(Default)]
+pub(super) struct LinePresence {
+    /// Unix seconds; 0 where this life of the store has not heard of the number.
+    seen_at_s: Vec<u32>,
+    /// Since when this life of the store has looked, unix seconds.
+    looking_since_s: Option<i64>,
+}
+
+/// Seconds since the epoch, as small as they are kept: until the year 2106.
+fn seconds(at_s: i64) -> u32 {
+    u32::try_from(at_s.max(0)).unwrap_or(u32::MAX)
+}
+
+impl LinePresence {
+    pub(super) fn note_seen(&mut self, joined: usize, numbers: &[u64], now_s: i64) {
+        self.seen_at_s.resize(joined, 0);
+        for number in numbers {
+            if let Some(at) = self.seen_at_s.get_mut(index(*number)) {
+                *at = (*at).max(seconds(now_s));
+            }
+        }
+    }
+
+    /// Whoever joined is seen by joining; whoever is not known here counts as here until this store
+    /// has looked for long enough.
+    pub(super) fn away(&mut self, slots: &[LineSlot], now_s: i64) -> Numbers {
+        let since = *self.looking_since_s.get_or_insert(now_s);
+        let (since, gone) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
+        let mut bits = vec![0_u64; slots.len().div_ceil(64)];
+        for (at, slot) in slots.iter().enumerate() {
+            let seen = self.seen_at_s.get(at).copied().unwrap_or(0);
+            let joined = seconds(slot.at.div_euclid(1000));
+            let away = slot.here && seen.max(joined).max(since) <= gone;
+            bits[at / 64] |= u64::from(away) << (at % 64);
+        }
+        Numbers(Arc::new(bits))
+    }
+}

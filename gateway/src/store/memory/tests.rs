@@ -1,0 +1,144 @@
+//! The store in memory keeps the contract, and its line what it is about.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fairgate_databases::{Installation, Writer};
+
+use super::*;
+use crate::ledger::sql::RoomSqlLedger;
+use crate::ledger::{RoomLife, RoomRow, Secret, StoredLine};
+use crate::room::{Document, Facts};
+use crate::store::contract::{Pair, suite};
+
+#[tokio::test]
+async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let generation = AtomicUsize::new(0);
+    suite(|again| {
+        let at = generation.fetch_add(usize::from(!again), Ordering::SeqCst) + usize::from(!again);
+        let path = folder.path().join(format!("{at}.db"));
+        async move {
+            let writer = Writer::open(&path).expect("the file opens");
+            let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
+            let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
+            let row = RoomRow {
+                room: "r".into(),
+                document: Document::everyday(),
+                facts: Facts::default(),
+                version: 1,
+                secret: Secret([1; 32]),
+                created_at: 0,
+            };
+            let entry = Entry {
+                at: 0,
+                role: "promoter",
+                action: "room_created",
+                detail: serde_json::Value::Null,
+            };
+            ledger
+                .create_room(row, entry)
+                .await
+                .expect("it is made, or there");
+            let store = MemoryRoomStore::new(Arc::clone(&ledger));
+            store.open("r").await.expect("it reads");
+            Pair {
+                store: Arc::new(store),
+                ledger,
+                outlives: false,
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_that_a_store_with_lives_may_have_given_are_not_given_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let writer = Writer::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let ledger = RoomSqlLedger::open(Installation::File(writer)).await;
+    let ledger: Arc<dyn Ledger> = Arc::new(ledger.expect("migrates"));
+    let life = ledger
+        .begin_life("r", 0, 0, 1_000)
+        .await
+        .expect("it begins");
+    let reserved = ledger.reserve("r", life.incarnation, 100).await;
+    assert!(reserved.expect("it is reserved").is_some());
+    let store = MemoryRoomStore::new(Arc::clone(&ledger));
+    store.open("r").await.expect("it opens");
+    let entrant = Entrant {
+        holder: Holder([1; 32]),
+        code: None,
+        needs_code: false,
+        now: 2_000,
+    };
+    let place = store.join("r", entrant).await.expect("a place");
+    assert_eq!(place.number, 100);
+    let reserved = ledger.reserve("r", life.incarnation, 200).await;
+    assert_eq!(reserved.expect("it answers"), None, "that life is over");
+}
+
+fn number(assigned: &JoinAssigned) -> Option<u64> {
+    match assigned {
+        JoinAssigned::New(place) | JoinAssigned::Known(place) => Some(place.number),
+        JoinAssigned::CodeInvalid | JoinAssigned::CodeUsed => None,
+    }
+}
+
+#[test]
+fn after_a_loss_the_figures_count_people_and_not_the_numbers_that_were_skipped() {
+    let life = RoomLife {
+        incarnation: 2,
+        first: 100,
+        ceiling: 100,
+        begun_at: 0,
+    };
+    let mut line = RoomLine::restore(&StoredLine {
+        life: Some(life),
+        ..StoredLine::default()
+    });
+    let entrant = Entrant {
+        holder: Holder([1; 32]),
+        code: None,
+        needs_code: false,
+        now: 0,
+    };
+    assert_eq!(number(&line.assign(&entrant)), Some(100));
+    let counts = line.counts(0);
+    assert_eq!((counts.next, counts.joined, counts.left), (101, 1, 0));
+}
+
+#[test]
+fn a_number_whose_write_failed_is_nobodys_and_its_holder_and_code_are_free_again() {
+    let code = Digest::of(b"code");
+    let mut line = RoomLine::default();
+    line.put_codes(&[code]);
+    let entrant = Entrant {
+        holder: Holder([1; 32]),
+        code: Some(code),
+        needs_code: true,
+        now: 0,
+    };
+    assert_eq!(number(&line.assign(&entrant)), Some(0));
+    line.void(0);
+    assert_eq!(line.standing(0, entrant.holder), Standing::Left);
+    let again = line.assign(&entrant);
+    assert!(matches!(again, JoinAssigned::New(_)));
+    assert_eq!(number(&again), Some(1), "no number is given twice");
+    // The failure of the first write comes late, after the second join: it takes nothing away from
+    // that.
+    line.void(0);
+    assert!(
+        line.place_of(entrant.holder)
+            .is_some_and(|place| place.number == 1)
+    );
+}
+
+#[test]
+fn a_freeze_above_the_last_written_number_leaves_voids_between_them() {
+    let line = RoomLine::restore(&StoredLine {
+        frozen: Some(3),
+        ..StoredLine::default()
+    });
+    assert_eq!(line.absent().iter().collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(line.next(), 3);
+}

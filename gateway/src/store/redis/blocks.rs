@@ -1,0 +1,112 @@
+//! Blocks of numbers: reserved in the ledger ahead of the joins, and only then given by Redis.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fairgate_base::clock::Clock;
+
+use super::caller::RoomScripts;
+use super::condition::StoreCondition;
+use super::lives::RoomLives;
+use super::rooms::OpenRooms;
+use super::scripts::{CheckScript, RaiseScript};
+use crate::ledger::{Ledger, RoomLife};
+use crate::store::StoreFailure;
+
+/// At the least so many numbers are reserved ahead,
+pub const AHEAD_MIN: u64 = 1000;
+/// and at the most: a lost store leaves the rest of its block void.
+const AHEAD_MAX: u64 = 200_000;
+/// Numbers are reserved for so many rounds as the last one was.
+const ROUNDS_AHEAD: u64 = 8;
+
+/// Reserves numbers ahead of the joins.
+pub struct NumberBlocks {
+    pub ledger: Arc<dyn Ledger>,
+    pub scripts: Arc<RoomScripts>,
+    pub rooms: Arc<OpenRooms>,
+    pub lives: Arc<RoomLives>,
+    pub condition: Arc<StoreCondition>,
+    pub clock: Clock,
+}
+
+impl NumberBlocks {
+    /// Reserves numbers in the ledger, and only then lets Redis give them.
+    pub async fn reserve(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        upto: u64,
+    ) -> Result<(), StoreFailure> {
+        let reserved = self.ledger.reserve(room, life.incarnation, upto).await?;
+        let life =
+            reserved.ok_or_else(|| StoreFailure::NotReady("another life has begun".into()))?;
+        self.lives.lease().learn(room, life, Instant::now());
+        let ceiling = life.ceiling;
+        self.scripts
+            .run(room, &life, RaiseScript { ceiling })
+            .await?;
+        Ok(())
+    }
+
+    /// Reserves numbers where they run short. `given` were given since the round before, and Redis
+    /// gives numbers from `next` on up to `ceiling`.
+    pub async fn reserve_ahead(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        given: u64,
+        (next, ceiling): (u64, u64),
+    ) -> Result<(), StoreFailure> {
+        let ahead = given
+            .saturating_mul(ROUNDS_AHEAD)
+            .clamp(AHEAD_MIN, AHEAD_MAX);
+        let short = next.saturating_add(ahead / 2) >= ceiling;
+        // A ledger that was set back is told again up to where numbers are given: the next life
+        // begins above them.
+        if life.ceiling < ceiling {
+            self.compare_ceilings(room, life, ceiling).await?;
+        }
+        if short || life.ceiling < ceiling {
+            let upto = if short {
+                next.saturating_add(ahead)
+            } else {
+                ceiling
+            };
+            self.reserve(room, life, upto.max(ceiling)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reserves a block at once, because the joins were faster than the rounds.
+    pub async fn reserve_now(&self, room: &str, life: &RoomLife) -> Result<(), StoreFailure> {
+        let open = self.rooms.find(room)?;
+        let _tending = open.tending.lock().await;
+        let stands = self.scripts.run(room, life, CheckScript {}).await?;
+        let (next, ceiling) = (stands.at(0)?.count()?, stands.at(1)?.count()?);
+        if next < ceiling {
+            return Ok(());
+        }
+        self.reserve(room, life, next + AHEAD_MIN.max(AHEAD_MAX / 20))
+            .await
+    }
+
+    /// Another node may have reserved since the lives were read. Where it is not that, the ledger
+    /// has lost a block.
+    async fn compare_ceilings(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        ceiling: u64,
+    ) -> Result<(), StoreFailure> {
+        self.lives.read().await?;
+        let newest = self.lives.lease().life(room);
+        let is_less =
+            |newest: &RoomLife| newest.incarnation == life.incarnation && newest.ceiling < ceiling;
+        if newest.as_ref().is_some_and(is_less) {
+            let rooms = [room.to_owned()];
+            self.condition.note_set_back(&rooms, self.clock.now_ms());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! The scripts of rooms are run here, and nowhere else: on the room's key, and only while Redis
+//! belongs to this ledger.
+
+use std::sync::Arc;
+
+use fairgate_redis::{Redis, RedisReply, ScriptCall, ScriptFamily};
+
+use super::condition::StoreCondition;
+use super::keys;
+use super::scripts::LivingRoom;
+use crate::ledger::RoomLife;
+use crate::store::StoreFailure;
+
+/// Runs the scripts of rooms.
+pub struct RoomScripts {
+    redis: Redis,
+    condition: Arc<StoreCondition>,
+}
+
+impl RoomScripts {
+    pub fn new(redis: Redis, condition: Arc<StoreCondition>) -> Self {
+        Self { redis, condition }
+    }
+
+    /// Runs a script that needs the room to live, and in this life.
+    pub async fn run(
+        &self,
+        room: &str,
+        life: &RoomLife,
+        script: impl ScriptCall<Family = LivingRoom>,
+    ) -> Result<RedisReply, StoreFailure> {
+        let living = LivingRoom {
+            incarnation: life.incarnation,
+        };
+        self.run_as(room, living, script).await
+    }
+
+    /// Runs a script, unless Redis belongs to another ledger.
+    pub async fn run_as<F: ScriptFamily>(
+        &self,
+        room: &str,
+        family: F,
+        script: impl ScriptCall<Family = F>,
+    ) -> Result<RedisReply, StoreFailure> {
+        if self.condition.is_foreign() {
+            let other = "it belongs to another ledger";
+            return Err(StoreFailure::NotReady(other.into()));
+        }
+        let (key, invocation) = (keys::life(room), script.prepare());
+        Ok(self.redis.run(&key, family, &invocation).await?)
+    }
+}

@@ -1,0 +1,85 @@
+//! The lives of the open rooms: read from the ledger, and given to whoever works in them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fairgate_base::clock::Clock;
+use tokio::time::timeout;
+
+use super::condition::StoreCondition;
+use super::lease::{LEASE, LivesLease};
+use super::rooms::OpenRooms;
+use crate::ledger::{Ledger, RoomLife};
+use crate::store::StoreFailure;
+
+/// The lives of the open rooms.
+pub struct RoomLives {
+    ledger: Arc<dyn Ledger>,
+    rooms: Arc<OpenRooms>,
+    condition: Arc<StoreCondition>,
+    clock: Clock,
+    lease: LivesLease,
+    /// Held while the lives are read out of turn.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl RoomLives {
+    pub fn new(
+        ledger: Arc<dyn Ledger>,
+        rooms: Arc<OpenRooms>,
+        condition: Arc<StoreCondition>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            ledger,
+            rooms,
+            condition,
+            clock,
+            lease: LivesLease::default(),
+            reading: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// What was read, as it is.
+    pub fn lease(&self) -> &LivesLease {
+        &self.lease
+    }
+
+    /// The life that this node knows of, however old that knowledge is: the script itself compares.
+    pub fn life(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+        self.rooms.refuse_silent(room)?;
+        self.lease
+            .life(room)
+            .ok_or_else(|| StoreFailure::NotReady("the room has no life yet".into()))
+    }
+
+    /// The life in which this node may give numbers just now.
+    pub fn held(&self, room: &str) -> Result<RoomLife, StoreFailure> {
+        self.rooms.refuse_silent(room)?;
+        let held = self.lease.held(room, Instant::now());
+        held.ok_or_else(|| {
+            StoreFailure::NotReady("the ledger has not been read for a second".into())
+        })
+    }
+
+    /// Reads the lives; from when it was asked, that may be believed for a second.
+    pub async fn read(&self) -> Result<(), StoreFailure> {
+        let asked = Instant::now();
+        let lives = timeout(LEASE, self.ledger.lives())
+            .await
+            .map_err(|_| StoreFailure::NotReady("the ledger is slow".into()))??;
+        let lost = self.lease.renew(asked, lives);
+        self.condition.note_set_back(&lost, self.clock.now_ms());
+        Ok(())
+    }
+
+    /// Reads the lives again, once for all who find at the same time that theirs is over.
+    pub async fn read_again(&self) -> Result<(), StoreFailure> {
+        let since = Instant::now();
+        let _reading = self.reading.lock().await;
+        if self.lease.asked_after(since) {
+            return Ok(());
+        }
+        self.read().await
+    }
+}

@@ -1,0 +1,181 @@
+//! The ideas that the store is made of, put together.
+
+use std::sync::Arc;
+
+use fairgate_base::clock::Clock;
+use fairgate_redis::Redis;
+
+use super::blocks::NumberBlocks;
+use super::caller::RoomScripts;
+use super::claims::ClaimTransitions;
+use super::codes::RoomCodes;
+use super::condition::{ConditionWatch, StoreCondition};
+use super::copier::LineCopier;
+use super::joining::LineTransitions;
+use super::keeper::{RoomKeeper, TendingLimits};
+use super::lives::RoomLives;
+use super::places::PlaceFinder;
+use super::presence::RoomPresence;
+use super::rebuild::RoomBuilder;
+use super::rooms::OpenRooms;
+use super::ticks::TickTransitions;
+use crate::ledger::Ledger;
+
+/// What the handles on one store share.
+pub struct StoreParts {
+    pub clock: Clock,
+    pub rooms: Arc<OpenRooms>,
+    pub condition: Arc<StoreCondition>,
+    pub watch: ConditionWatch,
+    pub lives: Arc<RoomLives>,
+    pub codes: Arc<RoomCodes>,
+    pub keeper: RoomKeeper,
+    pub line: LineTransitions,
+    pub claims: ClaimTransitions,
+    pub ticks: TickTransitions,
+    pub places: PlaceFinder,
+    pub presence: RoomPresence,
+}
+
+impl StoreParts {
+    /// Builds all of it over Redis and the ledger with this id, in hex. `node` is this process's
+    /// name among the nodes.
+    pub fn build(
+        redis: &Redis,
+        ledger: Arc<dyn Ledger>,
+        ledger_id: String,
+        clock: Clock,
+        node: String,
+    ) -> Self {
+        let (rooms, condition) = <(Arc<OpenRooms>, Arc<StoreCondition>)>::default();
+        let scripts = RoomScripts::new(redis.clone(), Arc::clone(&condition));
+        let lives = RoomLives::new(
+            Arc::clone(&ledger),
+            Arc::clone(&rooms),
+            Arc::clone(&condition),
+            clock.clone(),
+        );
+        let watch = ConditionWatch::new(
+            redis.clone(),
+            ledger_id,
+            clock.clone(),
+            Arc::clone(&condition),
+        );
+        let base = StoreBase {
+            ledger,
+            rooms,
+            condition,
+            scripts: Arc::new(scripts),
+            lives: Arc::new(lives),
+            clock,
+            node,
+        };
+        base.finish(watch)
+    }
+}
+
+/// What several of the ideas stand on.
+struct StoreBase {
+    ledger: Arc<dyn Ledger>,
+    rooms: Arc<OpenRooms>,
+    condition: Arc<StoreCondition>,
+    scripts: Arc<RoomScripts>,
+    lives: Arc<RoomLives>,
+    clock: Clock,
+    node: String,
+}
+
+impl StoreBase {
+    fn finish(self, watch: ConditionWatch) -> StoreParts {
+        let (scripts, lives) = (&self.scripts, &self.lives);
+        let (blocks, copier) = (Arc::new(self.blocks()), Arc::new(self.copier()));
+        let codes = Arc::new(self.codes());
+        StoreParts {
+            line: LineTransitions {
+                ledger: Arc::clone(&self.ledger),
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+                blocks: Arc::clone(&blocks),
+                copier: Arc::clone(&copier),
+            },
+            claims: ClaimTransitions {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+            },
+            ticks: TickTransitions {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+                node: self.node.clone(),
+            },
+            places: PlaceFinder {
+                ledger: Arc::clone(&self.ledger),
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+            },
+            presence: RoomPresence::new(Arc::clone(scripts), Arc::clone(lives)),
+            keeper: self.keeper(blocks, copier, Arc::clone(&codes)),
+            clock: self.clock,
+            rooms: self.rooms,
+            condition: self.condition,
+            lives: self.lives,
+            watch,
+            codes,
+        }
+    }
+
+    fn blocks(&self) -> NumberBlocks {
+        NumberBlocks {
+            ledger: Arc::clone(&self.ledger),
+            scripts: Arc::clone(&self.scripts),
+            rooms: Arc::clone(&self.rooms),
+            lives: Arc::clone(&self.lives),
+            condition: Arc::clone(&self.condition),
+            clock: self.clock.clone(),
+        }
+    }
+
+    fn copier(&self) -> LineCopier {
+        LineCopier {
+            ledger: Arc::clone(&self.ledger),
+            scripts: Arc::clone(&self.scripts),
+            node: self.node.clone(),
+        }
+    }
+
+    fn codes(&self) -> RoomCodes {
+        RoomCodes {
+            ledger: Arc::clone(&self.ledger),
+            scripts: Arc::clone(&self.scripts),
+            lives: Arc::clone(&self.lives),
+            clock: self.clock.clone(),
+        }
+    }
+
+    fn keeper(
+        &self,
+        blocks: Arc<NumberBlocks>,
+        copier: Arc<LineCopier>,
+        codes: Arc<RoomCodes>,
+    ) -> RoomKeeper {
+        let builder = RoomBuilder {
+            ledger: Arc::clone(&self.ledger),
+            scripts: Arc::clone(&self.scripts),
+            lives: Arc::clone(&self.lives),
+            copier: Arc::clone(&copier),
+            condition: Arc::clone(&self.condition),
+            clock: self.clock.clone(),
+            node: self.node.clone(),
+        };
+        RoomKeeper {
+            rooms: Arc::clone(&self.rooms),
+            lives: Arc::clone(&self.lives),
+            scripts: Arc::clone(&self.scripts),
+            blocks,
+            copier,
+            builder,
+            codes,
+            clock: self.clock.clone(),
+            limits: TendingLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The transitions of a tick: the figures that it starts from, and its end.
+
+use std::sync::Arc;
+
+use super::caller::RoomScripts;
+use super::lives::RoomLives;
+use super::read;
+use super::scripts::{CalledRecord, CountsScript, FiguresScript, TickedScript};
+use crate::store::{Called, Counts, Figures, Moment, StoreFailure, TickEnd};
+
+/// Gives ticks their figures, and keeps their accounts.
+pub struct TickTransitions {
+    pub scripts: Arc<RoomScripts>,
+    pub lives: Arc<RoomLives>,
+    /// This process's name among the nodes.
+    pub node: String,
+}
+
+impl TickTransitions {
+    /// Reads all that a tick starts from, as one moment.
+    pub async fn figures(&self, room: &str, moment: Moment) -> Result<Figures, StoreFailure> {
+        let figures = FiguresScript {
+            now_ms: moment.now,
+            claim_ms: moment.claim_ms,
+            node: self.node.clone(),
+            measured: moment.vitals,
+            ends_s: moment.ends_s,
+        };
+        let reply = self
+            .scripts
+            .run(room, &self.lives.life(room)?, figures)
+            .await?;
+        Ok(read::figures(&reply, &self.node)?)
+    }
+
+    /// Ends a tick; gives whether its accounts stand.
+    pub async fn ticked(&self, room: &str, end: TickEnd) -> Result<bool, StoreFailure> {
+        let left = end.left;
+        let ticked = TickedScript {
+            counted_since: end.since,
+            counted_until: end.until,
+            owed_u: end.owed_u,
+            credit_u: end.credit_u,
+            per_s_u: end.per_s_u,
+            node: self.node.clone(),
+            row_released: left.row.released,
+            row_remainder_u: left.row.remainder_u,
+            row_ticked_at_ms: left.row.ticked_at,
+            row_memory: left.row.memory,
+            memory: left.memory,
+            called: end
+                .called
+                .iter()
+                .map(|called| called_record(called, end.now))
+                .collect(),
+        };
+        let reply = self
+            .scripts
+            .run(room, &self.lives.life(room)?, ticked)
+            .await?;
+        Ok(reply.int()? == 1)
+    }
+
+    /// Reads the figures now.
+    pub async fn counts(&self, room: &str, now_s: i64) -> Result<Counts, StoreFailure> {
+        let counts = CountsScript { now_s };
+        let reply = self
+            .scripts
+            .run(room, &self.lives.life(room)?, counts)
+            .await?;
+        Ok(read::counts(&reply)?)
+    }
+}
+
+/// Writes ranks that were called as the script takes them.
+fn called_record(called: &Called, at_ms: i64) -> CalledRecord {
+    let first = called.from / 8 * 8;
+    let bytes = usize::try_from((called.to - first).div_ceil(8)).unwrap_or(0);
+    let mut away = vec![0_u8; bytes];
+    for rank in &called.away {
+        let at = usize::try_from((rank - first) / 8).unwrap_or(usize::MAX);
+        if let Some(byte) = away.get_mut(at) {
+            *byte |= 0x80 >> (rank % 8);
+        }
+    }
+    CalledRecord {
+        from: called.from,
+        to: called.to,
+        at_ms,
+        people: called.people,
+        away,
+    }
+}

@@ -22,26 +22,26 @@ use tokio::sync::watch;
 use crate::clockwork;
 use crate::config::Config;
 use crate::follow::RoomFollower;
-use crate::guard::{Guard, Searches};
+use crate::guard::{JoinGuard, SearchQuotas};
 use crate::ledger::Ledger;
 use crate::ledger::sql::RoomSqlLedger;
-use crate::line::Lobby;
+use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
 use crate::load::Load;
 use crate::ops::Ops;
-use crate::personal::Personal;
+use crate::personal::PersonalEvents;
 use crate::promoter::Promoter;
-use crate::push::Push;
+use crate::push::LiveSockets;
 use crate::push::hub::Hubs;
-use crate::push::limit::Limit;
-use crate::push::seats::Seats;
+use crate::push::limit::SocketLimit;
+use crate::push::seats::WatchedShows;
 use crate::push::waiting;
-use crate::room::{Parts, Rooms};
+use crate::room::{RoomParts, Rooms};
 use crate::router::{self, Handles};
 use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::door::BookingDoor;
-use crate::upstream::health::Health;
+use crate::upstream::health::BookingHealth;
 use crate::upstream::{Core, CoreParts};
 use crate::web::Web;
 
@@ -112,29 +112,18 @@ impl App {
         .await?;
         let store = room_store(config, &ledger, &clock).await?;
         let (stop, stopping) = watch::channel(false);
-        let load = Load::start(Arc::clone(&ledger), stopping.clone());
-        let parts = Parts {
+        let load = Load::default();
+        tokio::spawn(load.clone().measure(Arc::clone(&ledger), stopping.clone()));
+        let parts = RoomParts {
             ledger,
             store,
             core: Arc::clone(&core),
             keyring,
             clock,
-            health: Health::new(load.clone()),
+            health: BookingHealth::new(load.clone()),
             stopping,
         };
-        let (rooms, opened) = Rooms::new(parts);
-        let hubs = Hubs::default();
-        let follower = RoomFollower::new(rooms.clone(), hubs.clone());
-        follower
-            .take_up_all()
-            .await
-            .context("the rooms cannot be taken up")?;
-        tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
-        tokio::spawn(follower.clone().run(rooms.stopping()));
-        let changing = follower.changing().await?;
-        let told = follower.cover().await;
-        changing.end().await;
-        told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
+        let (rooms, follower, hubs) = take_up_rooms(parts).await?;
         let metrics = recorder();
         let handles = handles(config, &rooms, &follower, &hubs, keys, &metrics, &load);
         start_upkeep(
@@ -204,6 +193,24 @@ impl App {
     }
 }
 
+/// Takes up the ledger's rooms, starts their loops, and tells booking which shows they cover.
+async fn take_up_rooms(parts: RoomParts) -> anyhow::Result<(Rooms, RoomFollower, Hubs)> {
+    let (rooms, opened) = Rooms::new(parts);
+    let hubs = Hubs::default();
+    let follower = RoomFollower::new(rooms.clone(), hubs.clone());
+    follower
+        .take_up_all()
+        .await
+        .context("the rooms cannot be taken up")?;
+    tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
+    tokio::spawn(follower.clone().run(rooms.stopping()));
+    let changing = follower.changing().await?;
+    let told = follower.cover().await;
+    changing.end().await;
+    told.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
+    Ok((rooms, follower, hubs))
+}
+
 /// In this process, or in the Redis that all gateways share.
 async fn room_store(
     config: &Config,
@@ -249,27 +256,27 @@ fn handles(
 ) -> Handles {
     let web = Web::new(config.web());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
-    let personal = Personal::default();
+    let personal = PersonalEvents::default();
     tokio::spawn(personal.clone().carry(rooms.core().hold_signals()));
     tokio::spawn(waiting::tell_forever(
         Arc::clone(rooms.core()),
         personal.clone(),
     ));
     Handles {
-        lobby: Lobby {
+        lobby: WaitingLine {
             rooms: rooms.clone(),
             web: web.clone(),
-            guard: Guard::new(config.joins_per_s, config.joins_burst),
+            guard: JoinGuard::new(config.joins_per_s, config.joins_burst),
             load: load.clone(),
             personal: personal.clone(),
         },
-        push: Push {
+        push: LiveSockets {
             rooms: rooms.clone(),
             hubs: hubs.clone(),
             web: web.clone(),
-            seats: Seats::new(Arc::clone(rooms.core()), load.clone()),
+            seats: WatchedShows::new(Arc::clone(rooms.core()), load.clone()),
             personal,
-            limit: Limit::new(config.sockets),
+            limit: SocketLimit::new(config.sockets),
         },
         promoter: Promoter {
             rooms: rooms.clone(),
@@ -295,13 +302,13 @@ fn handles(
                 rooms: rooms.clone(),
             }),
         },
-        searches: Searches::new(per_s, burst, &config.api_keys),
+        searches: SearchQuotas::new(per_s, burst, &config.api_keys),
         test: config.payments.is_test(),
         form_origins: config.payments.form_origins(),
     }
 }
 
-fn start_upkeep(guard: Guard, searches: Searches, metrics: PrometheusHandle) {
+fn start_upkeep(guard: JoinGuard, searches: SearchQuotas, metrics: PrometheusHandle) {
     tokio::spawn(async move {
         let mut evicted = tokio::time::Instant::now();
         loop {

@@ -14,7 +14,7 @@ const UNREAD_MAX: usize = 8;
 
 /// What one visitor is told.
 #[derive(Debug, Clone)]
-pub enum Word {
+pub enum PersonalEvent {
     /// Of an own hold.
     Hold(Arc<HoldSignal>),
     /// The place of that number was left.
@@ -26,7 +26,7 @@ pub enum Word {
     },
 }
 
-type Sender = mpsc::Sender<Word>;
+type Sender = mpsc::Sender<PersonalEvent>;
 
 #[derive(Default)]
 struct Listeners {
@@ -36,22 +36,22 @@ struct Listeners {
 
 /// Who listens; a cheap handle.
 #[derive(Clone, Default)]
-pub struct Personal {
+pub struct PersonalEvents {
     listeners: Arc<Mutex<Listeners>>,
 }
 
 /// One socket's ear; dropping it stops listening.
-pub struct Ear {
-    personal: Personal,
+pub struct PersonalReceiver {
+    personal: PersonalEvents,
     holder: Holder,
     id: u64,
-    words: mpsc::Receiver<Word>,
+    words: mpsc::Receiver<PersonalEvent>,
 }
 
-impl Personal {
+impl PersonalEvents {
     /// Listens for a holder.
     #[must_use]
-    pub fn listen(&self, holder: Holder) -> Ear {
+    pub fn listen(&self, holder: Holder) -> PersonalReceiver {
         let (sender, words) = mpsc::channel(UNREAD_MAX);
         let mut listeners = self.lock();
         listeners.next += 1;
@@ -62,7 +62,7 @@ impl Personal {
             .or_default()
             .push((id, sender));
         drop(listeners);
-        Ear {
+        PersonalReceiver {
             personal: self.clone(),
             holder,
             id,
@@ -74,7 +74,7 @@ impl Personal {
     pub async fn carry(self, mut signals: broadcast::Receiver<HoldSignal>) {
         loop {
             match signals.recv().await {
-                Ok(signal) => self.tell(signal.holder, &Word::Hold(Arc::new(signal))),
+                Ok(signal) => self.tell(signal.holder, &PersonalEvent::Hold(Arc::new(signal))),
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(
                         missed,
@@ -87,7 +87,7 @@ impl Personal {
     }
 
     /// Tells every socket of a holder.
-    pub fn tell(&self, holder: Holder, word: &Word) {
+    pub fn tell(&self, holder: Holder, word: &PersonalEvent) {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
@@ -112,14 +112,14 @@ impl Personal {
     }
 }
 
-impl Ear {
+impl PersonalReceiver {
     /// The next word; waits for ever where there is none.
-    pub async fn next(&mut self) -> Option<Word> {
+    pub async fn next(&mut self) -> Option<PersonalEvent> {
         self.words.recv().await
     }
 }
 
-impl Drop for Ear {
+impl Drop for PersonalReceiver {
     fn drop(&mut self) {
         let mut listeners = self.personal.lock();
         if let Some(ears) = listeners.by_holder.get_mut(&self.holder) {

@@ -11,17 +11,17 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::guard::Searches;
+use crate::guard::SearchQuotas;
 use crate::http::wrapping::{
     bare_errors_explain_themselves, rooms_of_other_nodes_are_found, searches_have_quotas,
     security_headers, shown,
 };
-use crate::line::Lobby;
+use crate::line::WaitingLine;
 use crate::line::http::{passes, places};
 use crate::ops::{Ops, http as ops};
 use crate::pages::{self, Pages, policy};
 use crate::promoter::{self, Promoter};
-use crate::push::{self, Push};
+use crate::push::{self, LiveSockets};
 use crate::room::{self, Rooms};
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
@@ -36,9 +36,9 @@ const CODES_BYTES_MAX: usize = 64 << 20;
 #[derive(Clone)]
 pub struct Handles {
     /// Joining, leaving, passes.
-    pub lobby: Lobby,
+    pub lobby: WaitingLine,
     /// Live sockets.
-    pub push: Push,
+    pub push: LiveSockets,
     /// Rooms by their promoters.
     pub promoter: Promoter,
     /// Health and figures.
@@ -46,7 +46,7 @@ pub struct Handles {
     /// The way to booking.
     pub door: BookingDoor,
     /// Limits searches by network and by key.
-    pub searches: Searches,
+    pub searches: SearchQuotas,
     /// Whether payments are the sandbox's.
     pub test: bool,
     /// Where the page that takes the money loads the payment form from.
@@ -114,7 +114,7 @@ fn rooms(rooms: Rooms) -> OpenApiRouter {
 }
 
 /// Places and passes.
-fn line(lobby: Lobby) -> OpenApiRouter {
+fn line(lobby: WaitingLine) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(places::challenge))
         .routes(routes!(places::join))
@@ -126,7 +126,7 @@ fn line(lobby: Lobby) -> OpenApiRouter {
 }
 
 /// The live socket.
-fn live(push: Push) -> OpenApiRouter {
+fn live(push: LiveSockets) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(push::http::live))
         .with_state(push)

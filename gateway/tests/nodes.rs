@@ -15,11 +15,11 @@ use gateway::follow::RoomFollower;
 use gateway::ledger::Ledger;
 use gateway::ledger::sql::RoomSqlLedger;
 use gateway::load::Load;
-use gateway::promoter::{Hand, PatchInput, Promoter};
+use gateway::promoter::{PatchInput, PhaseByHand, Promoter};
 use gateway::push::hub::Hubs;
-use gateway::room::{DocumentInput, EVERYDAY, Parts, Phase, Room, Rooms};
+use gateway::room::{DocumentInput, EVERYDAY, Phase, Room, RoomParts, Rooms};
 use gateway::store::MemoryRoomStore;
-use gateway::upstream::health::Health;
+use gateway::upstream::health::BookingHealth;
 use serde_json::{Value, json};
 use support::{Bare, Gateway};
 use tokio::sync::watch;
@@ -45,13 +45,13 @@ impl Node {
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
-        let parts = Parts {
+        let parts = RoomParts {
             store: Arc::new(MemoryRoomStore::new(Arc::clone(&ledger))),
             ledger,
             core: Arc::new(core.clone()),
             keyring: keyring.expect("there are keys"),
             clock,
-            health: Health::new(Load::default()),
+            health: BookingHealth::new(Load::default()),
             stopping,
         };
         let (rooms, opened) = Rooms::new(parts);
@@ -160,7 +160,7 @@ async fn a_room_made_or_changed_at_one_node_is_seen_at_the_other() {
     eprintln!("a change was seen after {:?}", asked.elapsed());
     assert_eq!(two.put("a", "b-*").await, Ok(false));
     one.covers(&[("a", "b-*")]).await;
-    let closed = two.promoter.by_hand("a", Hand::Close).await;
+    let closed = two.promoter.by_hand("a", PhaseByHand::Close).await;
     assert!(closed.is_ok());
     one.sees("a", |room| room.phase(0) == Phase::Closed).await;
 }

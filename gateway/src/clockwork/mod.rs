@@ -7,7 +7,7 @@ mod returning;
 use std::sync::Arc;
 use std::time::Duration;
 
-use returning::Returning;
+use returning::ReturningPlaces;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -27,8 +27,8 @@ const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 /// Who is here is told to the store well before the minute after which who is not seen counts as away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-struct Beats {
-    returning: Returning,
+struct RoomBeats {
+    returning: ReturningPlaces,
     reported: Option<Instant>,
     release: Instant,
     sampled: Instant,
@@ -56,8 +56,8 @@ pub async fn run_opened(rooms: Rooms, hubs: Hubs, mut opened: UnboundedReceiver<
 async fn run(rooms: Rooms, hub: Arc<Hub>, room: Room, mut stopping: watch::Receiver<bool>) {
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut beats = Beats {
-        returning: Returning::default(),
+    let mut beats = RoomBeats {
+        returning: ReturningPlaces::default(),
         reported: None,
         release: Instant::now(),
         sampled: Instant::now(),
@@ -86,7 +86,7 @@ async fn one_beat(
     rooms: &Rooms,
     hub: &Hub,
     room: &Room,
-    beats: &mut Beats,
+    beats: &mut RoomBeats,
     nudged: bool,
 ) -> Result<(), StoreFailure> {
     let now = rooms.now();
@@ -132,7 +132,7 @@ async fn one_beat(
 async fn report(
     rooms: &Rooms,
     room: &Room,
-    beats: &mut Beats,
+    beats: &mut RoomBeats,
     now: i64,
 ) -> Result<(), StoreFailure> {
     let due = beats.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
@@ -154,7 +154,7 @@ async fn report(
 async fn measure(
     rooms: &Rooms,
     room: &Room,
-    beats: &mut Beats,
+    beats: &mut RoomBeats,
 ) -> Result<Option<crate::upstream::Pulse>, StoreFailure> {
     if beats
         .resolved

@@ -12,7 +12,7 @@ const TIMES: u8 = 2;
 
 /// How far that has come, in one room of this node.
 #[derive(Default)]
-pub(super) struct Returning {
+pub(super) struct ReturningPlaces {
     /// The life that knows everybody here.
     stands: Option<u64>,
     /// The life that last heard who is here.
@@ -22,7 +22,7 @@ pub(super) struct Returning {
     showing: Option<JoinHandle<Result<u64, StoreFailure>>>,
 }
 
-impl Returning {
+impl ReturningPlaces {
     /// That life of the store heard who is here. The first one has lost nothing; any other may have begun while this node
     /// took places at their word.
     pub(super) fn heard(&mut self, life: u64) {

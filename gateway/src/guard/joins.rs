@@ -14,7 +14,7 @@ use crate::load::Appointments;
 use crate::web::Network;
 
 /// The join limit; a cheap handle.
-pub struct Guard<C: Clock = DefaultClock> {
+pub struct JoinGuard<C: Clock = DefaultClock> {
     inner: Arc<Inner<C>>,
 }
 
@@ -28,7 +28,7 @@ struct Inner<C: Clock> {
     clock: C,
 }
 
-impl<C: Clock> Clone for Guard<C> {
+impl<C: Clock> Clone for JoinGuard<C> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -36,7 +36,7 @@ impl<C: Clock> Clone for Guard<C> {
     }
 }
 
-impl Guard {
+impl JoinGuard {
     /// Lets each network join `per_s` times a second, and `burst` times at once.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32) -> Self {
@@ -44,7 +44,7 @@ impl Guard {
     }
 }
 
-impl<C: Clock + Clone> Guard<C> {
+impl<C: Clock + Clone> JoinGuard<C> {
     fn with_clock(per_s: NonZeroU32, burst: NonZeroU32, clock: C) -> Self {
         let quota = Quota::per_second(per_s).allow_burst(burst);
         Self {
@@ -118,7 +118,7 @@ mod tests {
         for (per_s, burst) in [(100, 2000), (7, 3), (1, 1)] {
             let clock = FakeRelativeClock::default();
             let count = |n| NonZeroU32::new(n).expect("not zero");
-            let guard = Guard::with_clock(count(per_s), count(burst), clock.clone());
+            let guard = JoinGuard::with_clock(count(per_s), count(burst), clock.clone());
             let one = network("10.0.0.1:1");
             let crowd = burst + 15 * per_s;
             let mut back: Vec<u64> = (0..crowd)
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_let_through_and_the_rest_told_when_to_come_back() {
-        let guard = Guard::new(NonZeroU32::MIN, NonZeroU32::new(3).expect("not zero"));
+        let guard = JoinGuard::new(NonZeroU32::MIN, NonZeroU32::new(3).expect("not zero"));
         let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
         assert!((0..3).all(|_| guard.admit(one).is_ok()));
         let refused = guard.admit(one).expect_err("the fourth");

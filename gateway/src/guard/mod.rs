@@ -6,8 +6,8 @@ mod joins;
 mod networks;
 mod searches;
 
-pub use joins::Guard;
-pub use searches::{ApiKey, Searches};
+pub use joins::JoinGuard;
+pub use searches::{ApiKey, SearchQuotas};
 
 /// Why nobody is let through just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

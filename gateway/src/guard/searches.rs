@@ -53,7 +53,7 @@ impl ApiKey {
 
 /// The limits of searches; a cheap handle.
 #[derive(Clone)]
-pub struct Searches {
+pub struct SearchQuotas {
     inner: Arc<Inner>,
 }
 
@@ -73,7 +73,7 @@ fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
     Quota::per_second(per_s).allow_burst(burst)
 }
 
-impl Searches {
+impl SearchQuotas {
     /// Lets each network search `per_s` times a second, and `burst` times at once; each key as it says.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
@@ -172,7 +172,7 @@ mod tests {
     fn a_key_has_its_own_quota_and_a_network_without_one_its_own() {
         let text = "agency:a-key-of-an-agency-1:1:5";
         let keys = [ApiKey::parse(text).expect("good")];
-        let searches = Searches::new(count(1), count(2), &keys);
+        let searches = SearchQuotas::new(count(1), count(2), &keys);
         let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
         let none = HeaderMap::new();
         assert!((0..2).all(|_| searches.admit(&none, one).is_ok()));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn only_searches_are_counted() {
-        let is = |path| Searches::is_search(&Method::GET, path);
+        let is = |path| SearchQuotas::is_search(&Method::GET, path);
         for path in [
             "/v1/shows",
             "/v1/rail/trips",
@@ -206,7 +206,7 @@ mod tests {
         ] {
             assert!(!is(path), "{path}");
         }
-        assert!(!Searches::is_search(&Method::POST, "/v1/shows"));
+        assert!(!SearchQuotas::is_search(&Method::POST, "/v1/shows"));
     }
 
     #[test]

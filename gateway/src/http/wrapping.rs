@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 
 use crate::follow::RoomFollower;
-use crate::guard::Searches;
+use crate::guard::SearchQuotas;
 use crate::pages::{policy, problem_page};
 use crate::web::{Web, peer_of};
 
@@ -46,11 +46,11 @@ pub async fn rooms_of_other_nodes_are_found(
 
 /// Searches beyond the quota of their network or key are refused.
 pub async fn searches_have_quotas(
-    State((searches, web, test)): State<(Searches, Web, bool)>,
+    State((searches, web, test)): State<(SearchQuotas, Web, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if Searches::is_search(request.method(), request.uri().path()) {
+    if SearchQuotas::is_search(request.method(), request.uri().path()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let network = web.network(request.headers(), peer);
         if let Err(refused) = searches.admit(request.headers(), network) {

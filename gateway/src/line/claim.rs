@@ -17,7 +17,7 @@ const TOLD_AGAIN: Duration = Duration::from_millis(500);
 
 /// A pass as it is handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedPass {
     /// The JWT.
     pub pass: String,
     /// Unix seconds.
@@ -65,7 +65,7 @@ pub async fn claim(
     room: &Room,
     place: &Place,
     now: i64,
-) -> Result<Claimed, ClaimRefusal> {
+) -> Result<ClaimedPass, ClaimRefusal> {
     match room.phase(now) {
         Phase::Closed => return Err(ClaimRefusal::RoomClosed),
         Phase::Selling | Phase::SoldOut => {}
@@ -103,7 +103,7 @@ pub async fn claim(
         exp: stored.exp,
         jti: stored.jti,
     };
-    Ok(Claimed {
+    Ok(ClaimedPass {
         pass: rooms.keyring().sign_pass(&claims),
         exp: claims.exp,
     })

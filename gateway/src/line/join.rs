@@ -4,7 +4,7 @@ use fairgate_pass::{Digest, Holder};
 use rand::Rng;
 use serde::Deserialize;
 
-use super::Lobby;
+use super::WaitingLine;
 use super::rejoin::{PlaceRefusal, ShownPlace, recognise};
 use crate::guard::GuardRefusal;
 use crate::load::LoadRefusal;
@@ -32,7 +32,7 @@ pub struct JoinBody {
 
 /// How a join ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinOutcome {
     /// The place, new or found.
     pub place: Place,
     /// The secret the server made, hex.
@@ -82,7 +82,7 @@ impl From<StoreFailure> for JoinRefusal {
     }
 }
 
-impl Lobby {
+impl WaitingLine {
     /// Joins `room` at `now` (ms), or finds the place of before.
     ///
     /// # Errors
@@ -94,11 +94,11 @@ impl Lobby {
         body: &JoinBody,
         network: Network,
         now: i64,
-    ) -> Result<Joined, JoinRefusal> {
+    ) -> Result<JoinOutcome, JoinRefusal> {
         refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
         if let Some(place) = self.of_before(room, shown, now).await? {
-            return Ok(Joined {
+            return Ok(JoinOutcome {
                 place,
                 secret: None,
             });
@@ -130,7 +130,7 @@ impl Lobby {
         if room.row().document.method == Method::Open {
             room.nudge();
         }
-        Ok(Joined {
+        Ok(JoinOutcome {
             place,
             secret: made,
         })

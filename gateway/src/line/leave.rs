@@ -1,11 +1,11 @@
 //! Leaving for good.
 
-use super::Lobby;
-use crate::personal::Word;
+use super::WaitingLine;
+use crate::personal::PersonalEvent;
 use crate::room::Room;
 use crate::store::{Leaving, Place, StoreFailure};
 
-impl Lobby {
+impl WaitingLine {
     /// Gives a place up at `now` (ms).
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Lobby {
         self.rooms.store().leave(room.id(), leaving).await?;
         self.personal.tell(
             place.holder,
-            &Word::Left {
+            &PersonalEvent::Left {
                 room: room.id().into(),
                 number: place.number,
             },

@@ -12,12 +12,12 @@ pub mod release;
 
 use fairgate_pass::PlaceClaims;
 
-pub use join::{JoinBody, JoinRefusal, Joined};
+pub use join::{JoinBody, JoinOutcome, JoinRefusal};
 pub use rejoin::{PlaceRefusal, ShownPlace, recognise};
 
-use crate::guard::Guard;
+use crate::guard::JoinGuard;
 use crate::load::Load;
-use crate::personal::Personal;
+use crate::personal::PersonalEvents;
 use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
 use crate::store::Place;
 use crate::web::Web;
@@ -27,17 +27,17 @@ const INCARNATION: u64 = 1;
 
 /// The lobby's handle.
 #[derive(Clone)]
-pub struct Lobby {
+pub struct WaitingLine {
     /// Every room.
     pub rooms: Rooms,
     /// Cookies and origins.
     pub web: Web,
     /// Limits joins by network.
-    pub guard: Guard,
+    pub guard: JoinGuard,
     /// Sheds joins while this process is overloaded.
     pub load: Load,
     /// Tells the sockets of whoever leaves.
-    pub personal: Personal,
+    pub personal: PersonalEvents,
 }
 
 /// The claims of a place: the same place always gives the same claims, and so the same text.

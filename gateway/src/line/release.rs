@@ -24,12 +24,12 @@ const LOOK_EVERY_MS: i64 = 5000;
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// What one tick found.
-struct Found {
+struct TickFindings {
     figures: Figures,
     pulse: Pulse,
     /// Whether booking has ever given figures.
     known: bool,
-    line: Line,
+    line: LineSnapshot,
     /// Whether the line was looked at anew.
     looked: bool,
     now: i64,
@@ -92,7 +92,7 @@ pub async fn tick(
             &settings,
             &measured,
         );
-        let made = Made {
+        let made = DecidedTick {
             decided,
             until,
             memory,
@@ -118,7 +118,7 @@ async fn find(
     pulse: Option<Pulse>,
     second: bool,
     now: i64,
-) -> Result<Found, StoreFailure> {
+) -> Result<TickFindings, StoreFailure> {
     let (last, stored) = (room.tick(), room.row());
     let now_s = now.div_euclid(1000);
     let pass_s = stored.document.pass_s;
@@ -136,7 +136,7 @@ async fn find(
     let figures = rooms.store().figures(room.id(), moment).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
         || (second && figures.counts.next <= LOOKED_AT_ALWAYS);
-    let line = Line {
+    let line = LineSnapshot {
         nobody: rooms.store().absent(room.id()).await?,
         away: if looked {
             rooms.store().away(room.id(), now_s).await?
@@ -145,7 +145,7 @@ async fn find(
         },
         ranked: room.draw().ranked,
     };
-    Ok(Found {
+    Ok(TickFindings {
         figures,
         known: pulse.is_some() || last.known,
         pulse: pulse.unwrap_or_else(|| last.pulse.clone()),
@@ -180,7 +180,7 @@ async fn follow(rooms: &Rooms, room: &Room, counter: &mut Counter) -> Result<(),
 }
 
 /// What a tick decided, on its way to the others.
-struct Made {
+struct DecidedTick {
     decided: Release,
     until: i64,
     memory: Memory,
@@ -195,10 +195,10 @@ async fn write(
     rooms: &Rooms,
     room: &Room,
     counter: &mut Counter,
-    found: &mut Found,
-    made: Made,
+    found: &mut TickFindings,
+    made: DecidedTick,
 ) -> Result<(), StoreFailure> {
-    let Made {
+    let DecidedTick {
         decided,
         until,
         told,
@@ -257,9 +257,9 @@ async fn write(
 }
 
 /// Leaves the figures for whoever tells the line.
-fn tell(room: &Room, released: u64, found: Found, limits: &Limits, settings: &PaceSettings) {
+fn tell(room: &Room, released: u64, found: TickFindings, limits: &Limits, settings: &PaceSettings) {
     let last = room.tick();
-    let Found {
+    let TickFindings {
         figures, line, now, ..
     } = found;
     let next = figures.counts.next;
@@ -288,13 +288,13 @@ fn tell(room: &Room, released: u64, found: Found, limits: &Limits, settings: &Pa
 }
 
 /// Who stands where, as the store knows it now.
-struct Line {
+struct LineSnapshot {
     nobody: Numbers,
     away: Numbers,
     ranked: Option<Arc<crate::room::Ranked>>,
 }
 
-impl Line {
+impl LineSnapshot {
     fn who(&self, rank: u64) -> Who {
         let number = self
             .ranked

@@ -81,20 +81,18 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Starts to measure this runtime and the ledger's writer, until the process drains.
-    pub fn start(ledger: Arc<dyn Ledger>, mut stopping: watch::Receiver<bool>) -> Self {
-        let load = Self::default();
-        let probes = {
-            let load = load.clone();
-            async move { tokio::join!(probe::lag(load.clone()), probe::ledger(load, ledger)) }
+    /// Measures this runtime and the ledger's writer, until the process drains.
+    pub async fn measure(self, ledger: Arc<dyn Ledger>, mut stopping: watch::Receiver<bool>) {
+        let probes = async {
+            tokio::join!(
+                probe::lag(self.clone()),
+                probe::ledger(self.clone(), ledger)
+            )
         };
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = probes => {}
-                () = fairgate_base::process::stopped(&mut stopping) => {}
-            }
-        });
-        load
+        tokio::select! {
+            _ = probes => {}
+            () = fairgate_base::process::stopped(&mut stopping) => {}
+        }
     }
 
     /// What is shed now.

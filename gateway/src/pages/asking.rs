@@ -13,14 +13,14 @@ const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// What booking did not give, and why, in its own words.
 #[derive(Debug, Clone)]
-pub(super) struct Refused {
+pub(super) struct DocumentRefusal {
     /// The answer's status.
     pub status: StatusCode,
     /// The problem document.
     pub document: Value,
 }
 
-impl From<Problem> for Refused {
+impl From<Problem> for DocumentRefusal {
     fn from(problem: Problem) -> Self {
         Self {
             status: problem.status,
@@ -31,8 +31,8 @@ impl From<Problem> for Refused {
 
 impl Pages {
     /// A public document of booking's.
-    pub(super) async fn ask(&self, path: &str) -> Result<Value, Refused> {
-        let missing = || Refused::from(Problem::not_found("page", path));
+    pub(super) async fn ask(&self, path: &str) -> Result<Value, DocumentRefusal> {
+        let missing = || DocumentRefusal::from(Problem::not_found("page", path));
         let request = Request::get(path)
             .body(Body::empty())
             .map_err(|_| missing())?;
@@ -48,7 +48,7 @@ impl Pages {
         if status.is_success() {
             Ok(document)
         } else {
-            Err(Refused { status, document })
+            Err(DocumentRefusal { status, document })
         }
     }
 
@@ -72,7 +72,7 @@ impl Pages {
         &self,
         path: &str,
         query: &[(&str, &str)],
-    ) -> Result<Value, Refused> {
+    ) -> Result<Value, DocumentRefusal> {
         self.ask(&address::of(path, query)).await
     }
 }

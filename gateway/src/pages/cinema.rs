@@ -6,7 +6,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde_json::Value;
 
-use super::asking::Refused;
+use super::asking::DocumentRefusal;
 use super::clocks::there;
 use super::contexts::{CinemaPage, FoundShowings};
 use super::render::render;
@@ -21,13 +21,13 @@ const PARTY_MAX: u32 = 10;
 const PARTY: u32 = 2;
 
 /// What was asked for.
-struct Asked<'a> {
+struct ShowingSearch<'a> {
     query: &'a BTreeMap<String, String>,
     page: u32,
     party: u32,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ShowingSearch<'a> {
     fn read(query: &'a BTreeMap<String, String>) -> Self {
         let number = |name: &str| query.get(name).and_then(|text| text.trim().parse().ok());
         Self {
@@ -59,7 +59,7 @@ pub(crate) async fn cinema(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let asked = Asked::read(&query);
+    let asked = ShowingSearch::read(&query);
     let page = asked.page.to_string();
     let mut search = asked.given();
     search.push(("page", &page));
@@ -70,7 +70,7 @@ pub(crate) async fn cinema(
     );
     let (found, status, problem) = match found {
         Ok(found) => (Some(showings(found, &asked)), None, None),
-        Err(Refused { status, document }) => (None, Some(status), Some(document)),
+        Err(DocumentRefusal { status, document }) => (None, Some(status), Some(document)),
     };
     let context = CinemaPage {
         test: pages.test,
@@ -103,7 +103,7 @@ async fn films(pages: &Pages, city: &str) -> Value {
 }
 
 /// A page of what the search found, with the addresses of the pages beside it.
-fn showings(mut found: Value, asked: &Asked<'_>) -> FoundShowings {
+fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
     let (total, per_page) = (whole("total"), whole("per_page").max(1));
     let pages = total.div_ceil(per_page).max(1);
@@ -166,10 +166,10 @@ mod tests {
         ];
         let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let query = BTreeMap::from(query);
-        let asked = Asked::read(&query);
+        let asked = ShowingSearch::read(&query);
         assert_eq!(asked.at(3), "/cinema?keyword=a%26b&seats=4&page=3");
         let nonsense = BTreeMap::from([("seats".to_owned(), "99".to_owned())]);
-        assert_eq!(Asked::read(&nonsense).party, 10);
-        assert_eq!((asked.page, Asked::read(&nonsense).page), (2, 1));
+        assert_eq!(ShowingSearch::read(&nonsense).party, 10);
+        assert_eq!((asked.page, ShowingSearch::read(&nonsense).page), (2, 1));
     }
 }

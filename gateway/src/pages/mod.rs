@@ -31,7 +31,7 @@ use render::{render, render_problem, render_refused};
 
 use crate::line::http::shown;
 use crate::line::place_view::describe;
-use crate::line::{Lobby, recognise};
+use crate::line::{WaitingLine, recognise};
 use crate::room::{EVERYDAY, Phase, Room, RoomView};
 use crate::upstream::ShowInShort;
 
@@ -45,7 +45,7 @@ const SEATS_MAX: u32 = 100;
 #[derive(Clone)]
 pub struct Pages {
     /// The lobby, whose forms work without scripts.
-    pub lobby: Lobby,
+    pub lobby: WaitingLine,
     /// Booking's own routes, asked in process.
     pub booking: Router,
     /// Whether payments are the sandbox's: pages then carry TEST.

@@ -9,18 +9,18 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 use serde_json::Value;
 
-use super::asking::Refused;
+use super::asking::DocumentRefusal;
 use super::clocks::{day, there};
 use super::contexts::{RailForm, RailPage, StationChoice};
 use super::render::render;
-use super::stations::{Typed, choice, named, search};
+use super::stations::{TypedStation, choice, named, search};
 use super::{Pages, address};
 
 /// Travellers that a form may ask for; a train may sell fewer to one visitor, and says so.
 const PARTY_MAX: u32 = 10;
 
 /// What a form asked for.
-struct Asked<'a> {
+struct TrainSearch<'a> {
     from: &'a str,
     to: &'a str,
     date: String,
@@ -30,7 +30,7 @@ struct Asked<'a> {
     now_ms: i64,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TrainSearch<'a> {
     /// Reads the form; `next` is the day that is meant where none was given.
     fn read(query: &'a BTreeMap<String, String>, next: &str, now_ms: i64) -> Self {
         let field = |name: &str| query.get(name).map_or("", |text| text.trim());
@@ -73,7 +73,7 @@ pub(crate) async fn rail(
             .unwrap_or_default()
     };
     let next = Some(day("next")).filter(|next| !next.is_empty());
-    let asked = Asked::read(
+    let asked = TrainSearch::read(
         &query,
         next.unwrap_or(day("first")),
         pages.lobby.rooms.now(),
@@ -98,7 +98,7 @@ pub(crate) async fn rail(
     let status = match found {
         Ok(()) if page.missing.is_some() => StatusCode::UNPROCESSABLE_ENTITY,
         Ok(()) => StatusCode::OK,
-        Err(Refused { status, document }) => {
+        Err(DocumentRefusal { status, document }) => {
             page.problem = Some(document);
             status
         }
@@ -110,7 +110,11 @@ pub(crate) async fn rail(
     response
 }
 
-async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(), Refused> {
+async fn find(
+    pages: &Pages,
+    asked: &TrainSearch<'_>,
+    page: &mut RailPage,
+) -> Result<(), DocumentRefusal> {
     if asked.from.is_empty() && asked.to.is_empty() {
         return Ok(());
     }
@@ -124,7 +128,7 @@ async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(
     ];
     page.choices = choices.into_iter().flatten().collect();
     for (field, typed) in [("from", &from), ("to", &to)] {
-        if *typed == Typed::Nothing {
+        if *typed == TypedStation::Nothing {
             page.missing = Some(field);
         }
     }
@@ -147,8 +151,8 @@ async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(
         page.changes = Some(format!("{more}&changes=1"));
     }
     if trips.is_empty() {
-        let other = |typed: &Typed| match typed {
-            Typed::One(_, others) => others.clone(),
+        let other = |typed: &TypedStation| match typed {
+            TypedStation::One(_, others) => others.clone(),
             _ => Vec::new(),
         };
         let (others_from, others_to) = (other(&from), other(&to));
@@ -161,7 +165,7 @@ async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(
         page.others = starts.chain(ends).collect();
     }
     page.trips = trips;
-    if let (Typed::One(from, _), Typed::One(to, _)) = (from, to) {
+    if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }
     page.swap = Some(asked.at(&shown.1, &shown.0));
@@ -174,10 +178,10 @@ async fn find(pages: &Pages, asked: &Asked<'_>, page: &mut RailPage) -> Result<(
 fn choices(
     field: &'static str,
     typed: &str,
-    found: &Typed,
+    found: &TypedStation,
     href: impl Fn(&str) -> String,
 ) -> Option<StationChoice> {
-    let Typed::Several(stations) = found else {
+    let TypedStation::Several(stations) = found else {
         return None;
     };
     let stations: Vec<Value> = stations
@@ -302,13 +306,13 @@ mod tests {
         let query: BTreeMap<_, _> = query
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let asked = Asked::read(&query, "2027-01-15", 0);
+        let asked = TrainSearch::read(&query, "2027-01-15", 0);
         assert_eq!(asked.date, "2027-01-15");
         assert_eq!(
             asked.later(-1).as_deref(),
             Some("/rail?from=a&to=b&date=2027-01-14&seats=3")
         );
         let nonsense = BTreeMap::from([("date".to_owned(), "soon".to_owned())]);
-        assert_eq!(Asked::read(&nonsense, "2027-01-15", 0).later(1), None);
+        assert_eq!(TrainSearch::read(&nonsense, "2027-01-15", 0).later(1), None);
     }
 }

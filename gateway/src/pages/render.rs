@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Pages;
-use super::asking::Refused;
+use super::asking::DocumentRefusal;
 use super::contexts::ProblemPage;
 
 /// Renders a page.
@@ -42,7 +42,7 @@ pub(super) fn render_problem(pages: &Pages, problem: &Problem) -> Response {
 }
 
 /// Renders what booking refused.
-pub(super) fn render_refused(pages: &Pages, refused: &Refused) -> Response {
+pub(super) fn render_refused(pages: &Pages, refused: &DocumentRefusal) -> Response {
     document_page(pages.test, refused.status, &refused.document)
         .unwrap_or_else(|| refused.status.into_response())
 }

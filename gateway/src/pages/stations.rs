@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::asking::Refused;
+use super::asking::DocumentRefusal;
 use super::{Pages, address};
 
 /// What typed words mean.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Typed {
+pub(super) enum TypedStation {
     /// Nothing was typed.
     Nothing,
     /// This station, and those that the words begin, too.
@@ -16,7 +16,7 @@ pub(super) enum Typed {
     Several(Vec<Value>),
 }
 
-impl Typed {
+impl TypedStation {
     /// The station's code.
     pub(super) fn code(&self) -> Option<&str> {
         match self {
@@ -48,7 +48,7 @@ fn plain(typed: &str) -> &str {
     inner.map_or(typed, |(_, code)| code)
 }
 
-fn meant(mut found: Vec<Value>, typed: &str) -> Typed {
+fn meant(mut found: Vec<Value>, typed: &str) -> TypedStation {
     let is = |station: &Value, name: &str| station[name].as_str() == Some(typed);
     let coded = |station: &&Value| {
         let code = station["station"].as_str().unwrap_or_default();
@@ -61,23 +61,25 @@ fn meant(mut found: Vec<Value>, typed: &str) -> Typed {
     match by_code.or(only_name).or(only) {
         Some(at) => {
             let station = found.remove(at);
-            Typed::One(station, found)
+            TypedStation::One(station, found)
         }
-        None => Typed::Several(found),
+        None => TypedStation::Several(found),
     }
 }
 
 impl Pages {
     /// What the words in a field mean.
-    pub(super) async fn station(&self, typed: &str) -> Result<Typed, Refused> {
+    pub(super) async fn station(&self, typed: &str) -> Result<TypedStation, DocumentRefusal> {
         if typed.is_empty() {
-            return Ok(Typed::Nothing);
+            return Ok(TypedStation::Nothing);
         }
         let typed = plain(typed);
         let mut found = self.ask_with("/v1/rail/stations", &[("q", typed)]).await?;
         let found = found.as_array_mut().map(std::mem::take).unwrap_or_default();
         match meant(found, typed) {
-            Typed::Several(none) if none.is_empty() => Ok(Typed::Several(self.like(typed).await)),
+            TypedStation::Several(none) if none.is_empty() => {
+                Ok(TypedStation::Several(self.like(typed).await))
+            }
             meant => Ok(meant),
         }
     }
@@ -123,13 +125,13 @@ mod tests {
         let plain_one = station("RV", "Riverton");
         let both = || vec![north.clone(), south.clone()];
         assert_eq!(meant(both(), "bs").code(), Some("BS"));
-        assert_eq!(meant(both(), "river"), Typed::Several(both()));
+        assert_eq!(meant(both(), "river"), TypedStation::Several(both()));
         let all = vec![plain_one.clone(), north.clone(), south.clone()];
-        assert_eq!(meant(all, "Riverton"), Typed::One(plain_one, both()));
+        assert_eq!(meant(all, "Riverton"), TypedStation::One(plain_one, both()));
         assert_eq!(meant(vec![north.clone()], "north").code(), Some("BN"));
         let twins = vec![station("1", "Bay"), station("2", "Bay")];
-        assert_eq!(meant(twins.clone(), "Bay"), Typed::Several(twins));
-        assert_eq!(meant(Vec::new(), "x"), Typed::Several(Vec::new()));
+        assert_eq!(meant(twins.clone(), "Bay"), TypedStation::Several(twins));
+        assert_eq!(meant(Vec::new(), "x"), TypedStation::Several(Vec::new()));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct PatchInput {
 
 /// A phase brought about by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hand {
+pub enum PhaseByHand {
     /// The lobby opens.
     Open,
     /// The freeze comes forward.
@@ -273,7 +273,11 @@ impl Promoter {
     ///
     /// # Errors
     /// Where the room is closed and anything but closing is asked for, or there is no such room.
-    pub async fn by_hand(&self, id: &str, hand: Hand) -> Result<RoomView, RoomChangeRefusal> {
+    pub async fn by_hand(
+        &self,
+        id: &str,
+        hand: PhaseByHand,
+    ) -> Result<RoomView, RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
         if room.is_everyday() {
             return Err(RoomChangeRefusal::BuiltIn);
@@ -287,15 +291,19 @@ impl Promoter {
     }
 
     /// Whether it is done, now or before.
-    async fn by_hand_once(&self, room: &Room, hand: Hand) -> Result<bool, RoomChangeRefusal> {
+    async fn by_hand_once(
+        &self,
+        room: &Room,
+        hand: PhaseByHand,
+    ) -> Result<bool, RoomChangeRefusal> {
         let (row, now) = (room.row(), self.rooms.now());
         let mut facts = row.facts.clone();
         let (fact, action) = match hand {
-            Hand::Open => (&mut facts.opened_at, "opened_by_hand"),
-            Hand::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
-            Hand::Close => (&mut facts.closed_at, "closed_by_hand"),
+            PhaseByHand::Open => (&mut facts.opened_at, "opened_by_hand"),
+            PhaseByHand::Draw => (&mut facts.draw_called_at, "draw_by_hand"),
+            PhaseByHand::Close => (&mut facts.closed_at, "closed_by_hand"),
         };
-        if hand != Hand::Close && room.phase(now) == Phase::Closed {
+        if hand != PhaseByHand::Close && room.phase(now) == Phase::Closed {
             return Err(RoomChangeRefusal::RoomClosed);
         }
         // Done twice is done once: the first time stands.

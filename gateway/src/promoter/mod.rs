@@ -11,7 +11,7 @@ use crate::push::hub::Hubs;
 use crate::room::Rooms;
 use crate::upstream::RoleKeys;
 
-pub use controls::{Hand, PatchInput, RoomChangeRefusal};
+pub use controls::{PatchInput, PhaseByHand, RoomChangeRefusal};
 
 /// The promoter's handle.
 #[derive(Clone)]

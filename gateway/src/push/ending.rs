@@ -3,7 +3,7 @@
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;
 
-use super::wire::Gone;
+use super::wire::ClientGone;
 
 /// Why a socket ends.
 #[derive(Debug)]
@@ -14,8 +14,8 @@ pub enum SocketEnd {
     Close(u16, Utf8Bytes),
 }
 
-impl From<Gone> for SocketEnd {
-    fn from(_: Gone) -> Self {
+impl From<ClientGone> for SocketEnd {
+    fn from(_: ClientGone) -> Self {
         Self::Gone
     }
 }

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use fairgate_base::http::Problem;
 
-use super::Push;
+use super::LiveSockets;
 use super::ending::SocketEnd;
-use super::limit::{Permit, TooManySockets};
-use super::socket::Conn;
+use super::limit::{SocketPermit, TooManySockets};
+use super::socket::VisitorSocket;
 use crate::line::http::required;
 use crate::line::recognise;
 use crate::room::Room;
@@ -24,7 +24,7 @@ const MESSAGE_BYTES_MAX: usize = 4096;
     responses((status = 101), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "origin_refused"),
         (status = 503, description = "too_many_sockets")))]
 pub(crate) async fn live(
-    State(push): State<Push>,
+    State(push): State<LiveSockets>,
     Path(id): Path<String>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -75,12 +75,18 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
         .find_map(|protocol| protocol.trim().strip_prefix("place."))
 }
 
-async fn serve(socket: WebSocket, push: Push, room: Room, place: Place, permit: Permit) {
+async fn serve(
+    socket: WebSocket,
+    push: LiveSockets,
+    room: Room,
+    place: Place,
+    permit: SocketPermit,
+) {
     metrics::gauge!("fairgate_sockets").increment(1);
     let ear = push.personal.listen(place.holder);
     let _here = room.presence().here(Shown::from(&place));
     let stopping = push.rooms.stopping();
-    let mut conn = Box::new(Conn::new(socket, push, room, place));
+    let mut conn = Box::new(VisitorSocket::new(socket, push, room, place));
     if let SocketEnd::Close(code, reason) = conn.run(ear, stopping).await {
         conn.close(CloseFrame { code, reason }).await;
     }

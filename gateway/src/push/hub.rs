@@ -21,7 +21,7 @@ const NOBODY: u64 = u64::MAX;
 
 /// What goes to every socket of a room at once.
 #[derive(Debug, Clone)]
-pub enum News {
+pub enum RoomNews {
     /// The `room` frame, and the phase it tells of.
     Room(Utf8Bytes, Phase),
     /// The `draw` frame; with `true` ranks are known now.
@@ -30,7 +30,7 @@ pub enum News {
 
 /// The `line` frame, and the tick behind it.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct LineFrame {
     /// The frame.
     pub text: Utf8Bytes,
     /// What it tells of.
@@ -65,7 +65,7 @@ impl Hubs {
 /// The sending half of one room.
 #[derive(Debug)]
 pub struct Hub {
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<RoomNews>,
     slots: Vec<Slot>,
     /// When this hub began, and how many seconds of it the slots have been woken for.
     begun: Instant,
@@ -77,18 +77,18 @@ pub struct Hub {
 /// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has a backlog of it.
 #[derive(Debug)]
 struct Slot {
-    line: watch::Sender<Option<Line>>,
+    line: watch::Sender<Option<LineFrame>>,
     /// The lowest rank in here that was not called when its socket was last awake.
     nearest: AtomicU64,
 }
 
 /// What a listener hears.
 #[derive(Debug)]
-pub enum Heard {
+pub enum HubEvent {
     /// For everybody.
-    News(News),
+    News(RoomNews),
     /// The newest line: this slot was woken.
-    Line(Line),
+    Line(LineFrame),
     /// More news was missed than is kept.
     Missed,
     /// The room has gone.
@@ -97,9 +97,9 @@ pub enum Heard {
 
 /// One socket's ear on the hub.
 #[derive(Debug)]
-pub struct Listener {
-    news: broadcast::Receiver<News>,
-    line: watch::Receiver<Option<Line>>,
+pub struct HubListener {
+    news: broadcast::Receiver<RoomNews>,
+    line: watch::Receiver<Option<LineFrame>>,
     slot: usize,
 }
 
@@ -128,8 +128,8 @@ impl Hub {
 
     /// Listens from now on.
     #[must_use]
-    pub fn listen(&self) -> Listener {
-        Listener {
+    pub fn listen(&self) -> HubListener {
+        HubListener {
             news: self.news.subscribe(),
             line: self.slots[0].line.subscribe(),
             slot: 0,
@@ -144,7 +144,7 @@ impl Hub {
 
     /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`. Whoever calls this reads
     /// the room's tick afterwards: a line that came to `rank` in between woke nobody.
-    pub fn wake(&self, listener: &mut Listener, slot: usize, rank: Option<u64>) {
+    pub fn wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {
             (listener.line, listener.slot) = (at.line.subscribe(), slot);
@@ -171,7 +171,7 @@ impl Hub {
         if wanted(*told, phase) {
             *told = Some(phase);
             let view = RoomView::of(room, now);
-            self.send(News::Room(encode(&Message::Room(&view)), phase));
+            self.send(RoomNews::Room(encode(&Message::Room(&view)), phase));
         }
     }
 
@@ -180,7 +180,7 @@ impl Hub {
         let draw = room.draw();
         // Between the freeze and its root there is nothing to publish yet.
         if draw.row.sealed.is_some() {
-            self.send(News::Draw(
+            self.send(RoomNews::Draw(
                 encode(&Message::Draw(&draw.record)),
                 draw.ranked.is_some(),
             ));
@@ -198,7 +198,7 @@ impl Hub {
     fn beat(&self, second: u64, tick: &Arc<Tick>, text: impl Fn() -> Utf8Bytes) {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         let after = std::mem::replace(&mut *woken, second);
-        let mut frame: Option<Line> = None;
+        let mut frame: Option<LineFrame> = None;
         for (slot, at) in self.slots.iter().enumerate() {
             let called = at.nearest.load(Ordering::SeqCst) < tick.released;
             if !(called || wakes(slot, after, second)) || at.line.receiver_count() == 0 {
@@ -206,7 +206,7 @@ impl Hub {
             }
             // Before it is sent: whoever is woken by it says anew what it waits for.
             at.nearest.store(NOBODY, Ordering::SeqCst);
-            let line = frame.get_or_insert_with(|| Line {
+            let line = frame.get_or_insert_with(|| LineFrame {
                 text: text(),
                 tick: Arc::clone(tick),
             });
@@ -214,29 +214,29 @@ impl Hub {
         }
     }
 
-    fn send(&self, news: News) {
+    fn send(&self, news: RoomNews) {
         // Without listeners there is nobody to tell.
         let _ = self.news.send(news);
     }
 }
 
-impl Listener {
+impl HubListener {
     /// The next thing to hear. News only where `with_news`: a socket that cannot pass it on leaves it where it is, once
     /// for all.
-    pub async fn next(&mut self, with_news: bool) -> Heard {
+    pub async fn next(&mut self, with_news: bool) -> HubEvent {
         loop {
             tokio::select! {
                 news = self.news.recv(), if with_news => return match news {
-                    Ok(news) => Heard::News(news),
-                    Err(RecvError::Lagged(_)) => Heard::Missed,
-                    Err(RecvError::Closed) => Heard::Gone,
+                    Ok(news) => HubEvent::News(news),
+                    Err(RecvError::Lagged(_)) => HubEvent::Missed,
+                    Err(RecvError::Closed) => HubEvent::Gone,
                 },
                 changed = self.line.changed() => {
                     if changed.is_err() {
-                        return Heard::Gone;
+                        return HubEvent::Gone;
                     }
                     if let Some(line) = self.line.borrow_and_update().clone() {
-                        return Heard::Line(line);
+                        return HubEvent::Line(line);
                     }
                 }
             }
@@ -265,9 +265,9 @@ mod tests {
         })
     }
 
-    fn heard(listener: &mut Listener) -> Option<u64> {
+    fn heard(listener: &mut HubListener) -> Option<u64> {
         match listener.next(true).now_or_never() {
-            Some(Heard::Line(line)) => Some(line.tick.released),
+            Some(HubEvent::Line(line)) => Some(line.tick.released),
             Some(other) => panic!("{other:?}"),
             None => None,
         }

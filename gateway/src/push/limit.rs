@@ -7,7 +7,7 @@ use rand::RngExt;
 
 /// The count of open sockets; a cheap handle.
 #[derive(Clone, Debug)]
-pub struct Limit {
+pub struct SocketLimit {
     inner: Arc<Inner>,
 }
 
@@ -27,11 +27,11 @@ pub struct TooManySockets {
 
 /// The right to one socket; dropping it gives it back.
 #[derive(Debug)]
-pub struct Permit {
+pub struct SocketPermit {
     inner: Arc<Inner>,
 }
 
-impl Limit {
+impl SocketLimit {
     /// At most `wanted` sockets, and at most three quarters of the files that this process may open.
     #[must_use]
     pub fn new(wanted: usize) -> Self {
@@ -56,7 +56,7 @@ impl Limit {
     ///
     /// # Errors
     /// [`TooManySockets`] where all are taken.
-    pub fn enter(&self) -> Result<Permit, TooManySockets> {
+    pub fn enter(&self) -> Result<SocketPermit, TooManySockets> {
         let taken = self
             .inner
             .open
@@ -64,7 +64,7 @@ impl Limit {
                 (open < self.inner.max).then_some(open + 1)
             });
         if taken.is_ok() {
-            return Ok(Permit {
+            return Ok(SocketPermit {
                 inner: Arc::clone(&self.inner),
             });
         }
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for SocketPermit {
     fn drop(&mut self) {
         self.inner.open.fetch_sub(1, Ordering::SeqCst);
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_files_a_process_may_open_are_read_from_its_limits() {
-        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+        let limits = "Limit                     Soft SocketLimit           Hard SocketLimit           Units     \n\
                       Max open files            1024                 20000                files     \n";
         assert_eq!(files_max(limits), Some(1024));
         assert_eq!(files_max(""), None);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn one_socket_too_many_is_told_when_to_come_back_and_gets_in_when_another_has_gone() {
-        let limit = Limit::new(2);
+        let limit = SocketLimit::new(2);
         let (one, _other) = (limit.enter().expect("free"), limit.enter().expect("free"));
         let refusal = limit.enter().expect_err("full");
         assert!(refusal.wait_s >= 15, "{refusal:?}");

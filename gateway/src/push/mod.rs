@@ -14,16 +14,16 @@ pub mod socket;
 pub mod waiting;
 pub mod wire;
 
-use crate::personal::Personal;
+use crate::personal::PersonalEvents;
 use crate::room::Rooms;
 use crate::web::Web;
 use hub::Hubs;
-use limit::Limit;
-use seats::Seats;
+use limit::SocketLimit;
+use seats::WatchedShows;
 
 /// What sockets need.
 #[derive(Clone)]
-pub struct Push {
+pub struct LiveSockets {
     /// Every room.
     pub rooms: Rooms,
     /// Where shared frames go out.
@@ -31,9 +31,9 @@ pub struct Push {
     /// Origins.
     pub web: Web,
     /// Watched shows.
-    pub seats: Seats,
+    pub seats: WatchedShows,
     /// Own holds.
-    pub personal: Personal,
+    pub personal: PersonalEvents,
     /// How many there may be.
-    pub limit: Limit,
+    pub limit: SocketLimit,
 }

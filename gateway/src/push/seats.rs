@@ -23,23 +23,23 @@ const DELTA_LEN_MIN: usize = 256;
 
 /// Watched shows; a cheap handle.
 #[derive(Clone)]
-pub struct Seats {
+pub struct WatchedShows {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     core: Arc<dyn Core>,
     load: Load,
-    shows: Mutex<HashMap<String, Arc<Watched>>>,
+    shows: Mutex<HashMap<String, Arc<WatchedShow>>>,
 }
 
-struct Watched {
-    shown: Mutex<Shown>,
+struct WatchedShow {
+    shown: Mutex<ShownSeats>,
     version: watch::Sender<u64>,
 }
 
 /// What watchers are shown.
-struct Shown {
+struct ShownSeats {
     picture: Picture,
     history: History,
     /// The picture's frame, once somebody asked for it.
@@ -53,14 +53,14 @@ struct Picture {
 }
 
 /// One socket's view of one show.
-pub struct Watch {
-    watched: Arc<Watched>,
+pub struct SeatWatch {
+    watched: Arc<WatchedShow>,
     version: watch::Receiver<u64>,
     /// The version that the client has; `None` where it needs a snapshot.
     have: Option<u64>,
 }
 
-impl Seats {
+impl WatchedShows {
     /// Watches over that core, as often as the load allows.
     #[must_use]
     pub fn new(core: Arc<dyn Core>, load: Load) -> Self {
@@ -77,9 +77,9 @@ impl Seats {
     ///
     /// # Errors
     /// Where booking does not answer.
-    pub async fn watch(&self, show: &str) -> Result<Option<Watch>, BookingFailure> {
+    pub async fn watch(&self, show: &str) -> Result<Option<SeatWatch>, BookingFailure> {
         if let Some(watched) = self.shows().get(show) {
-            return Ok(Some(Watch::of(watched)));
+            return Ok(Some(SeatWatch::of(watched)));
         }
         let Some(snapshot) = self.inner.core.snapshot(show).await? else {
             return Ok(None);
@@ -87,24 +87,24 @@ impl Seats {
         let mut shows = self.shows();
         // Two sockets may have asked at once; the first one's reader serves both.
         if let Some(watched) = shows.get(show) {
-            return Ok(Some(Watch::of(watched)));
+            return Ok(Some(SeatWatch::of(watched)));
         }
-        let watched = Arc::new(Watched {
+        let watched = Arc::new(WatchedShow {
             version: watch::channel(snapshot.version).0,
-            shown: Mutex::new(Shown {
+            shown: Mutex::new(ShownSeats {
                 picture: Picture::of(snapshot),
                 history: History::default(),
                 snapshot: None,
             }),
         });
-        let first = Watch::of(&watched);
+        let first = SeatWatch::of(&watched);
         shows.insert(show.to_owned(), Arc::clone(&watched));
         drop(shows);
         tokio::spawn(read(self.clone(), show.to_owned(), watched));
         Ok(Some(first))
     }
 
-    fn shows(&self) -> MutexGuard<'_, HashMap<String, Arc<Watched>>> {
+    fn shows(&self) -> MutexGuard<'_, HashMap<String, Arc<WatchedShow>>> {
         self.inner
             .shows
             .lock()
@@ -112,7 +112,7 @@ impl Seats {
     }
 
     /// Takes an unwatched show off the list; `false` where somebody came in the meantime.
-    fn give_up(&self, show: &str, watched: &Watched) -> bool {
+    fn give_up(&self, show: &str, watched: &WatchedShow) -> bool {
         let mut shows = self.shows();
         let unwatched = watched.version.receiver_count() == 0;
         if unwatched {
@@ -132,7 +132,7 @@ fn every(level: Level) -> Duration {
 }
 
 /// Reads one show until nobody watches it.
-async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
+async fn read(seats: WatchedShows, show: String, watched: Arc<WatchedShow>) {
     loop {
         tokio::time::sleep(every(seats.inner.load.level())).await;
         if watched.version.receiver_count() == 0 && seats.give_up(&show, &watched) {
@@ -148,7 +148,7 @@ async fn read(seats: Seats, show: String, watched: Arc<Watched>) {
     }
 }
 
-impl Watched {
+impl WatchedShow {
     async fn refresh(&self, core: &dyn Core, show: &str) -> Result<(), BookingFailure> {
         let since = self.shown().picture.version;
         let version = match core.changes(show, since).await? {
@@ -162,7 +162,7 @@ impl Watched {
                     return Ok(());
                 };
                 let version = snapshot.version;
-                *self.shown() = Shown {
+                *self.shown() = ShownSeats {
                     picture: Picture::of(snapshot),
                     history: History::default(),
                     snapshot: None,
@@ -174,12 +174,12 @@ impl Watched {
         Ok(())
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, ShownSeats> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shown {
+impl ShownSeats {
     fn change(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         for (index, state) in &cells {
             frame::set(&mut self.picture.packed, *index, *state);
@@ -219,8 +219,8 @@ impl Picture {
     }
 }
 
-impl Watch {
-    fn of(watched: &Arc<Watched>) -> Self {
+impl SeatWatch {
+    fn of(watched: &Arc<WatchedShow>) -> Self {
         Self {
             watched: Arc::clone(watched),
             version: watched.version.subscribe(),
@@ -256,8 +256,8 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn shown() -> Shown {
-        Shown {
+    fn shown() -> ShownSeats {
+        ShownSeats {
             picture: Picture {
                 version: 7,
                 cells: 2000,

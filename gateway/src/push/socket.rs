@@ -9,15 +9,15 @@ use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::HoldId;
 use tokio::sync::watch;
 
-use super::Push;
+use super::LiveSockets;
 use super::cadence::Cadence;
 use super::ending::SocketEnd;
-use super::hub::{Heard, Hub, Line, Listener, News};
+use super::hub::{Hub, HubEvent, HubListener, LineFrame, RoomNews};
 use super::message::{Message, Request, encode};
-use super::seats::{Seats, Watch};
-use super::wire::{Moved, Wire};
+use super::seats::{SeatWatch, WatchedShows};
+use super::wire::{ClientWire, WireEvent};
 use crate::line::place_view::{PlaceState, claim_before, describe};
-use crate::personal::{Ear, Word};
+use crate::personal::{PersonalEvent, PersonalReceiver};
 use crate::room::{Phase, Room, RoomView, Rooms, Tick, micros_per_s};
 use crate::store::{Place, Shown, Standing};
 use crate::upstream::HoldSignal;
@@ -27,17 +27,17 @@ const FLOOD_MAX: u32 = 30;
 const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 
 /// One visitor's socket.
-pub struct Conn {
-    wire: Wire,
+pub struct VisitorSocket {
+    wire: ClientWire,
     rooms: Rooms,
     hub: Arc<Hub>,
     room: Room,
-    seats: Seats,
+    seats: WatchedShows,
     place: Place,
     rank: Option<u64>,
     turned: bool,
-    watch: Option<Watch>,
-    listener: Listener,
+    watch: Option<SeatWatch>,
+    listener: HubListener,
     cadence: Cadence,
     line_sent: Option<Instant>,
     /// A `line` frame was due while the client took nothing.
@@ -45,12 +45,12 @@ pub struct Conn {
     flood: (Instant, u32),
 }
 
-impl Conn {
+impl VisitorSocket {
     /// Over a socket that has just opened.
-    pub fn new(socket: WebSocket, push: Push, room: Room, place: Place) -> Self {
+    pub fn new(socket: WebSocket, push: LiveSockets, room: Room, place: Place) -> Self {
         let hub = push.hubs.of_room(room.id());
         Self {
-            wire: Wire::new(socket),
+            wire: ClientWire::new(socket),
             rank: room.rank(place.number),
             rooms: push.rooms,
             listener: hub.listen(),
@@ -68,7 +68,11 @@ impl Conn {
     }
 
     /// Serves the socket to its end.
-    pub async fn run(&mut self, mut ear: Ear, mut stopping: watch::Receiver<bool>) -> SocketEnd {
+    pub async fn run(
+        &mut self,
+        mut ear: PersonalReceiver,
+        mut stopping: watch::Receiver<bool>,
+    ) -> SocketEnd {
         match self.serve(&mut ear, &mut stopping).await {
             Ok(()) => SocketEnd::Gone,
             Err(end) => end,
@@ -82,7 +86,7 @@ impl Conn {
 
     async fn serve(
         &mut self,
-        ear: &mut Ear,
+        ear: &mut PersonalReceiver,
         stopping: &mut watch::Receiver<bool>,
     ) -> Result<(), SocketEnd> {
         self.greet().await?;
@@ -93,21 +97,21 @@ impl Conn {
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
                 heard = self.listener.next(open) => match heard {
-                    Heard::Line(line) => self.beat(line).await?,
-                    Heard::News(news) => self.pass_on(news).await?,
+                    HubEvent::Line(line) => self.beat(line).await?,
+                    HubEvent::News(news) => self.pass_on(news).await?,
                     // Too far behind: what was missed is replaced by how things stand now.
-                    Heard::Missed => self.catch_up().await?,
-                    Heard::Gone => return Err(SocketEnd::Gone),
+                    HubEvent::Missed => self.catch_up().await?,
+                    HubEvent::Gone => return Err(SocketEnd::Gone),
                 },
                 frame = next_seats(&mut self.watch), if open => match frame {
                     Some(frame) => self.send(Ws::Binary(frame)).await?,
                     None => self.watch = None,
                 },
                 word = ear.next(), if open => match word {
-                    Some(Word::Hold(signal)) => self.tell_hold(&signal).await?,
-                    Some(Word::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::left()),
+                    Some(PersonalEvent::Hold(signal)) => self.tell_hold(&signal).await?,
+                    Some(PersonalEvent::Left { room, number }) if self.is_place(&room, number) => return Err(SocketEnd::left()),
                     // The same visitor's place in another room, or one of before.
-                    Some(Word::Left { .. }) => {}
+                    Some(PersonalEvent::Left { .. }) => {}
                     None => return Err(SocketEnd::Gone),
                 },
                 () = fairgate_base::process::stopped(stopping) => return Err(SocketEnd::restart()),
@@ -119,8 +123,8 @@ impl Conn {
         self.room.id() == room && self.place.number == number
     }
 
-    async fn happened(&mut self, moved: Moved, was_open: bool) -> Result<(), SocketEnd> {
-        if let Moved::Heard(heard) = moved {
+    async fn happened(&mut self, moved: WireEvent, was_open: bool) -> Result<(), SocketEnd> {
+        if let WireEvent::Heard(heard) = moved {
             self.hear(heard).await?;
         }
         if self.wire.is_open() && !was_open {
@@ -159,13 +163,13 @@ impl Conn {
         self.settle().await
     }
 
-    async fn pass_on(&mut self, news: News) -> Result<(), SocketEnd> {
+    async fn pass_on(&mut self, news: RoomNews) -> Result<(), SocketEnd> {
         match news {
-            News::Room(text, phase) => {
+            RoomNews::Room(text, phase) => {
                 self.send(Ws::Text(text)).await?;
                 self.tell_end(phase).await?;
             }
-            News::Draw(text, ranked) => {
+            RoomNews::Draw(text, ranked) => {
                 self.send(Ws::Text(text)).await?;
                 if ranked {
                     self.tell_place().await?;
@@ -177,7 +181,7 @@ impl Conn {
     }
 
     /// The socket's second has come, or the line has come to its rank.
-    async fn beat(&mut self, line: Line) -> Result<(), SocketEnd> {
+    async fn beat(&mut self, line: LineFrame) -> Result<(), SocketEnd> {
         if self.wire.is_over() {
             return Err(SocketEnd::later(
                 "you read too slowly; come back, your place is kept",
@@ -369,7 +373,7 @@ impl Conn {
 }
 
 /// Waits for ever where nothing is watched.
-async fn next_seats(watch: &mut Option<Watch>) -> Option<bytes::Bytes> {
+async fn next_seats(watch: &mut Option<SeatWatch>) -> Option<bytes::Bytes> {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,

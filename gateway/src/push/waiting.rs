@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use crate::personal::Personal;
+use crate::personal::PersonalEvents;
 use crate::upstream::Core;
 
 /// How often booking is told. It believes for 15 s that who was here still is.
 const TELL_EVERY: Duration = Duration::from_secs(4);
 
 /// Tells booking who is here of those who wait, for as long as the process runs.
-pub async fn tell_forever(core: Arc<dyn Core>, personal: Personal) {
+pub async fn tell_forever(core: Arc<dyn Core>, personal: PersonalEvents) {
     let mut every = tokio::time::interval(TELL_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();

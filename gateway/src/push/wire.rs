@@ -15,7 +15,7 @@ use super::drain::Drain;
 const BYE_MAX: Duration = Duration::from_secs(5);
 
 /// A socket and the account of what its client has read.
-pub struct Wire {
+pub struct ClientWire {
     socket: WebSocket,
     drain: Drain,
     /// Whether something lies in the socket's buffer that the system did not take yet.
@@ -23,7 +23,7 @@ pub struct Wire {
 }
 
 /// What happens on a wire.
-pub enum Moved {
+pub enum WireEvent {
     /// What was stuck has gone out.
     Flushed,
     /// The client answered a ping.
@@ -34,9 +34,9 @@ pub enum Moved {
 
 /// The client has gone, or the socket is broken.
 #[derive(Debug)]
-pub struct Gone;
+pub struct ClientGone;
 
-impl Wire {
+impl ClientWire {
     /// Over a socket that has just opened.
     #[must_use]
     pub fn new(socket: WebSocket) -> Self {
@@ -59,17 +59,19 @@ impl Wire {
         self.drain.is_over(Instant::now())
     }
 
-    /// Puts a frame on the wire. It is for the caller to ask [`Wire::is_open`] before a burst of frames.
+    /// Puts a frame on the wire. It is for the caller to ask [`ClientWire::is_open`] before a burst of frames.
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn put(&mut self, frame: Ws) -> Result<(), Gone> {
+    pub async fn put(&mut self, frame: Ws) -> Result<(), ClientGone> {
         self.drain.sent(match &frame {
             Ws::Text(text) => text.len(),
             Ws::Binary(bytes) | Ws::Ping(bytes) | Ws::Pong(bytes) => bytes.len(),
             Ws::Close(_) => 0,
         });
-        self.socket.start_send_unpin(frame).map_err(|_| Gone)?;
+        self.socket
+            .start_send_unpin(frame)
+            .map_err(|_| ClientGone)?;
         self.put_ping()?;
         self.flush().await
     }
@@ -78,29 +80,29 @@ impl Wire {
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn ask(&mut self) -> Result<(), Gone> {
+    pub async fn ask(&mut self) -> Result<(), ClientGone> {
         if self.put_ping()? {
             self.flush().await?;
         }
         Ok(())
     }
 
-    fn put_ping(&mut self) -> Result<bool, Gone> {
+    fn put_ping(&mut self) -> Result<bool, ClientGone> {
         let Some(number) = self.drain.ask(Instant::now()) else {
             return Ok(false);
         };
         let ping = Ws::Ping(bytes::Bytes::copy_from_slice(&number.to_be_bytes()));
-        self.socket.start_send_unpin(ping).map_err(|_| Gone)?;
+        self.socket.start_send_unpin(ping).map_err(|_| ClientGone)?;
         Ok(true)
     }
 
     /// Tries once: what the system does not take at once goes out while others are served.
-    async fn flush(&mut self) -> Result<(), Gone> {
+    async fn flush(&mut self) -> Result<(), ClientGone> {
         let socket = &mut self.socket;
         let flushed = poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_flush(cx))).await;
         self.stuck = flushed.is_pending();
         match flushed {
-            Poll::Ready(Err(_)) => Err(Gone),
+            Poll::Ready(Err(_)) => Err(ClientGone),
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
         }
     }
@@ -109,18 +111,18 @@ impl Wire {
     ///
     /// # Errors
     /// Where the client has gone.
-    pub async fn next(&mut self) -> Result<Moved, Gone> {
+    pub async fn next(&mut self) -> Result<WireEvent, ClientGone> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Moved, Gone>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WireEvent, ClientGone>> {
         if self.stuck {
             match Pin::new(&mut self.socket).poll_flush(cx) {
                 Poll::Ready(Ok(())) => {
                     self.stuck = false;
-                    return Poll::Ready(Ok(Moved::Flushed));
+                    return Poll::Ready(Ok(WireEvent::Flushed));
                 }
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(Gone)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(ClientGone)),
                 Poll::Pending => {}
             }
         }
@@ -129,9 +131,9 @@ impl Wire {
             && let Ok(number) = answer.as_ref().try_into()
             && self.drain.answered(u32::from_be_bytes(number))
         {
-            return Poll::Ready(Ok(Moved::Answered));
+            return Poll::Ready(Ok(WireEvent::Answered));
         }
-        Poll::Ready(Ok(Moved::Heard(heard)))
+        Poll::Ready(Ok(WireEvent::Heard(heard)))
     }
 
     /// Says good-bye, where the client still listens.

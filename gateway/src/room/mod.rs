@@ -16,9 +16,9 @@ pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, tex
 pub use fairgate_rules::naming::{is_slug, overlap};
 pub use fairgate_rules::phase::{Facts, Known, Phase, draw_due, next};
 pub use live::Room;
-pub use registry::{Parts, Rooms, UnknownRoom};
+pub use registry::{RoomParts, Rooms, UnknownRoom};
 pub use tick::Tick;
-pub use troubles::Troubles;
+pub use troubles::RoomTroubles;
 pub use view::{RoomView, SeatCounts, Trust};
 
 /// How long a place in [`EVERYDAY`] lasts, seconds.

@@ -22,7 +22,7 @@ struct Inner {
 
 /// A visitor is here for as long as this lives.
 #[derive(Debug)]
-pub struct Here {
+pub struct PresenceGuard {
     presence: Presence,
     number: u64,
 }
@@ -30,10 +30,10 @@ pub struct Here {
 impl Presence {
     /// A socket with that place opened.
     #[must_use]
-    pub fn here(&self, shown: Shown) -> Here {
+    pub fn here(&self, shown: Shown) -> PresenceGuard {
         let number = shown.number;
         self.lock().open.entry(number).or_insert((0, shown)).0 += 1;
-        Here {
+        PresenceGuard {
             presence: self.clone(),
             number,
         }
@@ -65,7 +65,7 @@ impl Presence {
     }
 }
 
-impl Drop for Here {
+impl Drop for PresenceGuard {
     fn drop(&mut self) {
         let mut inner = self.presence.lock();
         let gone = match inner.open.get_mut(&self.number) {

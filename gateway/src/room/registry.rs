@@ -10,14 +10,14 @@ use rand::Rng;
 use tokio::sync::{mpsc, watch};
 
 use super::draw_state::DrawState;
-use super::{Document, Facts, Room, Troubles, overlap};
+use super::{Document, Facts, Room, RoomTroubles, overlap};
 use crate::ledger::{Failure, Ledger, RoomRow, Secret};
 use crate::store::RoomStore;
-use crate::upstream::health::Health;
+use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingFailure, Core, ShowInShort};
 
 /// What rooms are built from.
-pub struct Parts {
+pub struct RoomParts {
     /// The slow and precious half.
     pub ledger: Arc<dyn Ledger>,
     /// The fast half.
@@ -29,7 +29,7 @@ pub struct Parts {
     /// Where `now` comes from.
     pub clock: Clock,
     /// How well booking answers.
-    pub health: Health,
+    pub health: BookingHealth,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
 }
@@ -46,23 +46,23 @@ pub struct Rooms {
 }
 
 struct Inner {
-    parts: Parts,
+    parts: RoomParts,
     rooms: RwLock<BTreeMap<String, Room>>,
     /// Where rooms go as they are opened.
     opened: mpsc::UnboundedSender<Room>,
-    troubles: Troubles,
+    troubles: RoomTroubles,
 }
 
 impl Rooms {
     /// No rooms yet. Each room that is opened is handed to the receiver, for whoever runs its loop.
     #[must_use]
-    pub fn new(parts: Parts) -> (Self, mpsc::UnboundedReceiver<Room>) {
+    pub fn new(parts: RoomParts) -> (Self, mpsc::UnboundedReceiver<Room>) {
         let (opened, taken_up) = mpsc::unbounded_channel();
         let inner = Inner {
             parts,
             rooms: RwLock::default(),
             opened,
-            troubles: Troubles::default(),
+            troubles: RoomTroubles::default(),
         };
         let rooms = Self {
             inner: Arc::new(inner),
@@ -165,7 +165,7 @@ impl Rooms {
 
     /// What is wrong with rooms.
     #[must_use]
-    pub fn troubles(&self) -> &Troubles {
+    pub fn troubles(&self) -> &RoomTroubles {
         &self.inner.troubles
     }
 
@@ -209,7 +209,7 @@ impl Rooms {
 
     /// How well booking answers.
     #[must_use]
-    pub fn health(&self) -> &Health {
+    pub fn health(&self) -> &BookingHealth {
         &self.inner.parts.health
     }
 

@@ -13,7 +13,7 @@ const SET_BACK_TOLD_MS: i64 = 3_600_000;
 
 /// What this node found, by room.
 #[derive(Debug, Default)]
-pub struct Troubles {
+pub struct RoomTroubles {
     inner: Mutex<Inner>,
 }
 
@@ -25,7 +25,7 @@ struct Inner {
     set_back: BTreeMap<String, i64>,
 }
 
-impl Troubles {
+impl RoomTroubles {
     /// The room was read.
     pub fn readable(&self, room: &str) {
         self.lock().unreadable.remove(room);

@@ -62,8 +62,8 @@ impl Window {
 
 /// A call on its way. One that is given up before its answer counts as failed: nobody waits so long for booking that
 /// is well.
-pub struct Call {
-    health: Health,
+pub struct MeasuredCall {
+    health: BookingHealth,
     asked: Instant,
     outcome: Outcome,
 }
@@ -75,7 +75,7 @@ enum Outcome {
     Refused,
 }
 
-impl Call {
+impl MeasuredCall {
     /// It was answered, and failed where the fault was the server's.
     pub fn answered(mut self, failed: bool) {
         self.outcome = Outcome::Answered { failed };
@@ -87,7 +87,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for MeasuredCall {
     fn drop(&mut self) {
         let failed = match self.outcome {
             Outcome::Refused => return,
@@ -105,7 +105,7 @@ impl Drop for Call {
 
 /// A cheap handle on this node's measurements of booking.
 #[derive(Clone)]
-pub struct Health {
+pub struct BookingHealth {
     inner: Arc<Inner>,
 }
 
@@ -115,7 +115,7 @@ struct Inner {
     load: Load,
 }
 
-impl Health {
+impl BookingHealth {
     /// Nothing measured yet; `load` tells how late this process looks at what has come.
     #[must_use]
     pub fn new(load: Load) -> Self {
@@ -133,8 +133,8 @@ impl Health {
 
     /// A call to booking begins.
     #[must_use]
-    pub fn call(&self) -> Call {
-        Call {
+    pub fn call(&self) -> MeasuredCall {
+        MeasuredCall {
             health: self.clone(),
             asked: Instant::now(),
             outcome: Outcome::Abandoned,

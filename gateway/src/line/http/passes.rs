@@ -10,7 +10,7 @@ use fairgate_pass::{Jwks, Presented};
 use serde::{Deserialize, Serialize};
 
 use super::required;
-use crate::line::Lobby;
+use crate::line::WaitingLine;
 use crate::line::claim::claim;
 use crate::room::Rooms;
 use crate::upstream::bearer;
@@ -30,7 +30,7 @@ struct PassAnswer {
     responses((status = 201, body = PassAnswer), (status = 401, description = "place_required, place_invalid"),
         (status = 409, description = "not_called, with the wait"), (status = 410, description = "room_closed, place_left")))]
 pub(crate) async fn pass(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -69,7 +69,7 @@ pub(crate) struct VerifyQuery {
 #[utoipa::path(get, path = "/v1/verify", tag = "lobby", params(("room" = String, Query,)),
     responses((status = 204, description = "With X-Fairgate-Room, X-Fairgate-Rank and X-Fairgate-Visitor"), (status = 401)))]
 pub(crate) async fn verify(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Params(query): Params<VerifyQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -103,7 +103,7 @@ pub(crate) async fn verify(
 
 /// The public keys of places, passes, freezes and tickets
 #[utoipa::path(get, path = "/.well-known/jwks.json", tag = "lobby", responses((status = 200, description = "RFC 7517")))]
-pub(crate) async fn jwks(State(lobby): State<Lobby>) -> (HeaderMap, Json<Jwks>) {
+pub(crate) async fn jwks(State(lobby): State<WaitingLine>) -> (HeaderMap, Json<Jwks>) {
     let mut headers = HeaderMap::new();
     headers.insert(
         header::CACHE_CONTROL,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{required, shown};
 use crate::line::place_view::{PlaceView, describe};
-use crate::line::{JoinBody, Lobby, PlaceRefusal, sign};
+use crate::line::{JoinBody, PlaceRefusal, WaitingLine, sign};
 use crate::room::{EVERYDAY_PLACE_S, Phase, Room};
 use crate::store::Place;
 use crate::web::{peer_of, place_cookie};
@@ -37,7 +37,7 @@ struct Joined {
 #[utoipa::path(get, path = "/v1/rooms/{room}/challenge", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204, description = "Nothing"), (status = 404)))]
 pub(crate) async fn challenge(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     lobby.rooms.get(&id)?;
@@ -50,7 +50,7 @@ pub(crate) async fn challenge(
         (status = 403, description = "code_invalid, code_used"), (status = 409, description = "not_open"),
         (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
 pub(crate) async fn join(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
@@ -88,7 +88,7 @@ pub(crate) async fn join(
 #[utoipa::path(get, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 200, body = PlaceView), (status = 401, description = "place_required, place_invalid"), (status = 410, description = "place_left")))]
 pub(crate) async fn place(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -102,7 +102,7 @@ pub(crate) async fn place(
 #[utoipa::path(delete, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204), (status = 401, description = "place_required, place_invalid")))]
 pub(crate) async fn leave(
-    State(lobby): State<Lobby>,
+    State(lobby): State<WaitingLine>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -123,7 +123,11 @@ pub(crate) async fn leave(
 ///
 /// # Errors
 /// As [`crate::web::Web::cookie`].
-pub fn place_cookie_header(lobby: &Lobby, room: &Room, jwt: &str) -> Result<HeaderValue, Problem> {
+pub fn place_cookie_header(
+    lobby: &WaitingLine,
+    room: &Room,
+    jwt: &str,
+) -> Result<HeaderValue, Problem> {
     let life = if room.is_everyday() {
         EVERYDAY_PLACE_S
     } else {

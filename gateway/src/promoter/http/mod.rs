@@ -10,7 +10,7 @@ use fairgate_base::http::{Body, BodyText, Params, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Hand, PatchInput, Promoter, audit, report};
+use super::{PatchInput, PhaseByHand, Promoter, audit, report};
 use crate::ledger::{AuditRow, Failure, RoomRow};
 use crate::room::{DocumentInput, RoomView};
 use crate::upstream::Role;
@@ -89,7 +89,7 @@ pub(crate) async fn open(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, Hand::Open).await
+    by_hand(&promoter, &id, &headers, PhaseByHand::Open).await
 }
 
 /// Freeze and draw now
@@ -99,7 +99,7 @@ pub(crate) async fn draw(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, Hand::Draw).await
+    by_hand(&promoter, &id, &headers, PhaseByHand::Draw).await
 }
 
 /// Close the room
@@ -109,14 +109,14 @@ pub(crate) async fn close(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, Hand::Close).await
+    by_hand(&promoter, &id, &headers, PhaseByHand::Close).await
 }
 
 async fn by_hand(
     promoter: &Promoter,
     id: &str,
     headers: &HeaderMap,
-    hand: Hand,
+    hand: PhaseByHand,
 ) -> Result<Json<RoomView>, Problem> {
     promoter.keys.admit(headers, Role::Promoter)?;
     Ok(Json(promoter.by_hand(id, hand).await?))

@@ -11,7 +11,7 @@ use fairgate_base::clock::Clock;
 use fairgate_pass::Keyring;
 
 use super::Core;
-use super::health::Health;
+use super::health::BookingHealth;
 use crate::load::Load;
 use crate::web::Web;
 
@@ -29,7 +29,7 @@ pub struct BookingDoor {
     /// Booking, which knows the room of a show.
     pub core: Arc<dyn Core>,
     /// Measures how booking answers.
-    pub health: Health,
+    pub health: BookingHealth,
     /// Verifies passes.
     pub keyring: Keyring,
     /// Where `now` comes from.

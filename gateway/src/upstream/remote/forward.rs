@@ -14,7 +14,7 @@ use bytes::Bytes;
 use fairgate_base::http::RequestId;
 use reqwest::Url;
 
-use super::pool::{Node, Pool};
+use super::pool::{BookingNode, Pool};
 use crate::upstream::BookingFailure;
 
 /// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer ones run through once.
@@ -187,7 +187,7 @@ fn mark(headers: &HeaderMap) -> Option<Vec<u8>> {
 
 /// The address at one booking. `None` for a path that is another one once it is tidied up: dots that climb must not
 /// lead from an open address to a closed one.
-fn address(node: &Node, asked: Option<&PathAndQuery>) -> Option<Url> {
+fn address(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
     let mut url = node.base().clone();
     url.set_path(asked.path());

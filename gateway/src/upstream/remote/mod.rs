@@ -22,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{BookingFailure, Changes, Condition, Core, HoldSignal, Pulse, ShowInShort, Snapshot};
 use crate::config::Key;
-use pool::{Pool, Standing, read};
+use pool::{BookingStanding, Pool, read};
 
 /// Signals kept for a slow reader.
 const SIGNALS_MAX: usize = 4_096;
@@ -35,13 +35,13 @@ const CHANGES_WAIT: Duration = Duration::from_secs(2);
 
 /// Booking, elsewhere. What watches it ends with it.
 pub struct Remote {
-    shared: Shared,
+    shared: RemoteState,
     _watching: JoinSet<()>,
 }
 
 /// What the calls and the watching share; a cheap handle.
 #[derive(Clone)]
-struct Shared {
+struct RemoteState {
     pool: Pool,
     coverage: Arc<RwLock<Arc<Coverage>>>,
     /// What booking was to be told and was not yet.
@@ -58,7 +58,7 @@ impl Remote {
     /// Where the client cannot be made.
     pub fn new(bases: &[Url], key: Option<&Key>, ledger: &str) -> anyhow::Result<Self> {
         let pool = Pool::new(bases, key).context("booking cannot be called")?;
-        let shared = Shared {
+        let shared = RemoteState {
             pool,
             coverage: Arc::default(),
             owed: Arc::default(),
@@ -81,7 +81,7 @@ impl Remote {
     }
 }
 
-impl Shared {
+impl RemoteState {
     fn covered(&self) -> Arc<Coverage> {
         let known = self.coverage.read();
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
@@ -221,14 +221,14 @@ impl Core for Remote {
             let (standing, lasting) = node.standing();
             let (base, lasting_s) = (node.base(), lasting.as_secs());
             let told = match standing {
-                Standing::Well => continue,
-                Standing::Unready(reasons) => {
+                BookingStanding::Well => continue,
+                BookingStanding::Unready(reasons) => {
                     format!("booking at {base} is not ready: {}", reasons.join("; "))
                 }
-                Standing::Silent(why) => {
+                BookingStanding::Silent(why) => {
                     format!("booking at {base} has not answered for {lasting_s} s: {why}")
                 }
-                Standing::Foreign => format!(
+                BookingStanding::Foreign => format!(
                     "booking at {base} has another ledger than this gateway and is not asked: give both the same FAIRGATE_DATABASE_URL"
                 ),
             };

@@ -20,7 +20,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(1);
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// How a booking stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum BookingStanding {
     /// It takes calls.
     Well,
     /// It answers, and would rather not be asked: why.
@@ -32,9 +32,9 @@ pub enum Standing {
 }
 
 /// One booking.
-pub struct Node {
+pub struct BookingNode {
     base: Url,
-    standing: Mutex<(Standing, Instant)>,
+    standing: Mutex<(BookingStanding, Instant)>,
 }
 
 /// All bookings; a cheap handle.
@@ -46,11 +46,11 @@ pub struct Pool {
 struct Inner {
     client: reqwest::Client,
     key: Option<HeaderValue>,
-    nodes: Vec<Arc<Node>>,
+    nodes: Vec<Arc<BookingNode>>,
     turn: AtomicUsize,
 }
 
-impl Node {
+impl BookingNode {
     /// Its address.
     #[must_use]
     pub fn base(&self) -> &Url {
@@ -59,49 +59,49 @@ impl Node {
 
     /// How it stands, and for how long it has.
     #[must_use]
-    pub fn standing(&self) -> (Standing, Duration) {
+    pub fn standing(&self) -> (BookingStanding, Duration) {
         let standing = self.lock();
         (standing.0.clone(), standing.1.elapsed())
     }
 
     /// It was seen to stand so.
-    pub fn seen(&self, standing: Standing) {
+    pub fn seen(&self, standing: BookingStanding) {
         let mut known = self.lock();
         if known.0 == standing {
             return;
         }
         match &standing {
-            Standing::Well => tracing::info!(booking = %self.base, "booking answers"),
-            Standing::Unready(reasons) => {
+            BookingStanding::Well => tracing::info!(booking = %self.base, "booking answers"),
+            BookingStanding::Unready(reasons) => {
                 tracing::warn!(booking = %self.base, ?reasons, "booking is not ready")
             }
-            Standing::Silent(why) => {
+            BookingStanding::Silent(why) => {
                 tracing::warn!(booking = %self.base, why, "booking does not answer and is left out until it does")
             }
-            Standing::Foreign => {
+            BookingStanding::Foreign => {
                 tracing::error!(booking = %self.base, "booking has another ledger and is left out")
             }
         }
         // How a silence is worded may change; since when it lasts does not.
         let goes_on = matches!(
             (&known.0, &standing),
-            (Standing::Silent(_), Standing::Silent(_))
+            (BookingStanding::Silent(_), BookingStanding::Silent(_))
         );
         let since = if goes_on { known.1 } else { Instant::now() };
         *known = (standing, since);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, (Standing, Instant)> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, (BookingStanding, Instant)> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Who is asked, and in which order: the well ones, then those that are not ready, never those that do not answer.
 /// `first` begins the round.
-fn in_turn(standings: &[Standing], first: usize) -> Vec<usize> {
+fn in_turn(standings: &[BookingStanding], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
-    let well = round().filter(|at| standings[*at] == Standing::Well);
-    let unready = round().filter(|at| matches!(standings[*at], Standing::Unready(_)));
+    let well = round().filter(|at| standings[*at] == BookingStanding::Well);
+    let unready = round().filter(|at| matches!(standings[*at], BookingStanding::Unready(_)));
     well.chain(unready).collect()
 }
 
@@ -120,8 +120,8 @@ impl Pool {
             .build()?;
         let key = key.map(|key| HeaderValue::from_str(&format!("Bearer {}", key.0)));
         let node = |base: &Url| {
-            let unheard = Standing::Silent("it was not asked yet".to_owned());
-            Arc::new(Node {
+            let unheard = BookingStanding::Silent("it was not asked yet".to_owned());
+            Arc::new(BookingNode {
                 base: base.clone(),
                 standing: Mutex::new((unheard, Instant::now())),
             })
@@ -138,7 +138,7 @@ impl Pool {
 
     /// All of them.
     #[must_use]
-    pub fn nodes(&self) -> &[Arc<Node>] {
+    pub fn nodes(&self) -> &[Arc<BookingNode>] {
         &self.inner.nodes
     }
 
@@ -150,7 +150,7 @@ impl Pool {
 
     /// Whom to ask, in order. What has the same `mark` is asked of the same booking for as long as that one is well.
     #[must_use]
-    pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<Node>> {
+    pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
         let first = mark.map_or_else(
             || self.inner.turn.fetch_add(1, Ordering::Relaxed),
@@ -160,7 +160,7 @@ impl Pool {
                 usize::try_from(hasher.finish() >> 32).unwrap_or(0)
             },
         );
-        let standings: Vec<Standing> = nodes.iter().map(|node| node.standing().0).collect();
+        let standings: Vec<BookingStanding> = nodes.iter().map(|node| node.standing().0).collect();
         in_turn(&standings, first % nodes.len().max(1))
             .into_iter()
             .map(|at| Arc::clone(&nodes[at]))
@@ -168,7 +168,7 @@ impl Pool {
     }
 
     /// An internal call to one booking.
-    pub fn internal(&self, node: &Node, method: Method, path: &str) -> RequestBuilder {
+    pub fn internal(&self, node: &BookingNode, method: Method, path: &str) -> RequestBuilder {
         let mut url = node.base.clone();
         url.set_path(&format!("{PREFIX}{path}"));
         let request = self.inner.client.request(method, url);
@@ -206,12 +206,12 @@ impl Pool {
     }
 }
 
-impl Node {
+impl BookingNode {
     /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow is judged by its state.
     pub fn failed(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {
-            self.seen(Standing::Silent(why(error)));
+            self.seen(BookingStanding::Silent(why(error)));
         }
     }
 }
@@ -251,14 +251,14 @@ mod tests {
 
     #[test]
     fn the_well_ones_take_turns_and_the_silent_ones_are_left_out() {
-        let unready = || Standing::Unready(vec!["draining".to_owned()]);
-        let silent = || Standing::Silent("refused".to_owned());
+        let unready = || BookingStanding::Unready(vec!["draining".to_owned()]);
+        let silent = || BookingStanding::Silent("refused".to_owned());
         let all = [
-            Standing::Well,
+            BookingStanding::Well,
             silent(),
-            Standing::Well,
+            BookingStanding::Well,
             unready(),
-            Standing::Foreign,
+            BookingStanding::Foreign,
         ];
         for (first, expected) in [
             (0, [0, 2, 3]),
@@ -268,7 +268,7 @@ mod tests {
         ] {
             assert_eq!(in_turn(&all, first), expected, "beginning at {first}");
         }
-        assert_eq!(in_turn(&[silent(), Standing::Foreign], 0), [0; 0]);
+        assert_eq!(in_turn(&[silent(), BookingStanding::Foreign], 0), [0; 0]);
         assert_eq!(in_turn(&[], 0), [0; 0]);
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let pool = Pool::new(&bases, None).expect("a pool");
         assert!(pool.candidates(None).is_empty(), "nobody was heard yet");
         for node in pool.nodes() {
-            node.seen(Standing::Well);
+            node.seen(BookingStanding::Well);
         }
         let first = |mark: &[u8]| pool.candidates(Some(mark))[0].base().clone();
         let chosen = first(b"ana");
@@ -295,7 +295,7 @@ mod tests {
         assert!(others.count() > 10, "marks spread over the bookings");
         let node = pool.nodes().iter().find(|node| *node.base() == chosen);
         node.expect("it is there")
-            .seen(Standing::Silent("gone".to_owned()));
+            .seen(BookingStanding::Silent("gone".to_owned()));
         assert!(first(b"ana") != chosen);
         let turns: std::collections::BTreeSet<_> = (0..6)
             .map(|_| pool.candidates(None)[0].base().clone())

@@ -7,8 +7,8 @@ use booking::internal::wire;
 use reqwest::{Method, Response};
 use tokio::time::{sleep, timeout};
 
-use super::Shared;
-use super::pool::{Node, Pool, Standing, why};
+use super::RemoteState;
+use super::pool::{BookingNode, BookingStanding, Pool, why};
 use crate::upstream::HoldSignal;
 
 /// How often each booking is asked how it is.
@@ -24,25 +24,25 @@ const LINE_BYTES_MAX: usize = 4 << 10;
 const KNOWN_STATES: [&str; 4] = ["short", "lapsed", "ordered", "offered"];
 
 /// Asks one booking how it is, for ever.
-pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
+pub(super) async fn standing(shared: RemoteState, node: Arc<BookingNode>) {
     loop {
         match state(&shared.pool, &node).await {
-            Ok(state) if state.ledger != *shared.ledger => node.seen(Standing::Foreign),
+            Ok(state) if state.ledger != *shared.ledger => node.seen(BookingStanding::Foreign),
             Ok(state) => {
                 // What it is owed it is told first: nobody is sent to it under an old list of rooms.
                 if shared.owed().is_none() {
                     shared.told(state.coverage);
                 }
                 node.seen(if state.ready {
-                    Standing::Well
+                    BookingStanding::Well
                 } else {
-                    Standing::Unready(state.reasons)
+                    BookingStanding::Unready(state.reasons)
                 });
                 if let Err(error) = shared.pay().await {
                     tracing::debug!(%error, "booking was not told of the rooms yet");
                 }
             }
-            Err(silent) => node.seen(Standing::Silent(silent)),
+            Err(silent) => node.seen(BookingStanding::Silent(silent)),
         }
         count(&shared.pool);
         sleep(ASK_EVERY).await;
@@ -51,12 +51,12 @@ pub(super) async fn standing(shared: Shared, node: Arc<Node>) {
 
 /// Shows an operator how many bookings take calls.
 fn count(pool: &Pool) {
-    let well = |node: &&Arc<Node>| node.standing().0 == Standing::Well;
+    let well = |node: &&Arc<BookingNode>| node.standing().0 == BookingStanding::Well;
     let count = pool.nodes().iter().filter(well).count();
     metrics::gauge!("fairgate_bookings_well").set(count as f64);
 }
 
-async fn state(pool: &Pool, node: &Node) -> Result<wire::State, String> {
+async fn state(pool: &Pool, node: &BookingNode) -> Result<wire::State, String> {
     let asked = pool
         .internal(node, Method::GET, "/state")
         .timeout(STATE_MAX);
@@ -71,7 +71,7 @@ async fn state(pool: &Pool, node: &Node) -> Result<wire::State, String> {
 }
 
 /// Listens to one booking's words about holds, for ever. Each booking is listened to, for each knows its own.
-pub(super) async fn signals(shared: Shared, node: Arc<Node>) {
+pub(super) async fn signals(shared: RemoteState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");
         if let Ok(Ok(answer)) = timeout(QUIET_MAX, asked.send()).await
@@ -83,7 +83,7 @@ pub(super) async fn signals(shared: Shared, node: Arc<Node>) {
     }
 }
 
-async fn listen(shared: &Shared, mut answer: Response) {
+async fn listen(shared: &RemoteState, mut answer: Response) {
     let mut heard = Vec::new();
     while let Ok(Ok(Some(chunk))) = timeout(QUIET_MAX, answer.chunk()).await {
         heard.extend_from_slice(&chunk);

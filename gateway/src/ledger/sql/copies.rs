@@ -115,8 +115,8 @@ async fn look_up_places(
 async fn look_up_places_fused(
     tx: &SqlTransaction,
     room: &str,
-    numbers: &Vec<u64>,
-    holders: &Vec<[u8; 32]>,
+    numbers: &[u64],
+    holders: &[[u8; 32]],
     known: &mut Known,
 ) -> Result<(), Failure> {
     let sql = "SELECT number, holder, left_at IS NOT NULL, void FROM gw_joins
@@ -124,7 +124,7 @@ async fn look_up_places_fused(
          UNION
          SELECT number, holder, FALSE, void FROM gw_joins
          WHERE room = $1 AND left_at IS NULL AND holder = ANY ($3)";
-    for row in tx.query(sql, &[&room, numbers, holders]).await? {
+    for row in tx.query(sql, &[&room, &numbers, &holders]).await? {
         let recorded = Recorded {
             holder: Holder(row.get(1)?),
             left: row.get(2)?,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use booking::cinema::import::import;
+use booking::commands::import_programme::import;
 use booking::config::Stores;
 use booking::payments::kind::ProviderKind;
 use jiff::ToSpan;

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use booking::cinema::PutRefused;
-use booking::cinema::import::{NotImported, import as import_programme};
 use booking::clock::Clock;
+use booking::commands::dump::DumpError;
+use booking::commands::import_programme::{NotImported, import as import_programme};
+use booking::commands::import_timetable::{Source, Wanted};
+use booking::commands::{dump, import_timetable, reconcile};
 use booking::config::{Config, Key, Sources, Stores};
-use booking::dump::file::DumpError;
 use booking::payments::kind::ProviderKind;
-use booking::rail::import::{Source, Wanted};
+use booking::process;
 use booking::service::{NotStarted, Service};
-use booking::{dump, process, rail, reconciler};
 use clap::{Args, Parser, Subcommand};
 
 /// Fairgate's booking core.
@@ -220,7 +221,7 @@ fn reconcile(file: Option<&Path>, data: Option<PathBuf>, json: bool) -> Result<(
     let data = data.map(|data| ("data", data.display().to_string()));
     let config = Config::resolve(&Sources::gather(data.into_iter().collect(), file)?)?;
     let runtime = tokio::runtime::Runtime::new().map_err(NotStarted::Runtime)?;
-    let found = runtime.block_on(reconciler::once::once(&config))?;
+    let found = runtime.block_on(reconcile::once(&config))?;
     if json {
         println!("{:#}", serde_json::json!({ "findings": found }));
         return Ok(());
@@ -263,7 +264,7 @@ fn import(what: Import) -> Result<(), String> {
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let done = runtime.block_on(rail::import::import(wanted, now_ms));
+    let done = runtime.block_on(import_timetable::import(wanted, now_ms));
     let done = done.map_err(|error| error.to_string())?;
     if feed.json {
         println!("{}", serde_json::json!(done));
@@ -284,8 +285,8 @@ fn write_dump(books: &Books, out: &Path) -> Result<u64, DumpError> {
     match books.url() {
         Some(url) => tokio::runtime::Runtime::new()
             .map_err(|error| DumpError::File(out.to_owned(), error))
-            .and_then(|runtime| runtime.block_on(dump::file::write_database(&url, out, now_ms))),
-        None => dump::file::write(&books.data, out, now_ms),
+            .and_then(|runtime| runtime.block_on(dump::write_database(&url, out, now_ms))),
+        None => dump::write(&books.data, out, now_ms),
     }
 }
 

@@ -1,15 +1,22 @@
 //! Every route of booking, on one page.
 
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::app::Booking;
 use crate::http::catalogue::{self, CatalogueRoutes};
 use crate::http::cinema::{self, CinemaRoutes};
 use crate::http::exchanges;
 use crate::http::fates::{self, FateRoutes};
+use crate::http::handles::RouteHandles;
 use crate::http::holds::{self, HoldRoutes};
+use crate::http::internal::{self, InternalRoutes};
+use crate::http::ops::{self, Ops};
 use crate::http::orders::{self, OrderRoutes};
 use crate::http::payments::{self, PaymentRoutes};
 use crate::http::promoter::{self, PromoterRoutes};
@@ -17,40 +24,26 @@ use crate::http::rail::{self, RailRoutes};
 use crate::http::refunds;
 use crate::http::tickets::{self, TicketRoutes};
 use crate::http::waitlist::{self, WaitlistRoutes};
+use crate::internal::PREFIX;
 
 /// Bodies of visitors' calls, in bytes.
 const BODY_MAX: usize = 64 * 1024;
 
+/// Lists of shows and of rooms are long where there are many, in bytes.
+const INTERNAL_BODY_MAX: usize = 16 << 20;
+
 /// Seating plans, in bytes.
 const PLAN_MAX: usize = 16 * 1024 * 1024;
 
-/// The handles that the routes work on.
-pub struct Handles {
-    /// Shows and seat maps.
-    pub catalogue: CatalogueRoutes,
-    /// Venues and shows, for promoters.
-    pub promoter: PromoterRoutes,
-    /// The cinema programme.
-    pub cinema: CinemaRoutes,
-    /// Holds.
-    pub holds: HoldRoutes,
-    /// Orders.
-    pub orders: OrderRoutes,
-    /// Cancelled and postponed shows, for promoters.
-    pub fates: FateRoutes,
-    /// Payments.
-    pub payments: PaymentRoutes,
-    /// Tickets.
-    pub tickets: TicketRoutes,
-    /// The waitlist.
-    pub waitlist: WaitlistRoutes,
-    /// Timetables.
-    pub rail: RailRoutes,
+impl Booking {
+    /// The public's routes, with their part of the OpenAPI document.
+    #[must_use]
+    pub fn router(&self) -> OpenApiRouter {
+        public(self.route_handles())
+    }
 }
 
-/// All routes, with their part of the OpenAPI document.
-#[must_use]
-pub fn router(handles: Handles) -> OpenApiRouter {
+fn public(handles: RouteHandles) -> OpenApiRouter {
     let promoter = promoter()
         .with_state(handles.promoter)
         .merge(programme().with_state(handles.cinema.clone()))
@@ -162,4 +155,33 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
     OpenApiRouter::new()
         .routes(routes!(promoter::put_venue))
         .routes(routes!(promoter::put_show))
+}
+
+/// What gateways ask of a booking that is a process of its own.
+pub fn for_gateways(routes: InternalRoutes) -> Router {
+    let guard = from_fn_with_state(routes.key.clone(), internal::only_gateways);
+    let inside = Router::new()
+        .route("/state", get(internal::state))
+        .route("/shows", post(internal::shows))
+        .route("/coverage", put(internal::cover))
+        .route("/pulse", post(internal::pulse))
+        .route("/shows/{show}/snapshot", get(internal::snapshot))
+        .route("/shows/{show}/changes", get(internal::changes))
+        .route("/signals", get(internal::signals))
+        .route("/waiting", post(internal::waiting))
+        .layer(DefaultBodyLimit::max(INTERNAL_BODY_MAX))
+        .layer(guard)
+        .with_state(routes);
+    Router::new().nest(PREFIX, inside)
+}
+
+/// What operators ask of a booking that is a process of its own.
+pub fn for_operators(ops: Ops) -> Router {
+    let document = document();
+    Router::new()
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::readyz))
+        .route("/metrics", get(ops::metrics))
+        .route("/openapi.json", get(async move || Json(document)))
+        .with_state(ops)
 }

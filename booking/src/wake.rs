@@ -23,3 +23,23 @@ impl Wake {
         let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
     }
 }
+
+/// The bells of the workers that carry out what the ledger decided.
+#[derive(Clone, Default)]
+pub struct Bells {
+    /// The seat outbox.
+    pub seats: Wake,
+    /// What is owed to the provider.
+    pub effects: Wake,
+    /// What goes back for tickets.
+    pub refunds: Wake,
+}
+
+impl Bells {
+    /// Calls all of them.
+    pub fn ring(&self) {
+        self.seats.call();
+        self.effects.call();
+        self.refunds.call();
+    }
+}

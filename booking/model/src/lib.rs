@@ -10,4 +10,5 @@ pub mod orders;
 pub mod payments;
 pub mod rail;
 pub mod reconciler;
+pub mod stored_forms;
 pub mod waitlist;

@@ -8,31 +8,17 @@ use std::sync::Arc;
 use fairgate_databases::{Installation, Writer};
 use fairgate_pass::Keyring;
 use rand::RngExt;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::catalogue::Catalogue;
 use crate::cinema::Cinemas;
 use crate::clock::Clock;
 use crate::config::Payments;
 use crate::door::RoleKeys;
-use crate::holds::take::HoldDesk;
-use crate::http::catalogue::CatalogueRoutes;
-use crate::http::cinema::CinemaRoutes;
-use crate::http::fates::FateRoutes;
-use crate::http::holds::HoldRoutes;
-use crate::http::idempotency::Answers;
-use crate::http::orders::OrderRoutes;
-use crate::http::payments::PaymentRoutes;
-use crate::http::promoter::PromoterRoutes;
-use crate::http::rail::RailRoutes;
-use crate::http::tickets::TicketRoutes;
-use crate::http::visitor::Door;
-use crate::http::waitlist::WaitlistRoutes;
+use crate::idempotency::Answers;
 use crate::ids::CallIds;
 use crate::inventory::seats::Seats;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
-use crate::orders::checkout::OrderDesk;
 use crate::orders::key::OrderKeys;
 use crate::orders::late::LateMoney;
 use crate::orders::refund::mass::MassRefund;
@@ -42,18 +28,16 @@ use crate::payments::refunding::Refunding;
 use crate::payments::sandbox::Sandbox;
 use crate::payments::stripe::Stripe;
 use crate::payments::webhook::Inbox;
+use crate::pruner::Pruner;
 use crate::rail::availability::{Availability, Pictures};
 use crate::rail::timetables::Timetables;
+use crate::reconciler::Reconciler;
 use crate::reconciler::watch::Watch;
-use crate::reconciler::{Bells, Reconciler};
-use crate::retention::prune::Pruner;
-use crate::router::{Handles, router};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
-use crate::tickets::TicketDesk;
 use crate::waitlist::here::Here;
 use crate::waitlist::serve::Waitlist;
-use crate::wake::Wake;
+use crate::wake::{Bells, Wake};
 
 pub use telling::{Condition, Pulse, ShowInShort};
 
@@ -73,26 +57,26 @@ pub struct Setup {
 /// A handle on booking.
 #[derive(Clone)]
 pub struct Booking {
-    catalogue: Catalogue,
-    timetables: Timetables,
-    availability: Availability,
-    cinemas: Cinemas,
-    seats: Seats,
-    ledger: Arc<dyn Ledger>,
-    setup: Setup,
-    door: Door,
-    answers: Answers,
-    inbox: Option<Inbox>,
-    sandbox: Option<Sandbox>,
-    effects: Option<Effects>,
-    late: LateMoney,
-    waitlist: Waitlist,
-    refunding: Option<Refunding>,
-    mass: MassRefund,
-    bells: Bells,
-    watch: Watch,
-    ids: CallIds,
-    ledger_id: [u8; 32],
+    pub(crate) catalogue: Catalogue,
+    pub(crate) timetables: Timetables,
+    pub(crate) availability: Availability,
+    pub(crate) cinemas: Cinemas,
+    pub(crate) seats: Seats,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) setup: Setup,
+    pub(crate) order_keys: OrderKeys,
+    pub(crate) answers: Answers,
+    pub(crate) inbox: Option<Inbox>,
+    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) effects: Option<Effects>,
+    pub(crate) late: LateMoney,
+    pub(crate) waitlist: Waitlist,
+    pub(crate) refunding: Option<Refunding>,
+    pub(crate) mass: MassRefund,
+    pub(crate) bells: Bells,
+    pub(crate) watch: Watch,
+    pub(crate) ids: CallIds,
+    pub(crate) ledger_id: [u8; 32],
 }
 
 impl Booking {
@@ -187,11 +171,6 @@ impl Booking {
             here: Here::default(),
             bell: Wake::default(),
         };
-        let door = Door {
-            verifier: setup.keyring.verifier(),
-            catalogue: catalogue.clone(),
-            order_keys,
-        };
         let answers = Answers::new(Arc::clone(&ledger), setup.clock.clone());
         Ok(Self {
             catalogue,
@@ -201,7 +180,7 @@ impl Booking {
             seats,
             ledger,
             setup,
-            door,
+            order_keys,
             answers,
             inbox,
             sandbox,
@@ -241,90 +220,6 @@ impl Booking {
     #[must_use]
     pub fn pruner(&self) -> Pruner {
         Pruner::new(Arc::clone(&self.ledger), self.setup.clock.clone())
-    }
-
-    /// All routes, with their part of the OpenAPI document.
-    #[must_use]
-    pub fn router(&self) -> OpenApiRouter {
-        let clock = &self.setup.clock;
-        let holds = HoldDesk {
-            catalogue: self.catalogue.clone(),
-            seats: self.seats.clone(),
-            ledger: Arc::clone(&self.ledger),
-            ids: self.ids.clone(),
-        };
-        let provider = self.inbox.as_ref().map(|inbox| Arc::clone(&inbox.provider));
-        let test = provider.as_ref().is_some_and(|provider| provider.is_test());
-        router(Handles {
-            catalogue: CatalogueRoutes {
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                clock: clock.clone(),
-            },
-            rail: RailRoutes {
-                timetables: self.timetables.clone(),
-                free: Arc::new(self.availability.clone()),
-                clock: clock.clone(),
-            },
-            cinema: CinemaRoutes {
-                cinemas: self.cinemas.clone(),
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-            },
-            promoter: PromoterRoutes {
-                catalogue: self.catalogue.clone(),
-                seats: self.seats.clone(),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-            },
-            orders: OrderRoutes {
-                desk: OrderDesk {
-                    holds: holds.clone(),
-                    ledger: Arc::clone(&self.ledger),
-                    provider,
-                },
-                door: self.door.clone(),
-                answers: self.answers.clone(),
-                clock: clock.clone(),
-                bells: self.bells.clone(),
-            },
-            fates: FateRoutes {
-                catalogue: self.catalogue.clone(),
-                ledger: Arc::clone(&self.ledger),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-                mass: self.mass.bell.clone(),
-            },
-            holds: HoldRoutes {
-                desk: holds,
-                door: self.door.clone(),
-                answers: self.answers.clone(),
-                clock: clock.clone(),
-            },
-            payments: PaymentRoutes {
-                inbox: self.inbox.clone(),
-                sandbox: self.sandbox.clone(),
-                answers: self.answers.clone(),
-            },
-            waitlist: WaitlistRoutes {
-                waitlist: self.waitlist.clone(),
-                door: self.door.clone(),
-                answers: self.answers.clone(),
-            },
-            tickets: TicketRoutes {
-                desk: TicketDesk {
-                    ledger: Arc::clone(&self.ledger),
-                    catalogue: self.catalogue.clone(),
-                    keyring: self.setup.keyring.clone(),
-                    test,
-                },
-                door: self.door.clone(),
-                keys: self.setup.keys.clone(),
-                clock: clock.clone(),
-            },
-        })
     }
 }
 

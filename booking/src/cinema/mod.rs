@@ -1,7 +1,6 @@
 //! Cinemas: a programme of cities, halls, films and showings is imported whole, its halls become venues and its showings
 //! shows, and what is on is searched in memory. Selling them is nothing of its own.
 
-pub mod import;
 mod near;
 mod programme;
 mod put;

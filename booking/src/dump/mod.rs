@@ -1,7 +1,6 @@
 //! The dump: ledger and payments as an outside judge reads them, one record a line. What the records are is decided
 //! here; `ledger/sql/dump` reads them, and `file` writes them whole or not at all.
 
-pub mod file;
 pub mod sold;
 pub mod waiting;
 
@@ -16,11 +15,12 @@ use crate::catalogue::terms::SaleTerms;
 use crate::holds::{Held, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
-use crate::ledger::LedgerError;
 use crate::orders::exchange::{parts, price};
 use crate::orders::refund::Refund;
 use crate::orders::{Order, OrderItem};
 use crate::payments::{Payment, PaymentState};
+use fairgate_databases::LedgerError;
+use fairgate_model::stored_forms::{items_of, run_of};
 use sold::{FateRecord, SoldAs};
 use waiting::WaiterRecord;
 
@@ -358,7 +358,8 @@ impl ShowRecord {
         let document: ShowDocument = serde_json::from_str(document).map_err(unreadable)?;
         let plan = plan.ok_or_else(|| corrupt(format!("show {show} lacks its plan")))?;
         let map: SeatMap = serde_json::from_str(plan).map_err(unreadable)?;
-        let run = run.map(crate::ledger::run_of).transpose()?;
+        let run = run.map(run_of).transpose();
+        let run = run.map_err(|error| corrupt(error.to_string()))?;
         let grid = Grid {
             seats: map.cell_count(),
             legs: run.as_ref().map_or(1, |run| run.legs()),
@@ -611,9 +612,10 @@ impl LateSeats {
         let (Some(made_for), Some(given)) = (made_for, given) else {
             return Ok(None);
         };
+        let items = |text: &str| items_of(text).map_err(|error| corrupt(error.to_string()));
         Ok(Some(Self {
-            made_for: crate::ledger::items_of(&made_for)?,
-            given: crate::ledger::items_of(&given)?,
+            made_for: items(&made_for)?,
+            given: items(&given)?,
         }))
     }
 }

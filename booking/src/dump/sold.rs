@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::catalogue::fate::Fate;
 use crate::catalogue::seatmap::SeatMap;
-use crate::ledger::LedgerError;
 use crate::rail::run::Run;
+use fairgate_databases::LedgerError;
 
 /// How a show's seats are sold.
 #[derive(Debug, Clone, PartialEq, Serialize)]

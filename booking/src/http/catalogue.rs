@@ -10,7 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
 use crate::catalogue::show::{RefundRule, Show};
 use crate::clock::Clock;
-use crate::http::idempotency::Answer;
+use crate::http::answers::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::CellState;
 use crate::inventory::seats::Seats;

@@ -17,7 +17,7 @@ use crate::cinema::search::{Hit, On};
 use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
 use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
-use crate::http::idempotency::Answer;
+use crate::http::answers::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::{Left, Seats};
 use crate::money::Money;

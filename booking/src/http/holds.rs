@@ -14,7 +14,7 @@ use crate::clock::{Clock, rfc3339};
 use crate::holds::ask::{HoldAsk, HoldChange};
 use crate::holds::take::{HoldDesk, HoldName, hold_expired};
 use crate::holds::{Hold, Purpose, Stage};
-use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::visitor::Door;
 use crate::ids::{HoldId, ShowId};
 use crate::money::Money;

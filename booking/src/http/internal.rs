@@ -4,13 +4,12 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body as Sent;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
-use axum::{Json, Router};
 use bytes::Bytes;
 use fairgate_pass::Holder;
 use futures_util::stream;
@@ -19,15 +18,13 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::app::{Booking, Pulse, ShowInShort};
+use crate::internal::InternalKey;
 use crate::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
-use crate::internal::{InternalKey, PREFIX};
 use crate::inventory::picture::Changes;
 use crate::process::stopped;
 use crate::store::HoldSignal;
 use fairgate_base::http::{Body, Params, Path, Problem};
 
-/// Lists of shows and of rooms are long where there are many.
-const BODY_MAX: usize = 16 << 20;
 /// How often a waiting answer looks again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// No answer waits longer, whatever its caller asks for.
@@ -46,32 +43,18 @@ pub struct InternalRoutes {
     pub stopping: watch::Receiver<bool>,
 }
 
-/// The routes of this file.
-pub fn router(routes: InternalRoutes) -> Router {
-    let guard = from_fn_with_state(routes.key.clone(), only_gateways);
-    let inside = Router::new()
-        .route("/state", get(state))
-        .route("/shows", post(shows))
-        .route("/coverage", put(cover))
-        .route("/pulse", post(pulse))
-        .route("/shows/{show}/snapshot", get(snapshot))
-        .route("/shows/{show}/changes", get(changes))
-        .route("/signals", get(signals))
-        .route("/waiting", post(waiting))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(guard)
-        .with_state(routes);
-    Router::new().nest(PREFIX, inside)
-}
-
-async fn only_gateways(State(key): State<InternalKey>, request: Request, next: Next) -> Response {
+pub(crate) async fn only_gateways(
+    State(key): State<InternalKey>,
+    request: Request,
+    next: Next,
+) -> Response {
     match key.admit(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-async fn state(State(routes): State<InternalRoutes>) -> Json<wire::State> {
+pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::State> {
     let mut condition = routes.booking.condition().await;
     if *routes.stopping.borrow() {
         condition.reasons.push("booking is draining".to_owned());
@@ -85,14 +68,14 @@ async fn state(State(routes): State<InternalRoutes>) -> Json<wire::State> {
     })
 }
 
-async fn shows(
+pub(crate) async fn shows(
     State(routes): State<InternalRoutes>,
     Body(ask): Body<wire::ShowsAsk>,
 ) -> Json<Vec<ShowInShort>> {
     Json(routes.booking.shows(&ask.patterns))
 }
 
-async fn cover(
+pub(crate) async fn cover(
     State(routes): State<InternalRoutes>,
     Body(ask): Body<CoverAsk>,
 ) -> Result<StatusCode, Problem> {
@@ -100,7 +83,7 @@ async fn cover(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn pulse(
+pub(crate) async fn pulse(
     State(routes): State<InternalRoutes>,
     Body(ask): Body<PulseAsk>,
 ) -> Result<Json<Pulse>, Problem> {
@@ -111,14 +94,14 @@ async fn pulse(
     Ok(Json(pulse))
 }
 
-async fn waiting(
+pub(crate) async fn waiting(
     State(routes): State<InternalRoutes>,
     Body(ask): Body<WaitingAsk>,
 ) -> Result<Json<Vec<Holder>>, Problem> {
     Ok(Json(routes.booking.waiting(ask.here).await?))
 }
 
-async fn snapshot(
+pub(crate) async fn snapshot(
     State(routes): State<InternalRoutes>,
     Path(show): Path<String>,
 ) -> Result<Response, Problem> {
@@ -132,7 +115,7 @@ async fn snapshot(
     })
 }
 
-async fn changes(
+pub(crate) async fn changes(
     State(routes): State<InternalRoutes>,
     Path(show): Path<String>,
     Params(ask): Params<ChangesAsk>,
@@ -148,7 +131,7 @@ async fn changes(
     }
 }
 
-async fn signals(State(routes): State<InternalRoutes>) -> Response {
+pub(crate) async fn signals(State(routes): State<InternalRoutes>) -> Response {
     let listening = (routes.booking.hold_signals(), routes);
     let lines = stream::unfold(listening, |(mut signals, mut routes)| async move {
         let line = next_line(&mut signals, &mut routes).await?;

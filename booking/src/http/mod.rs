@@ -1,11 +1,12 @@
 //! Booking over HTTP: what calls carry, what answers look like, and how refusals are worded. One file a noun.
 
+pub mod answers;
 pub mod catalogue;
 pub mod cinema;
 pub mod exchanges;
 pub mod fates;
+pub mod handles;
 pub mod holds;
-pub mod idempotency;
 pub mod internal;
 pub mod ops;
 pub mod orders;
@@ -13,6 +14,7 @@ pub mod payments;
 pub mod promoter;
 pub mod rail;
 pub mod refunds;
+pub mod route_kinds;
 pub mod tickets;
 pub mod visitor;
 pub mod waitlist;

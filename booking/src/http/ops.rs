@@ -1,16 +1,14 @@
 //! What operators ask of a booking that is a process of its own: alive, ready, figures, and the list of calls.
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::app::Booking;
-use crate::router;
 
 /// Whoever found this process not ready looks again after so many seconds.
 const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
@@ -28,18 +26,11 @@ pub struct Ops {
     pub stopping: watch::Receiver<bool>,
 }
 
-/// The routes of this file.
-pub fn router(ops: Ops) -> Router {
-    let document = router::document();
-    Router::new()
-        .route("/healthz", get(async || "alive\n"))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
-        .route("/openapi.json", get(async move || Json(document)))
-        .with_state(ops)
+pub(crate) async fn healthz() -> &'static str {
+    "alive\n"
 }
 
-async fn readyz(State(ops): State<Ops>) -> Response {
+pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
     let mut condition = ops.booking.condition().await;
     if *ops.stopping.borrow() {
         condition
@@ -61,7 +52,7 @@ async fn readyz(State(ops): State<Ops>) -> Response {
     }
 }
 
-async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
+pub(crate) async fn metrics(State(ops): State<Ops>) -> impl IntoResponse {
     let media = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
     (media, ops.metrics.render())
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::places::Place;
 use crate::clock::{Clock, rfc3339};
+use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::exchanges::{ExchangeOffer, SuccessorView, offered as exchange_offered};
 use crate::http::holds::MoneyView;
-use crate::http::idempotency::{Answer, Answers, key_of};
 use crate::http::refunds::{RefundOffer, RefundView, offered, view as refund_view};
 use crate::http::visitor::Door;
 use crate::ids::{HoldId, OrderId, PaymentId, TicketId};
@@ -19,7 +19,7 @@ use crate::orders::transition::Happening;
 use crate::orders::{Buyer, Order, OrderRecord, OrderState, Step, Traveller};
 use crate::payments::PaymentState;
 use crate::rail::journey::Journey;
-use crate::reconciler::Bells;
+use crate::wake::Bells;
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// What the handlers of orders need.

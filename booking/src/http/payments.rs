@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::answers::{Answer, Answers, key_of};
 use crate::ids::PaymentId;
 use crate::payments::sandbox::{Sandbox, SandboxOutcome};
 use crate::payments::webhook::{Inbox, NotTaken};

@@ -10,7 +10,7 @@ use crate::catalogue::show::{FieldFault, ShowDocument};
 use crate::catalogue::{Catalogue, PutRefused};
 use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
-use crate::http::idempotency::Answer;
+use crate::http::answers::Answer;
 use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::Seats;
 use fairgate_base::http::{Body, BodyText, Params, Path, Problem, parse_json};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::fate::Fate;
 use crate::clock::Clock;
-use crate::http::idempotency::Answer;
+use crate::http::answers::Answer;
 use crate::ids::ShowId;
 use crate::money::Money;
 use crate::rail::free::{Free, FreeSeats};

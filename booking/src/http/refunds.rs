@@ -6,8 +6,8 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::rfc3339;
+use crate::http::answers::{Answer, key_of};
 use crate::http::holds::MoneyView;
-use crate::http::idempotency::{Answer, key_of};
 use crate::http::orders::{OrderRoutes, OrderView};
 use crate::ids::{RefundId, TicketId};
 use crate::ledger::RefundRefused;

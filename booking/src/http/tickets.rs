@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::clock::{Clock, rfc3339};
 use crate::door::keys::bearer;
 use crate::door::{Role, RoleKeys};
-use crate::http::idempotency::{Answer, key_of};
+use crate::http::answers::{Answer, key_of};
 use crate::http::visitor::Door;
 use crate::ids::{OrderId, ShowId, TicketId};
 use crate::ledger::Scan;

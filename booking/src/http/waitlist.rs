@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::catalogue::show::Show;
 use crate::clock::rfc3339;
 use crate::holds::Purpose;
-use crate::http::idempotency::{Answer, Answers, key_of};
+use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::visitor::Door;
 use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::rail::journey::Journey;

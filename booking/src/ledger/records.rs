@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fairgate_databases::LedgerError;
 use fairgate_pass::Holder;
 
-use super::stored;
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::{Show, ShowDocument};
 use crate::holds::{Held, Hold, Purpose};
@@ -283,22 +282,6 @@ impl LateOutcome {
             Self::Back(why) => Happening::LateBack(*why),
         }
     }
-}
-
-/// Reads the seats of an order as they are stored.
-///
-/// # Errors
-/// Where they cannot be read.
-pub fn items_of(text: &str) -> Result<Vec<crate::orders::OrderItem>, LedgerError> {
-    stored::items(text)
-}
-
-/// Reads the run of a departure as it is stored.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn run_of(run: &str) -> Result<Arc<Run>, LedgerError> {
-    stored::run_of(run)
 }
 
 /// What a scan met.

@@ -1,39 +1,23 @@
 //! The forms in which values are stored, the same in every database.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use fairgate_model::stored_forms;
 use fairgate_pass::Holder;
-use jiff::Timestamp;
-use jiff::civil::Date;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{CallBegun, ClaimBasis, ClaimRefused, KeptAnswer, LedgerError, SCAN_KEY_MS, Scan};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::terms::{CategoryNames, SaleTerms};
-use crate::holds::{Held, Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
+use crate::holds::{Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
 use crate::ids::{HoldId, OrderId};
 use crate::orders::refund::{Refund, RefundReason, RefundState};
 use crate::orders::{Order, OrderItem};
-use crate::rail::run::{Call, Fares, Rate, Run};
+use crate::rail::run::Run;
 
 /// Shorthand of the ledgers' folders.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;
-
-/// One seat of an order, as it stands in `orders.items`.
-#[derive(Serialize, Deserialize)]
-struct ItemRow {
-    seat: u32,
-    from: u16,
-    to: u16,
-    amount: i64,
-    label: String,
-    category: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    category_key: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    traveller: Option<String>,
-}
 
 pub(super) fn corrupt(what: &str) -> LedgerError {
     LedgerError::Corrupt(what.to_owned())
@@ -67,36 +51,19 @@ pub(super) fn as_i64(number: u64) -> i64 {
 }
 
 pub(super) fn items_text(items: &[OrderItem]) -> Result<String> {
-    let rows: Vec<ItemRow> = items
-        .iter()
-        .map(|item| ItemRow {
-            seat: item.held.seat,
-            from: item.held.legs.start,
-            to: item.held.legs.end,
-            amount: item.amount,
-            label: item.label.clone(),
-            category: item.category.clone(),
-            category_key: item.category_key.clone(),
-            traveller: item.traveller.clone(),
-        })
-        .collect();
-    to_json(&rows)
+    stored_forms::items_text(items).map_err(|error| corrupt(&error.to_string()))
 }
 
 pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
-    let rows: Vec<ItemRow> = json(text)?;
-    let item = |row: ItemRow| OrderItem {
-        held: Held {
-            seat: row.seat,
-            legs: row.from..row.to,
-        },
-        amount: row.amount,
-        label: row.label,
-        category: row.category,
-        category_key: row.category_key,
-        traveller: row.traveller,
-    };
-    Ok(rows.into_iter().map(item).collect())
+    stored_forms::items_of(text).map_err(|error| corrupt(&error.to_string()))
+}
+
+pub(super) fn stored_run(run: &Run) -> Result<String> {
+    stored_forms::run_text(run).map_err(|error| corrupt(&error.to_string()))
+}
+
+pub(super) fn run_of(text: &str) -> Result<Arc<Run>> {
+    stored_forms::run_of(text).map_err(|error| corrupt(&error.to_string()))
 }
 
 pub(super) fn seat_kind(word: &str) -> Result<SeatRowKind> {
@@ -306,90 +273,6 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         extensions_left: 0,
         stage: Stage::Ordered,
     }
-}
-
-/// A departure's run, as it stands in `shows.run`.
-#[derive(Serialize, Deserialize)]
-struct RunRow {
-    train: String,
-    date: Date,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    time_zone: Option<String>,
-    calls: Vec<CallRow>,
-    fares: FaresRow,
-}
-
-#[derive(Serialize, Deserialize)]
-struct CallRow {
-    station: String,
-    name: String,
-    arrives: Option<Timestamp>,
-    departs: Option<Timestamp>,
-    at_m: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FaresRow {
-    ByDistance(BTreeMap<String, Rate>),
-    Table(Vec<(String, String, String, i64)>),
-}
-
-/// Of a table no more is stored than what the run's own stretches cost.
-pub(super) fn stored_run(run: &Run) -> Result<String> {
-    let at = |station: &str| run.calls.iter().position(|call| call.station == station);
-    let fares = match &*run.fares {
-        Fares::ByDistance(rates) => FaresRow::ByDistance(rates.clone()),
-        Fares::Table(table) => {
-            let own = table
-                .iter()
-                .filter(|((_, from, to), _)| at(from).is_some() && at(to).is_some());
-            let row = |((class, from, to), amount): (&(String, String, String), &i64)| {
-                (class.clone(), from.clone(), to.clone(), *amount)
-            };
-            FaresRow::Table(own.map(row).collect())
-        }
-    };
-    let call = |call: &Call| CallRow {
-        station: call.station.clone(),
-        name: call.name.clone(),
-        arrives: call.arrives,
-        departs: call.departs,
-        at_m: call.at_m,
-    };
-    to_json(&RunRow {
-        train: run.train.clone(),
-        date: run.date,
-        time_zone: run.time_zone.clone(),
-        calls: run.calls.iter().map(call).collect(),
-        fares,
-    })
-}
-
-pub(super) fn run_of(text: &str) -> Result<Arc<Run>> {
-    let row: RunRow = json(text)?;
-    let fares = match row.fares {
-        FaresRow::ByDistance(rates) => Fares::ByDistance(rates),
-        FaresRow::Table(rows) => Fares::Table(
-            rows.into_iter()
-                .map(|(class, from, to, amount)| ((class, from, to), amount))
-                .collect(),
-        ),
-    };
-    let call = |call: CallRow| Call {
-        station: call.station,
-        name: call.name,
-        arrives: call.arrives,
-        departs: call.departs,
-        at_m: call.at_m,
-    };
-    Ok(Arc::new(Run {
-        train: row.train,
-        date: row.date,
-        time_zone: row.time_zone,
-        calls: row.calls.into_iter().map(call).collect(),
-        fares: Arc::new(fares),
-    }))
 }
 
 /// Rows of (room, pattern) in their order as the list that was put.

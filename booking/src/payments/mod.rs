@@ -2,7 +2,6 @@
 
 mod crew;
 pub mod effects;
-pub mod kind;
 pub mod refunding;
 pub mod sandbox;
 pub mod stripe;
@@ -13,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 pub use fairgate_model::payments::{
     Made, Payment, PaymentState, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said,
-    limits, settling,
+    kind, limits, settling,
 };
 
 use crate::orders::refund::OwedRefund;

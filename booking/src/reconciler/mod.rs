@@ -2,7 +2,6 @@
 //! Nothing waits for it: whatever it finds is a lost message or a fault, and costs delay only.
 
 pub use fairgate_model::reconciler::finding;
-pub mod once;
 mod provider;
 pub mod repair;
 mod shows;
@@ -19,7 +18,7 @@ use crate::ids::ShowId;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
 use crate::payments::webhook::Inbox;
-use crate::wake::Wake;
+use crate::wake::Bells;
 use finding::{Finding, Kind, Snapshot, findings};
 use repair::Repaired;
 use shows::Rounds;
@@ -37,26 +36,6 @@ const BATCH_MAX: u32 = 200;
 
 /// A pass looks back over payments that moved within this.
 const LOOK_BACK_MS: i64 = 60 * 60 * 1_000;
-
-/// The bells of the workers that carry a repair out.
-#[derive(Clone, Default)]
-pub struct Bells {
-    /// The seat outbox.
-    pub seats: Wake,
-    /// What is owed to the provider.
-    pub effects: Wake,
-    /// What goes back for tickets.
-    pub refunds: Wake,
-}
-
-impl Bells {
-    /// Calls all of them.
-    pub fn ring(&self) {
-        self.seats.call();
-        self.effects.call();
-        self.refunds.call();
-    }
-}
 
 /// Compares and mends.
 #[derive(Clone)]

@@ -17,13 +17,14 @@ use tokio::task::JoinSet;
 use crate::app::{Booking, Setup};
 use crate::config::{BadConfig, Config};
 use crate::door::signing::keyring;
-use crate::http::internal::{InternalRoutes, router as internal};
-use crate::http::ops::{self, Ops};
+use crate::http::internal::InternalRoutes;
+use crate::http::ops::Ops;
 use crate::internal::InternalKey;
 use crate::open::{self, NotOpened};
 use crate::process::company::{Company, Keeps};
 use crate::process::data::DataLock;
 use crate::process::{recorder, serve, until_ended};
+use crate::router::{for_gateways, for_operators};
 use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
@@ -174,8 +175,8 @@ fn routes(
     };
     let all = Router::new()
         .merge(public)
-        .merge(internal(inside))
-        .merge(ops::router(operators))
+        .merge(for_gateways(inside))
+        .merge(for_operators(operators))
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
         .method_not_allowed_fallback(async || wrong_method().into_response());
     wrapped(all).layer(from_fn(request_id))

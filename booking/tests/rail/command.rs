@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use booking::commands::import_timetable::{NotImported, Source, Wanted, import};
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
 use booking::payments::kind::ProviderKind;
 use booking::process::data;
-use booking::rail::import::{NotImported, Source, Wanted, import};
 use fairgate_databases::{Installation, Writer};
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use booking::dump::file::{DumpError, write, write_database};
+use booking::commands::dump::{DumpError, write, write_database};
 use serde_json::{Value, json};
 
 use crate::harness::*;

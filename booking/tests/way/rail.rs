@@ -1,7 +1,8 @@
 //! Stations, trains and journeys over HTTP, from an imported timetable.
 
 use booking::catalogue::coverage::EVERYDAY;
-use booking::rail::import::{Feed, read_timetable, written};
+use booking::commands::import_timetable::written;
+use booking::rail::import::{Feed, read_timetable};
 use booking::rail::settings::RailFile;
 use serde_json::json;
 

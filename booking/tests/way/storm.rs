@@ -276,7 +276,7 @@ async fn every_cent_of_a_storm_follows_from_terms_and_rules_in_one_file() {
     storm(&nodes, 1).await;
     let folder = nodes[0].folder.path().to_owned();
     let out = at_rest(&nodes[0], async |out: &Path| {
-        booking::dump::file::write(&folder, out, 1).expect("a dump");
+        booking::commands::dump::write(&folder, out, 1).expect("a dump");
     })
     .await;
     check(&out);
@@ -292,7 +292,7 @@ async fn every_cent_of_a_storm_follows_from_terms_and_rules_at_two_nodes() {
     storm(&nodes, 2).await;
     let url = nodes[0].url();
     let out = at_rest(&nodes[0], async |out: &Path| {
-        booking::dump::file::write_database(&url, out, 1)
+        booking::commands::dump::write_database(&url, out, 1)
             .await
             .expect("a dump");
     })

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use booking::commands::import_timetable::{Source, Wanted, import};
 use booking::payments::kind::ProviderKind;
-use booking::rail::import::{Source, Wanted, import};
 use serde_json::json;
 
 use crate::harness::{Browser, DEADLINE, Held, Server, Visitor, in_seconds, until};

@@ -1,7 +1,9 @@
 //! What can be paid.
 
+pub mod kind;
 pub mod limits;
 mod payment;
 pub mod settling;
+pub mod stripe_sums;
 
 pub use payment::*;

@@ -2,4 +2,6 @@
 
 pub mod desk;
 
-pub use fairgate_model::orders::exchange::*;
+pub use fairgate_model::orders::exchange::{
+    Exchange, NotExchanged, Part, Parts, deal, draw, lost, may_give, parts, price,
+};

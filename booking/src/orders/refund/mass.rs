@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::Which;
 use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
-use crate::reconciler::Bells;
-use crate::wake::Wake;
+use crate::wake::{Bells, Wake};
 
 /// The lease under which one node at a time does it; a node that died is missed as long.
 const LEASE: &str = "mass_refund";

@@ -2,4 +2,7 @@
 
 pub mod mass;
 
-pub use fairgate_model::orders::refund::*;
+pub use fairgate_model::orders::refund::{
+    Back, NotGivenBack, OwedRefund, Plan, Refund, RefundReason, RefundState, Standing, Which,
+    next_id, plan, rules,
+};

@@ -1,7 +1,6 @@
 //! Stripe: PaymentIntents with manual capture. What was done at Stripe is never guessed: after an unknown outcome the
 //! same call goes out again under the same key, or the intent is read.
 
-mod amount;
 mod api;
 pub mod event;
 mod refund;
@@ -17,8 +16,8 @@ use crate::orders::refund::OwedRefund;
 use super::kind::ProviderKind;
 use super::limits::SumRefused;
 use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
-pub use amount::limits;
 use api::{Api, Fault};
+use fairgate_model::payments::stripe_sums::to_stripe;
 
 /// Where the public interface lives.
 pub const PUBLIC_URL: &str = "https://api.stripe.com";
@@ -225,8 +224,8 @@ impl Provider for Stripe {
     }
 
     async fn make(&self, payment: &Payment, attempt: u32) -> Result<Option<Made>, ProviderError> {
-        let amount = amount::to_stripe(payment.amount)
-            .map_err(|_| ProviderError::Sum(SumRefused::TooFine))?;
+        let amount =
+            to_stripe(payment.amount).map_err(|_| ProviderError::Sum(SumRefused::TooFine))?;
         let fields = [
             ("amount", amount.to_string()),
             (

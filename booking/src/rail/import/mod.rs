@@ -3,19 +3,17 @@
 //!
 //! **Architecture invariant:** the crate csv is named only here.
 
-mod command;
 mod draft;
 mod fares;
 mod frequencies;
 mod gtfs;
-mod payable;
+pub mod payable;
 mod table;
 mod timetable;
 mod value;
 
 use std::fmt;
 
-pub use command::{Imported, NotImported, Source, Wanted, import, written};
 pub use gtfs::read_gtfs;
 pub use timetable::read_timetable;
 

@@ -80,8 +80,13 @@ async fn other_nodes_sell_a_programme_that_was_imported_beside_them() {
         database_url: Some(booking::config::Key(app.url())),
         redis_url: None,
     };
-    let imported =
-        booking::cinema::import::import(&file, &stores, folder.path(), ProviderKind::None).await;
+    let imported = booking::commands::import_programme::import(
+        &file,
+        &stores,
+        folder.path(),
+        ProviderKind::None,
+    )
+    .await;
     assert_eq!(imported.expect("imported").new_showings, 5);
     let found = until("the programme", async || {
         let found = search(&app, "?city=york").await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fairgate_databases::{Database, Installation, SqlTransaction, snapshot_of_file};
 use tempfile::NamedTempFile;
 
-use super::Record;
+use crate::dump::Record;
 use crate::ledger::LedgerError;
 use crate::ledger::sql::dump;
 

@@ -1,10 +1,10 @@
 //! One pass by command, over whatever the settings name, beside processes that serve or without any.
 
-use super::Line;
 use crate::app::Setup;
 use crate::config::Config;
 use crate::door::signing::keyring;
 use crate::open::{self, NotOpened};
+use crate::reconciler::Line;
 
 /// Compares and mends once; everything that did not agree. What a repair owes to the provider or to the store is carried out
 /// by the processes that serve. Without Redis there is no picture to compare: it lives in the process that serves.

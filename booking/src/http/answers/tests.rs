@@ -1,6 +1,8 @@
 //! Two nodes over one ledger, and calls that end in every way.
 
 use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::to_bytes;
 use fairgate_databases::{Installation, Writer};
@@ -9,6 +11,8 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
+use crate::clock::Clock;
+use crate::ledger::CALL_LENT_MS;
 use crate::ledger::sql::SqlLedger;
 
 const CALL: &str = "POST /v1/things";

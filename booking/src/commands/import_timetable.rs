@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::payable::payable;
-use super::{Fault, Feed, read_gtfs, read_timetable};
 use crate::config::{Key, Stores};
 use crate::ids::VenueId;
 use crate::ledger::{LedgerError, NewPlan, NewTimetable};
 use crate::open::{self, NotOpened};
 use crate::payments::kind::ProviderKind;
 use crate::process::data::NotOurs;
+use crate::rail::import::payable::payable;
+use crate::rail::import::{Fault, Feed, read_gtfs, read_timetable};
 use crate::rail::settings::RailFile;
 use crate::rail::timetable::Parts;
 

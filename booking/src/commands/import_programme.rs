@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 
-use super::{Changed, Charts, Cinemas, PutRefused};
 use crate::catalogue::Catalogue;
+use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
 use crate::config::Stores;
 use crate::ledger::Ledger;
 use crate::open::{self, NotOpened};
@@ -19,7 +19,7 @@ pub enum NotImported {
     #[error("{} cannot be read: {}; nothing was changed", .0.display(), .1)]
     File(PathBuf, #[source] std::io::Error),
     /// The file is longer than any programme.
-    #[error("{} is longer than {} MiB; nothing was changed", .0.display(), super::read::DOCUMENT_BYTES_MAX >> 20)]
+    #[error("{} is longer than {} MiB; nothing was changed", .0.display(), crate::cinema::read::DOCUMENT_BYTES_MAX >> 20)]
     TooLong(PathBuf),
     /// The ledger cannot be opened.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub async fn import(
 ) -> Result<Changed, NotImported> {
     let unreadable = |error| NotImported::File(file.to_owned(), error);
     let bytes = std::fs::metadata(file).map_err(unreadable)?.len();
-    if usize::try_from(bytes).is_ok_and(|bytes| bytes > super::read::DOCUMENT_BYTES_MAX) {
+    if usize::try_from(bytes).is_ok_and(|bytes| bytes > crate::cinema::read::DOCUMENT_BYTES_MAX) {
         return Err(NotImported::TooLong(file.to_owned()));
     }
     let text = std::fs::read_to_string(file).map_err(unreadable)?;

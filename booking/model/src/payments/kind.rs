@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::limits::Limits;
-use super::stripe;
+use super::stripe_sums;
 use crate::catalogue::show::ProviderRules;
 use crate::money::Currency;
 
@@ -30,7 +30,7 @@ impl ProviderKind {
     pub fn limits(self, currency: Currency) -> Limits {
         match self {
             Self::None | Self::Sandbox => Limits::NONE,
-            Self::Stripe => stripe::limits(currency),
+            Self::Stripe => stripe_sums::limits(currency),
         }
     }
 

@@ -1,7 +1,5 @@
 //! What is kept how long, and how it goes: the oldest first, in small batches with pauses between them, so that nobody who
-//! buys waits for it. `prune` is the worker.
-
-pub mod prune;
+//! buys waits for it. The crate's `pruner` is the worker.
 
 use std::time::Duration;
 

@@ -1,0 +1,160 @@
+//! How seats of orders and runs of trains are written in the ledger, as JSON, the same in every database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use serde_json::Result;
+
+use crate::holds::Held;
+use crate::orders::OrderItem;
+use crate::rail::run::{Call, Fares, Rate, Run};
+
+/// One seat of an order, as it stands in `orders.items`.
+#[derive(Serialize, Deserialize)]
+struct ItemRow {
+    seat: u32,
+    from: u16,
+    to: u16,
+    amount: i64,
+    label: String,
+    category: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    category_key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traveller: Option<String>,
+}
+
+/// The seats of an order as they are stored.
+///
+/// # Errors
+/// Where they cannot be written as JSON.
+pub fn items_text(items: &[OrderItem]) -> Result<String> {
+    let rows: Vec<ItemRow> = items
+        .iter()
+        .map(|item| ItemRow {
+            seat: item.held.seat,
+            from: item.held.legs.start,
+            to: item.held.legs.end,
+            amount: item.amount,
+            label: item.label.clone(),
+            category: item.category.clone(),
+            category_key: item.category_key.clone(),
+            traveller: item.traveller.clone(),
+        })
+        .collect();
+    serde_json::to_string(&rows)
+}
+
+/// Reads the seats of an order as they are stored.
+///
+/// # Errors
+/// Where they cannot be read.
+pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
+    let rows: Vec<ItemRow> = serde_json::from_str(text)?;
+    let item = |row: ItemRow| OrderItem {
+        held: Held {
+            seat: row.seat,
+            legs: row.from..row.to,
+        },
+        amount: row.amount,
+        label: row.label,
+        category: row.category,
+        category_key: row.category_key,
+        traveller: row.traveller,
+    };
+    Ok(rows.into_iter().map(item).collect())
+}
+
+/// A departure's run, as it stands in `shows.run`.
+#[derive(Serialize, Deserialize)]
+struct RunRow {
+    train: String,
+    date: Date,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    calls: Vec<CallRow>,
+    fares: FaresRow,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CallRow {
+    station: String,
+    name: String,
+    arrives: Option<Timestamp>,
+    departs: Option<Timestamp>,
+    at_m: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FaresRow {
+    ByDistance(BTreeMap<String, Rate>),
+    Table(Vec<(String, String, String, i64)>),
+}
+
+/// A departure's run as it is stored. Of a table no more is kept than what the run's own stretches cost.
+///
+/// # Errors
+/// Where it cannot be written as JSON.
+pub fn run_text(run: &Run) -> Result<String> {
+    let at = |station: &str| run.calls.iter().position(|call| call.station == station);
+    let fares = match &*run.fares {
+        Fares::ByDistance(rates) => FaresRow::ByDistance(rates.clone()),
+        Fares::Table(table) => {
+            let own = table
+                .iter()
+                .filter(|((_, from, to), _)| at(from).is_some() && at(to).is_some());
+            let row = |((class, from, to), amount): (&(String, String, String), &i64)| {
+                (class.clone(), from.clone(), to.clone(), *amount)
+            };
+            FaresRow::Table(own.map(row).collect())
+        }
+    };
+    let call = |call: &Call| CallRow {
+        station: call.station.clone(),
+        name: call.name.clone(),
+        arrives: call.arrives,
+        departs: call.departs,
+        at_m: call.at_m,
+    };
+    serde_json::to_string(&RunRow {
+        train: run.train.clone(),
+        date: run.date,
+        time_zone: run.time_zone.clone(),
+        calls: run.calls.iter().map(call).collect(),
+        fares,
+    })
+}
+
+/// Reads the run of a departure as it is stored.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn run_of(text: &str) -> Result<Arc<Run>> {
+    let row: RunRow = serde_json::from_str(text)?;
+    let fares = match row.fares {
+        FaresRow::ByDistance(rates) => Fares::ByDistance(rates),
+        FaresRow::Table(rows) => Fares::Table(
+            rows.into_iter()
+                .map(|(class, from, to, amount)| ((class, from, to), amount))
+                .collect(),
+        ),
+    };
+    let call = |call: CallRow| Call {
+        station: call.station,
+        name: call.name,
+        arrives: call.arrives,
+        departs: call.departs,
+        at_m: call.at_m,
+    };
+    Ok(Arc::new(Run {
+        train: row.train,
+        date: row.date,
+        time_zone: row.time_zone,
+        calls: row.calls.into_iter().map(call).collect(),
+        fares: Arc::new(fares),
+    }))
+}

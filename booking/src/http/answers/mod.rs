@@ -1,0 +1,75 @@
+//! Answers over HTTP: as they are sent, and, under an `Idempotency-Key`, as they are kept and sent again.
+
+mod answer;
+#[cfg(test)]
+mod tests;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::Problem;
+
+pub use answer::Answer;
+use answer::{in_flight, mismatch, replay, respond};
+
+pub use crate::idempotency::Answers;
+use crate::idempotency::CallOutset;
+
+/// Longest key accepted, in characters.
+const KEY_MAX: usize = 255;
+
+/// Reads the `Idempotency-Key` of a request.
+///
+/// # Errors
+/// 400 `idempotency_key_invalid` for an empty, unprintable or too long one.
+pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(key) if (1..=KEY_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
+        _ => Err(Problem::new(
+            400,
+            "idempotency_key_invalid",
+            "The Idempotency-Key is not valid",
+            format!(
+                "An Idempotency-Key has 1 to {KEY_MAX} printable ASCII characters. Nothing was changed."
+            ),
+        )),
+    }
+}
+
+impl Answers {
+    /// Answers a call once: `act` runs unless an answer is kept under this caller's key.
+    ///
+    /// `caller` scopes the key; `call` names method and path; `body` is what was sent.
+    pub async fn once(
+        &self,
+        caller: &[u8],
+        call: &str,
+        key: Option<String>,
+        body: &[u8],
+        act: impl Future<Output = Result<Answer, Problem>>,
+    ) -> Response {
+        let Some(key) = key else {
+            return respond(act.await);
+        };
+        let underway = match self.begin(caller, call, key, body).await {
+            Ok(CallOutset::Act(underway)) => underway,
+            Ok(CallOutset::Answered(kept)) => return replay(kept),
+            Ok(CallOutset::Running) => return in_flight().into_response(),
+            Ok(CallOutset::OtherCall) => return mismatch().into_response(),
+            Err(error) => return Problem::from(error).into_response(),
+        };
+        let result = tokio::select! {
+            result = act => result,
+            never = underway.lend_on() => match never {},
+        };
+        let (status, body) = match &result {
+            Ok(answer) => (answer.status, answer.body.to_string()),
+            Err(problem) => (problem.status, problem.document().to_string()),
+        };
+        let passes = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+        underway.note(status.as_u16(), body, passes).await;
+        respond(result)
+    }
+}

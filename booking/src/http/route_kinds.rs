@@ -1,0 +1,101 @@
+//! What a route is for: whoever stands in front of booking measures its health by the purchases, and gives the searches a quota.
+
+use axum::http::Method;
+
+/// What a call of a route is, for whoever passes it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteKind {
+    /// It holds, orders or pays. How long it takes says how booking is.
+    Purchase,
+    /// It looks through many shows, trains or films.
+    Search,
+    /// Reads are answered from memory and would hide how booking is; webhooks, plans and documents come from others and take
+    /// their own time.
+    Other,
+}
+
+/// What a call of this method and path is.
+#[must_use]
+pub fn route_kind(method: &Method, path: &str) -> RouteKind {
+    if is_search(method, path) {
+        RouteKind::Search
+    } else if !method.is_safe() && (takes_seats(method, path) || changes_purchase(path)) {
+        RouteKind::Purchase
+    } else {
+        RouteKind::Other
+    }
+}
+
+/// Whether a call takes seats of a show.
+#[must_use]
+pub fn takes_seats(method: &Method, path: &str) -> bool {
+    *method == Method::POST && path.starts_with("/v1/shows/") && path.ends_with("/holds")
+}
+
+fn changes_purchase(path: &str) -> bool {
+    let of_purchases = ["/v1/holds/", "/v1/orders/", "/v1/sandbox/payments/"];
+    of_purchases.iter().any(|of| path.starts_with(of))
+}
+
+fn is_search(method: &Method, path: &str) -> bool {
+    let below = |of: &str| {
+        let rest = path.strip_prefix(of);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    matches!(*method, Method::GET | Method::HEAD)
+        && (path == "/v1/shows" || below("/v1/rail") || below("/v1/cinema"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_route_says_whether_it_is_a_purchase_or_a_search() {
+        let document = serde_json::to_value(crate::router::document()).expect("JSON");
+        let mut kinds = [Vec::new(), Vec::new()];
+        for (path, methods) in document["paths"].as_object().expect("paths") {
+            for method in methods.as_object().expect("methods").keys() {
+                let word = method.to_uppercase();
+                let method = Method::from_bytes(word.as_bytes()).expect("a method");
+                match route_kind(&method, path) {
+                    RouteKind::Purchase => kinds[0].push(format!("{word} {path}")),
+                    RouteKind::Search => kinds[1].push(format!("{word} {path}")),
+                    RouteKind::Other => {}
+                }
+            }
+        }
+        let [mut purchases, mut searches] = kinds;
+        purchases.sort();
+        searches.sort();
+        assert_eq!(
+            purchases,
+            [
+                "DELETE /v1/holds/{hold}",
+                "PATCH /v1/holds/{hold}",
+                "POST /v1/holds/{hold}/extend",
+                "POST /v1/holds/{hold}/order",
+                "POST /v1/orders/lookup",
+                "POST /v1/orders/{order}/cancel",
+                "POST /v1/orders/{order}/consent",
+                "POST /v1/orders/{order}/exchange",
+                "POST /v1/orders/{order}/refund",
+                "POST /v1/sandbox/payments/{payment}",
+                "POST /v1/shows/{show}/holds"
+            ]
+        );
+        assert_eq!(
+            searches,
+            [
+                "GET /v1/cinema/cities",
+                "GET /v1/cinema/cities/{city}/films",
+                "GET /v1/cinema/showings",
+                "GET /v1/rail/journeys",
+                "GET /v1/rail/stations",
+                "GET /v1/rail/timetable",
+                "GET /v1/rail/trips",
+                "GET /v1/shows"
+            ]
+        );
+    }
+}

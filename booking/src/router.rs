@@ -1,9 +1,12 @@
 //! Every route of booking, on one page.
 
 use axum::extract::DefaultBodyLimit;
+use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
+use fairgate_base::http::{Problem, wrong_method};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -157,8 +160,18 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
         .routes(routes!(promoter::put_show))
 }
 
+/// All that a booking serves which is a process of its own: the public's routes, the gateways' and the operators'.
+pub fn of_process(public: Router, gateways: InternalRoutes, operators: Ops) -> Router {
+    Router::new()
+        .merge(public)
+        .merge(for_gateways(gateways))
+        .merge(for_operators(operators))
+        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
+        .method_not_allowed_fallback(async || wrong_method().into_response())
+}
+
 /// What gateways ask of a booking that is a process of its own.
-pub fn for_gateways(routes: InternalRoutes) -> Router {
+fn for_gateways(routes: InternalRoutes) -> Router {
     let guard = from_fn_with_state(routes.key.clone(), internal::only_gateways);
     let inside = Router::new()
         .route("/state", get(internal::state))
@@ -176,7 +189,7 @@ pub fn for_gateways(routes: InternalRoutes) -> Router {
 }
 
 /// What operators ask of a booking that is a process of its own.
-pub fn for_operators(ops: Ops) -> Router {
+fn for_operators(ops: Ops) -> Router {
     let document = document();
     Router::new()
         .route("/healthz", get(ops::healthz))

@@ -209,6 +209,7 @@ async fn buy(
             Ok(hold) => hold,
             Err(problem) => {
                 let known = ["best_available_not_found", "journey_held", "seats_taken"];
+                let problem = fairgate_base::http::Problem::from(problem);
                 assert!(known.contains(&problem.code), "{}", problem.detail);
                 refused += 1;
                 continue;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::read::{self, Fault, Faults};
 use super::{Cinemas, Hall, Programme};
-use crate::catalogue::plan::{parse_grid, parse_seatsio};
+use crate::catalogue::plan::{self, PlanFormat};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{Plan, ShowDocument, check};
 use crate::ids::{ShowId, VenueId};
@@ -351,10 +351,14 @@ fn plan_of(hall: &Hall) -> String {
 
 /// Draws a plan: `grid:ROWSxSEATS`, or a chart in a file beside the programme.
 fn draw(plan: &str, charts: &Charts) -> Result<Arc<Drawn>, String> {
-    let parsed = match (plan.split_once(':'), charts) {
-        (Some(("grid", size)), _) => parse_grid(size),
-        (Some(("seatsio", file)), Charts::In(folder)) => parse_seatsio(&chart(folder, file)?),
-        (Some(("seatsio", _)), Charts::Nowhere) => {
+    let named = plan.split_once(':');
+    let named = named.and_then(|(word, what)| Some((PlanFormat::of_word(word)?, what)));
+    let parsed = match (named, charts) {
+        (Some((format @ PlanFormat::Grid, size)), _) => plan::parse(format, size),
+        (Some((format @ PlanFormat::Seatsio, file)), Charts::In(folder)) => {
+            plan::parse(format, &chart(folder, file)?)
+        }
+        (Some((PlanFormat::Seatsio, _)), Charts::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
         }
         _ => {

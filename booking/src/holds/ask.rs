@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::stretch::{NOTHING_HELD, legs_of};
+use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone};
+use super::stretch::{StretchRefusal, class_of, legs_of};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::Show;
 use crate::inventory::choose::rail::Party;
 use crate::inventory::choose::{Ask, Wish};
-use fairgate_base::http::Problem;
 
 /// No list in a request may be longer than this; limits of shows are far below.
 const LIST_MAX: usize = 1_000;
@@ -88,57 +88,54 @@ impl HoldAsk {
     /// Resolves the names; every seat must exist, be for sale and be named once.
     ///
     /// # Errors
-    /// 422 with the field that is wrong; 409 `departed`, `sales_ended`.
-    pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, Problem> {
+    /// [`HoldRefusal`], for a field that is wrong or a sale that has ended.
+    pub fn resolve(&self, show: &Show, now_ms: i64) -> Result<Asked, HoldRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        let legs = legs_of(show, from, to, now_ms, NOTHING_HELD)?;
+        let legs = legs_of(show, from, to, now_ms).map_err(nothing_held)?;
         if self.again && show.run.is_none() {
-            let detail = format!("again: this show has no journeys; leave it out. {NOTHING_HELD}");
-            return Err(Problem::field("again", detail));
+            return Err(HoldRequestFault::AgainWithoutJourneys.into());
         }
-        let wanted = self.wanted(show, &legs)?;
+        let wanted = match &self.best {
+            Some(best) => self.best_wanted(best, show, &legs)?,
+            None => self.named_wanted(show, &legs)?,
+        };
         Ok(Asked { wanted, legs })
     }
 
-    fn wanted(&self, show: &Show, legs: &Range<u16>) -> Result<Wanted, Problem> {
-        let limit = show.document.seats_per_visitor;
-        if let Some(best) = &self.best {
-            if !self.seats.is_empty() || !self.areas.is_empty() {
-                return Err(Problem::field(
-                    "best",
-                    "best: ask for the best available or for named seats, not for both. Nothing was held.",
-                ));
-            }
-            for (field, set) in [
-                ("best.channels", best.channels.is_some()),
-                ("best.ignore_channels", best.ignore_channels),
-            ] {
-                if set {
-                    return Err(Problem::not_available(
-                        field,
-                        format!(
-                            "{field}: this version has no sales channels; leave it out. Nothing was held."
-                        ),
-                    ));
-                }
-            }
-            if best.quantity > limit {
-                return Err(limit_exceeded(0, u64::from(best.quantity), limit));
-            }
-            if show.run.is_some() {
-                return Ok(Wanted::Class(party_of(best, show, legs)?));
-            }
-            if best.class.is_some() {
-                return Err(Problem::field(
-                    "best.class",
-                    "best.class: classes are for trains; this show has best.categories. Nothing was held.",
-                ));
-            }
-            let wish = best.resolve(&show.plan.map, &BTreeMap::new());
-            let wish = wish
-                .map_err(|bad| Problem::field(&format!("best.{}", bad.field()), bad.to_string()))?;
-            return Ok(Wanted::Best(Box::new(wish)));
+    fn best_wanted(
+        &self,
+        best: &Ask,
+        show: &Show,
+        legs: &Range<u16>,
+    ) -> Result<Wanted, HoldRefusal> {
+        if !self.seats.is_empty() || !self.areas.is_empty() {
+            return Err(HoldRequestFault::BestAndNamed.into());
         }
+        for (field, set) in [
+            ("best.channels", best.channels.is_some()),
+            ("best.ignore_channels", best.ignore_channels),
+        ] {
+            if set {
+                return Err(HoldRequestFault::NoChannels(field).into());
+            }
+        }
+        let limit = show.document.seats_per_visitor;
+        if best.quantity > limit {
+            return Err(too_many_seats(u64::from(best.quantity), limit));
+        }
+        if show.run.is_some() {
+            return Ok(Wanted::Class(party_of(best, show, legs)?));
+        }
+        if best.class.is_some() {
+            return Err(HoldRequestFault::ClassOfHall.into());
+        }
+        let wish = best.resolve(&show.plan.map, &BTreeMap::new());
+        let wish = wish.map_err(HoldRequestFault::BadWish)?;
+        Ok(Wanted::Best(Box::new(wish)))
+    }
+
+    fn named_wanted(&self, show: &Show, legs: &Range<u16>) -> Result<Wanted, HoldRefusal> {
+        let limit = show.document.seats_per_visitor;
         let asked = self.seats.len() as u64
             + self
                 .areas
@@ -146,50 +143,42 @@ impl HoldAsk {
                 .map(|area| u64::from(area.quantity))
                 .sum::<u64>();
         if asked == 0 {
-            return Err(Problem::field(
-                "seats",
-                "seats: ask for at least one seat, by seats, areas or best. Nothing was held.",
-            ));
+            return Err(HoldRequestFault::NothingAsked.into());
         }
         if self.seats.len() > LIST_MAX || asked > u64::from(limit) {
-            return Err(limit_exceeded(0, asked, limit));
+            return Err(too_many_seats(asked, limit));
         }
         if show.run.is_some() && !self.areas.is_empty() {
-            return Err(Problem::field(
-                "areas",
-                "areas: a train has seats only; ask for them by seats or best. Nothing was held.",
-            ));
+            return Err(HoldRequestFault::AreasOfTrain.into());
         }
         let seats = seats_by_label(&show.plan.map, &self.seats, "seats", show)?;
         let unsold = seats
             .iter()
             .filter(|seat| show.fare(**seat, legs).is_none());
-        let unsold: Vec<&str> = unsold.map(|seat| show.label(*seat)).collect();
+        let unsold: Vec<String> = unsold.map(|seat| show.label(*seat).to_owned()).collect();
         if !unsold.is_empty() {
-            return Err(not_for_sale(&unsold));
+            return Err(HoldRefusal::NotForSale(unsold));
         }
         let areas = self.areas_by_label(&show.plan.map)?;
         Ok(Wanted::Named { seats, areas })
     }
 
-    fn areas_by_label(&self, map: &SeatMap) -> Result<Vec<(usize, u32)>, Problem> {
+    fn areas_by_label(&self, map: &SeatMap) -> Result<Vec<(usize, u32)>, HoldRequestFault> {
         let mut areas: Vec<(usize, u32)> = Vec::new();
         for (i, asked) in self.areas.iter().enumerate() {
             let index = map.areas.iter().position(|area| area.label == asked.label);
-            let index = index.ok_or_else(|| {
-                unknown(
-                    &format!("areas[{i}].label"),
-                    std::slice::from_ref(&asked.label),
-                )
+            let index = index.ok_or_else(|| HoldRequestFault::UnknownSeats {
+                field: format!("areas[{i}].label"),
+                labels: vec![asked.label.clone()],
             })?;
             if asked.quantity == 0 {
-                return Err(Problem::field(
-                    &format!("areas[{i}].quantity"),
-                    "A quantity is 1 or more. Nothing was held.",
-                ));
+                return Err(HoldRequestFault::NoQuantity(format!("areas[{i}].quantity")));
             }
             if areas.iter().any(|(present, _)| *present == index) {
-                return Err(twice(&format!("areas[{i}].label"), &asked.label));
+                return Err(HoldRequestFault::NamedTwice {
+                    field: format!("areas[{i}].label"),
+                    label: asked.label.clone(),
+                });
             }
             areas.push((index, asked.quantity));
         }
@@ -201,20 +190,14 @@ impl HoldChange {
     /// Resolves the names: seats to add, seats to remove.
     ///
     /// # Errors
-    /// 422 with the field that is wrong.
-    pub fn resolve(&self, show: &Show) -> Result<(Vec<u32>, Vec<u32>), Problem> {
+    /// [`HoldRefusal`], for a field that is wrong.
+    pub fn resolve(&self, show: &Show) -> Result<(Vec<u32>, Vec<u32>), HoldRefusal> {
         if self.add.is_empty() && self.remove.is_empty() {
-            return Err(Problem::field(
-                "add",
-                "add: name seats to add or to remove. The hold is as it was.",
-            ));
+            return Err(HoldRequestFault::NothingToChange.into());
         }
         if self.add.len().max(self.remove.len()) > LIST_MAX {
-            return Err(limit_exceeded(
-                0,
-                self.add.len() as u64,
-                show.document.seats_per_visitor,
-            ));
+            let limit = show.document.seats_per_visitor;
+            return Err(too_many_seats(self.add.len() as u64, limit));
         }
         let add = seats_by_label(&show.plan.map, &self.add, "add", show)?;
         let mut remove = Vec::with_capacity(self.remove.len());
@@ -228,7 +211,7 @@ impl HoldChange {
         if strangers.is_empty() {
             Ok((add, remove))
         } else {
-            Err(unknown("remove", &strangers))
+            Err(unknown_seats("remove", strangers))
         }
     }
 }
@@ -238,7 +221,7 @@ fn seats_by_label(
     labels: &[String],
     field: &str,
     show: &Show,
-) -> Result<Vec<u32>, Problem> {
+) -> Result<Vec<u32>, HoldRefusal> {
     let mut seen = HashSet::new();
     let (mut seats, mut strangers, mut blocked) =
         (Vec::with_capacity(labels.len()), Vec::new(), Vec::new());
@@ -248,10 +231,17 @@ fn seats_by_label(
             continue;
         };
         if let Some(area) = map.area_of(seat) {
-            return Err(standing(&format!("{field}[{i}]"), label, &area.label));
+            return Err(HoldRefusal::Request(HoldRequestFault::StandingPlace {
+                field: format!("{field}[{i}]"),
+                label: label.clone(),
+                area: area.label.clone(),
+            }));
         }
         if !seen.insert(seat) {
-            return Err(twice(&format!("{field}[{i}]"), label));
+            return Err(HoldRefusal::Request(HoldRequestFault::NamedTwice {
+                field: format!("{field}[{i}]"),
+                label: label.clone(),
+            }));
         }
         if show.price(seat).is_none() {
             blocked.push(label.clone());
@@ -259,17 +249,16 @@ fn seats_by_label(
         seats.push(seat);
     }
     if !strangers.is_empty() {
-        return Err(unknown(field, &strangers));
+        return Err(unknown_seats(field, strangers));
     }
     if !blocked.is_empty() {
-        let blocked: Vec<&str> = blocked.iter().map(String::as_str).collect();
-        return Err(not_for_sale(&blocked));
+        return Err(HoldRefusal::NotForSale(blocked));
     }
     Ok(seats)
 }
 
 /// The party that travels: `{quantity, class}` and nothing else.
-fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, Problem> {
+fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, HoldRefusal> {
     for (field, set) in [
         ("categories", best.categories.is_some()),
         ("sections", best.sections.is_some()),
@@ -277,120 +266,34 @@ fn party_of(best: &Ask, show: &Show, legs: &Range<u16>) -> Result<Party, Problem
         ("accessible", best.accessible > 0),
     ] {
         if set {
-            let detail = format!(
-                "best.{field}: on a train the best available is asked for by quantity and class; name seats for anything else. Nothing was held."
-            );
-            return Err(Problem::field(&format!("best.{field}"), detail));
+            return Err(HoldRequestFault::NotOnTrains(field).into());
         }
     }
     if best.quantity == 0 {
-        return Err(Problem::field(
-            "best.quantity",
-            "best.quantity: must be 1 or more. Nothing was held.",
-        ));
+        return Err(HoldRequestFault::PartyOfNobody.into());
     }
-    let class = best.class.as_deref();
+    let class = class_of(show, legs, best.class.as_deref(), "best.class");
     Ok(Party {
         quantity: best.quantity,
-        class: class_of(show, legs, class, "best.class", NOTHING_HELD)?,
+        class: class.map_err(nothing_held)?,
     })
 }
 
-/// A class by its name, where it is sold over these legs. `field` is where it was named, `undone` what a refusal says of the
-/// call.
-///
-/// # Errors
-/// 422 with the field.
-pub fn class_of(
-    show: &Show,
-    legs: &Range<u16>,
-    named: Option<&str>,
-    field: &str,
-    undone: &str,
-) -> Result<u16, Problem> {
-    let map = &show.plan.map;
-    let is_sold = |key: &str| {
-        let run = show.run.as_ref();
-        run.is_some_and(|run| run.fare(key, legs).is_some())
-    };
-    let sold: Vec<&str> = map
-        .categories
-        .iter()
-        .map(|category| category.key.as_str())
-        .filter(|key| is_sold(key))
-        .collect();
-    let wrong = |what: String| {
-        let detail = format!(
-            "{field}: {what}; this train has {} over this stretch. {undone}",
-            sold.join(", ")
-        );
-        Problem::field(field, detail)
-    };
-    let named = named.ok_or_else(|| wrong("say which class".to_owned()))?;
-    let class = map.category_index(named).filter(|class| {
-        let category = map.categories.get(usize::from(*class));
-        category.is_some_and(|category| is_sold(&category.key))
-    });
-    let shown: String = named.chars().take(80).collect();
-    class.ok_or_else(|| wrong(format!("\"{shown}\" is not sold")))
+fn nothing_held(why: StretchRefusal) -> HoldRefusal {
+    HoldRefusal::Stretch(why, LeftUndone::NothingHeld)
 }
 
-/// 422 `not_for_sale`.
-#[must_use]
-pub fn not_for_sale(labels: &[&str]) -> Problem {
-    let detail = format!(
-        "These seats are not for sale: {}. Nothing was held. Choose others.",
-        labels.join(", ")
-    );
-    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with("seats", labels)
+fn too_many_seats(asked: u64, limit: u32) -> HoldRefusal {
+    HoldRefusal::TooManySeats {
+        have: 0,
+        asked,
+        limit,
+    }
 }
 
-fn standing(field: &str, label: &str, area: &str) -> Problem {
-    let detail = format!(
-        "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
-    );
-    Problem::new(
-        422,
-        "unknown_seat",
-        "A standing place is not a seat",
-        detail,
-    )
-    .with("field", field)
-    .with("area", area)
-}
-
-fn twice(field: &str, label: &str) -> Problem {
-    let detail = format!("\"{label}\" is named twice. Nothing was held. Name every seat once.");
-    Problem::new(422, "duplicate_seat", "A seat is named twice", detail).with("field", field)
-}
-
-fn unknown(field: &str, labels: &[String]) -> Problem {
-    let shown: Vec<String> = labels
-        .iter()
-        .take(10)
-        .map(|label| label.chars().take(80).collect())
-        .collect();
-    let detail = format!(
-        "This show has no seat {}. Nothing was held. Take labels from the seat map; general admission is asked for by areas.",
-        shown
-            .iter()
-            .map(|label| format!("\"{label}\""))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    Problem::new(422, "unknown_seat", "A seat is unknown", detail)
-        .with("field", field)
-        .with("seats", shown)
-}
-
-/// 422 `limit_exceeded`.
-#[must_use]
-pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
-    let detail = format!(
-        "A visitor may have {limit} seats of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
-    );
-    Problem::new(422, "limit_exceeded", "Too many seats", detail)
-        .with("limit", limit)
-        .with("have", have)
-        .with("asked", more)
+fn unknown_seats(field: &str, labels: Vec<String>) -> HoldRefusal {
+    HoldRefusal::Request(HoldRequestFault::UnknownSeats {
+        field: field.to_owned(),
+        labels,
+    })
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::ask::{Asked, Wanted};
 use super::price::priced;
-use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again, not_ready};
+use super::refusal::HoldRefusal;
+use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
 use super::{Held, Hold, Purpose, Stage, cells_of};
 use fairgate_pass::Holder;
 
@@ -14,7 +15,6 @@ use crate::ids::HoldId;
 use crate::inventory::CellState;
 use crate::orders::{Order, OrderItem};
 use crate::store::{Refused, View};
-use fairgate_base::http::Problem;
 
 /// What was chosen instead.
 pub struct Instead {
@@ -25,32 +25,33 @@ pub struct Instead {
 }
 
 /// The cells to take for some chosen seats, and the limit that holds for them.
-pub type Gain<'a> = &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<Held>, u32), Problem> + Sync);
+pub type Gain<'a, E> = &'a (dyn Fn(&[OrderItem]) -> Result<(Vec<Held>, u32), E> + Sync);
 
 impl HoldDesk {
     /// Chooses as [`HoldDesk::take`] does and takes what of it is not the order's already.
     ///
     /// # Errors
     /// As [`HoldDesk::take`], and whatever `gain` returns.
-    pub async fn take_instead(
+    pub async fn take_instead<E: From<HoldRefusal>>(
         &self,
         show: &Arc<Show>,
         (order, whose): (&Order, &NewOwner),
         asked: &Asked,
         id: &HoldId,
-        gain: Gain<'_>,
+        gain: Gain<'_, E>,
         now_ms: i64,
-    ) -> Result<Instead, Problem> {
+    ) -> Result<Instead, E> {
         let mut lost = (Refused::NotReady, Vec::new());
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
-            let mut view = view.ok_or_else(not_ready)?;
+            let mut view = view.ok_or(HoldRefusal::NotReady)?;
             if order.show == show.id && may_keep(order, asked) {
                 as_if_free(&mut view, show, order);
             }
             let chosen = Self::choose(show, asked, &view, spread)?;
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
-            let terms = self.catalogue.terms(show, show.terms).await?;
+            let terms = self.catalogue.terms(show, show.terms).await;
+            let terms = terms.map_err(HoldRefusal::Ledger)?;
             let (gained, limit) = gain(&priced(show, &terms, &held)?)?;
             let basket_ms = i64::from(show.document.hold_s) * 1_000;
             let expires_at_ms = now_ms + basket_ms.min(KEPT_MAX_MS);
@@ -69,22 +70,24 @@ impl HoldDesk {
                 stage: Stage::Basket,
             };
             match self.seats.store.take(hold, limit).await {
-                Ok(hold) => return self.whole(show, hold, asked).await,
+                Ok(hold) => return Ok(self.whole(show, hold, asked).await?),
                 Err(Refused::Taken(cells)) if may_choose_again(&asked.wanted, show, &cells) => {
                     lost = (Refused::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
-                    return Err(self.explain_over(show, refused, seats, &asked.legs).await);
+                    let why = self.explain_over(show, refused, seats, &asked.legs).await;
+                    return Err(why.into());
                 }
             }
         }
-        Err(self.explain_over(show, lost.0, &lost.1, &asked.legs).await)
+        let why = self.explain_over(show, lost.0, &lost.1, &asked.legs).await;
+        Err(why.into())
     }
 
     /// The seats that a hold is for. It may be the one that an earlier try of the same call took, which chose others: what
     /// the hold has is what counts, and every new seat stands in it, be it without a cell.
-    async fn whole(&self, show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, Problem> {
+    async fn whole(&self, show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, HoldRefusal> {
         if hold.purpose != Purpose::Exchange {
             return Err(self
                 .explain(show, Refused::OtherPurpose(hold.purpose), &[])

@@ -5,13 +5,13 @@ use std::time::Duration;
 use fairgate_pass::Holder;
 
 use super::Hold;
+use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use crate::catalogue::show::Show;
 use crate::clock::Clock;
 use crate::ids::HoldId;
 use crate::inventory::seats::Seats;
 use crate::store::CallId;
-use fairgate_base::http::Problem;
 
 /// How often what is overdue is looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ impl HoldDesk {
         id: &HoldId,
         call: CallId,
         now_ms: i64,
-    ) -> Result<Hold, Problem> {
+    ) -> Result<Hold, HoldRefusal> {
         let expires_at_ms = now_ms + i64::from(show.document.hold_s) * 1_000;
         let lock_until_ms = expires_at_ms + i64::from(show.document.grace_s) * 1_000;
         match self

@@ -5,6 +5,7 @@ pub mod instead;
 pub mod lapse;
 mod natural;
 pub mod price;
+pub mod refusal;
 mod shortage;
 pub mod stretch;
 pub mod take;

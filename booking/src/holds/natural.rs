@@ -5,12 +5,12 @@
 use fairgate_pass::Holder;
 
 use super::ask::{Asked, Wanted};
+use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
 use super::{Hold, Stage};
 use crate::catalogue::show::Show;
 use crate::ids::{HoldId, OrderId};
 use crate::store::Refused;
-use fairgate_base::http::Problem;
 
 /// Orders of one stretch by one visitor that are looked through; whoever has made more of them is told apart by its key
 /// alone.
@@ -29,8 +29,8 @@ impl HoldDesk {
     /// without stops. `again`: what it has ordered of this journey does not count.
     ///
     /// # Errors
-    /// 409 `journey_held` where its basket has other seats, `journey_ordered` where an order has seats of this journey; 503
-    /// where store or ledger do not answer.
+    /// [`HoldRefusal::JourneyHeld`] where its basket has other seats, [`HoldRefusal::JourneyOrdered`] where an order has seats
+    /// of this journey; also where store or ledger do not answer.
     pub(super) async fn own(
         &self,
         show: &Show,
@@ -38,7 +38,7 @@ impl HoldDesk {
         asked: &Asked,
         again: bool,
         id: HoldId,
-    ) -> Result<Found, Problem> {
+    ) -> Result<Found, HoldRefusal> {
         if show.run.is_none() {
             return Ok(Found::None(id));
         }
@@ -61,7 +61,7 @@ impl HoldDesk {
                 }
                 // Until its order is written only the store knows that it is being ordered.
                 Ok(_) if again || self.ledger.order(&order).await?.is_some() => {}
-                Ok(_) => return Err(journey_ordered(&order)),
+                Ok(_) => return Err(HoldRefusal::JourneyOrdered(order)),
                 // One that became an order stays that order's: its id is never a basket again.
                 Err(Refused::Gone) => {
                     if self.ledger.order(&order).await?.is_none() {
@@ -75,7 +75,7 @@ impl HoldDesk {
         if !again {
             let legs = asked.legs.clone();
             if let Some(order) = self.ledger.order_over(&show.id, visitor, legs).await? {
-                return Err(journey_ordered(&order));
+                return Err(HoldRefusal::JourneyOrdered(order));
             }
         }
         Ok(Found::None(unused))
@@ -86,13 +86,13 @@ impl HoldDesk {
 /// journey may have been quicker, at this node or another one, and its seats are not what this one asked for.
 ///
 /// # Errors
-/// 409 `journey_held` where it has other seats, `journey_ordered` where it is an order's.
-pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, Problem> {
+/// [`HoldRefusal::JourneyHeld`] where it has other seats, [`HoldRefusal::JourneyOrdered`] where it is an order's.
+pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, HoldRefusal> {
     if show.run.is_none() {
         return Ok(hold);
     }
     if hold.stage != Stage::Basket {
-        return Err(journey_ordered(&OrderId::of_hold(&hold.id)));
+        return Err(HoldRefusal::JourneyOrdered(OrderId::of_hold(&hold.id)));
     }
     let same = match &asked.wanted {
         Wanted::Class(party) => {
@@ -112,28 +112,9 @@ pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, P
     if same {
         return Ok(hold);
     }
-    let labels: Vec<&str> = hold
-        .items
-        .iter()
-        .map(|item| show.label(item.seat))
-        .collect();
-    let detail = format!(
-        "You hold {} of this train between the same stations. Nothing else was held. Change that hold, order it, or give it back first.",
-        labels.join(", ")
-    );
-    let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
-    Err(problem.with("hold", &hold.id).with("seats", labels))
-}
-
-fn journey_ordered(order: &OrderId) -> Problem {
-    let detail = format!(
-        "Your order {order} has seats of this train between the same stations. Nothing was held. Look at that order; if you want more seats of this journey, send the same request with \"again\": true."
-    );
-    Problem::new(
-        409,
-        "journey_ordered",
-        "You have ordered this journey",
-        detail,
-    )
-    .with("order", order)
+    let labels = hold.items.iter().map(|item| show.label(item.seat));
+    Err(HoldRefusal::JourneyHeld {
+        labels: labels.map(ToOwned::to_owned).collect(),
+        hold: hold.id,
+    })
 }

@@ -1,31 +1,16 @@
 //! Why no seats were found for somebody: all that fit are sold, or some of them are in baskets and may come back.
 
-use serde_json::json;
-
 use super::ask::{Asked, Wanted};
+use super::refusal::HoldRefusal;
 use crate::inventory::CellState;
 use crate::inventory::choose::rail::{self, Train};
 use crate::inventory::choose::{self, NotFound};
-use fairgate_base::http::Problem;
 
-/// 409 `best_available_not_found`; where places run short, with how many that would fit are in baskets.
-pub(super) fn not_found(why: NotFound, train: &Train<'_>, asked: &Asked) -> Problem {
-    let problem = |reason: &str, detail: String| {
-        let title = "No such seats are free";
-        Problem::new(409, "best_available_not_found", title, detail).with("reason", reason)
-    };
+/// Why no seats were chosen; where places run short, with how many that would fit are in baskets.
+pub(super) fn not_found(why: NotFound, train: &Train<'_>, asked: &Asked) -> HoldRefusal {
     match why {
-        NotFound::NoBlock => problem("no_block", why.to_string()),
-        NotFound::Capacity => {
-            let in_baskets = in_baskets(train, asked);
-            let detail = match in_baskets {
-                0 => "Fewer places are free than you asked for. The others that fit are sold, and none is in a basket. Nothing was held. Ask for fewer, or for other places.".to_owned(),
-                _ => format!(
-                    "Fewer places are free than you asked for. {in_baskets} more that fit are in the baskets of others and may come back within minutes. Nothing was held. Ask for fewer, or try again in a minute."
-                ),
-            };
-            problem("capacity", detail).with("seats_in_baskets", json!(in_baskets))
-        }
+        NotFound::NoBlock => HoldRefusal::NoBlock,
+        NotFound::Capacity => HoldRefusal::TooFewFree(in_baskets(train, asked)),
     }
 }
 

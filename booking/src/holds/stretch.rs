@@ -1,65 +1,135 @@
 //! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it is has neither. And
-//! whether seats are still sold there.
+//! whether seats are still sold there, and in which class.
 
 use std::ops::Range;
 
+use jiff::Timestamp;
+
 use crate::catalogue::show::Show;
 use crate::rail::run::{Call, Run};
-use fairgate_base::http::Problem;
 
 /// Characters of an unknown code that are told back.
-const SHOWN_MAX: usize = 40;
+const CODE_SHOWN_MAX: usize = 40;
 
-/// What a refused ask for a hold leaves undone.
-pub const NOTHING_HELD: &str = "Nothing was held.";
+/// Characters of an unknown class that are told back.
+const CLASS_SHOWN_MAX: usize = 80;
 
-/// What a refused change of a hold leaves undone.
-pub const HOLD_UNCHANGED: &str = "The hold is as it was.";
+/// Why seats over a stretch cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StretchRefusal {
+    /// The show has no stops; the field that names one.
+    #[error("{0}: the show has no stops")]
+    NoStops(&'static str),
+    /// A field of the stations is missing.
+    #[error("{field}: where the journey {what} is missing")]
+    StationMissing {
+        /// `from` or `to`.
+        field: &'static str,
+        /// `begins` or `ends`.
+        what: &'static str,
+        /// The train.
+        train: String,
+        /// The codes of its stations, in order.
+        stations: Vec<String>,
+    },
+    /// The train does not call there.
+    #[error("{field}: {train} does not call at {shown}")]
+    StationUnknown {
+        /// `from` or `to`.
+        field: &'static str,
+        /// As it was named, shortened.
+        shown: String,
+        /// The train.
+        train: String,
+        /// The codes of its stations, in order.
+        stations: Vec<String>,
+    },
+    /// The train calls at both and does not go this way.
+    #[error("{train} does not go from {from} to {to}")]
+    OtherWay {
+        /// The train.
+        train: String,
+        /// Where the journey was to begin.
+        from: String,
+        /// Where it was to end.
+        to: String,
+        /// The codes of its stations, in order.
+        stations: Vec<String>,
+    },
+    /// The train has left the first station of the journey.
+    #[error("{train} has left {station}")]
+    Departed {
+        /// The train.
+        train: String,
+        /// The station's code.
+        station: String,
+    },
+    /// The show's sale has ended.
+    #[error("{title} was sold until {since}")]
+    SalesEnded {
+        /// The show's title.
+        title: String,
+        /// When it ended.
+        since: Timestamp,
+    },
+    /// No class was named, or one that is not sold over the stretch.
+    #[error("{field}: the class {shown:?} is not sold")]
+    NoSuchClass {
+        /// Where it was, or should have been, named.
+        field: &'static str,
+        /// As it was named, shortened; none where it was not.
+        shown: Option<String>,
+        /// The classes that are sold.
+        sold: Vec<String>,
+    },
+}
 
-/// The legs of a show from one station to another; the only leg of a show without stops. `undone` is what a refusal says of
-/// the call.
+impl StretchRefusal {
+    /// Whether the seats could be had at an earlier moment.
+    #[must_use]
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::Departed { .. } | Self::SalesEnded { .. })
+    }
+}
+
+/// The legs of a show from one station to another; the only leg of a show without stops.
 ///
 /// # Errors
-/// 422 with the field that is wrong; 409 as [`on_sale`].
+/// [`StretchRefusal`], also as [`on_sale`].
 pub fn legs_of(
     show: &Show,
     from: Option<&str>,
     to: Option<&str>,
     now_ms: i64,
-    undone: &str,
-) -> Result<Range<u16>, Problem> {
+) -> Result<Range<u16>, StretchRefusal> {
     let Some(run) = &show.run else {
         for (field, set) in [("from", from.is_some()), ("to", to.is_some())] {
             if set {
-                return Err(Problem::field(
-                    field,
-                    format!("{field}: this show has no stops; leave it out. {undone}"),
-                ));
+                return Err(StretchRefusal::NoStops(field));
             }
         }
         let legs = show.legs();
-        return on_sale(show, &legs, now_ms, undone).map(|()| legs);
+        return on_sale(show, &legs, now_ms).map(|()| legs);
     };
-    let from = called_at(run, "from", from, "begins", undone)?;
-    let to = called_at(run, "to", to, "ends", undone)?;
-    let legs = run.between(from, to).ok_or_else(|| {
-        Problem::field(
-            "to",
-            format!(
-                "to: {} does not go from {from} to {to}; it calls at {}, in this order. {undone}",
-                run.train,
-                stations(run)
-            ),
-        )
-    })?;
-    on_sale(show, &legs, now_ms, undone).map(|()| legs)
+    let from = called_at(run, "from", from, "begins")?;
+    let to = called_at(run, "to", to, "ends")?;
+    let legs = run
+        .between(from, to)
+        .ok_or_else(|| StretchRefusal::OtherWay {
+            train: run.train.clone(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            stations: stations(run),
+        })?;
+    on_sale(show, &legs, now_ms).map(|()| legs)
 }
 
-/// Whether seats over these legs are still sold. `undone` is what a refusal says of the call.
+/// Whether seats over these legs are still sold.
 ///
 /// # Errors
-/// 409 `departed` where the train has left the first station; 409 `sales_ended` where the show's sale has ended.
-pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64, undone: &str) -> Result<(), Problem> {
+/// [`StretchRefusal::Departed`] where the train has left the first station, [`StretchRefusal::SalesEnded`] where the show's
+/// sale has ended.
+pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), StretchRefusal> {
     if !show.sale_has_ended(legs, now_ms) {
         return Ok(());
     }
@@ -68,53 +138,73 @@ pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64, undone: &str) -> Res
         Some((run, call))
     });
     if let Some((run, Call { station, .. })) = call {
-        let detail = format!(
-            "{} has left {station}. {undone} Choose a later train.",
-            run.train
-        );
-        let problem = Problem::new(409, "departed", "The train has left", detail);
-        return Err(problem.with("from", station));
+        return Err(StretchRefusal::Departed {
+            train: run.train.clone(),
+            station: station.clone(),
+        });
     }
-    let since = show.sells_until(legs);
-    let detail = format!(
-        "Seats of {} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show.",
-        show.document.title
-    );
-    Err(Problem::new(409, "sales_ended", "The sale has ended", detail).with("since", since))
+    Err(StretchRefusal::SalesEnded {
+        title: show.document.title.clone(),
+        since: show.sells_until(legs),
+    })
+}
+
+/// A class by its name, where it is sold over these legs. `field` is where it was named.
+///
+/// # Errors
+/// [`StretchRefusal::NoSuchClass`].
+pub fn class_of(
+    show: &Show,
+    legs: &Range<u16>,
+    named: Option<&str>,
+    field: &'static str,
+) -> Result<u16, StretchRefusal> {
+    let map = &show.plan.map;
+    let is_sold = |key: &str| {
+        let run = show.run.as_ref();
+        run.is_some_and(|run| run.fare(key, legs).is_some())
+    };
+    let no_such_class = |shown: Option<String>| StretchRefusal::NoSuchClass {
+        field,
+        shown,
+        sold: map
+            .categories
+            .iter()
+            .map(|category| category.key.clone())
+            .filter(|key| is_sold(key))
+            .collect(),
+    };
+    let named = named.ok_or_else(|| no_such_class(None))?;
+    let class = map.category_index(named).filter(|class| {
+        let category = map.categories.get(usize::from(*class));
+        category.is_some_and(|category| is_sold(&category.key))
+    });
+    class.ok_or_else(|| no_such_class(Some(named.chars().take(CLASS_SHOWN_MAX).collect())))
 }
 
 fn called_at<'a>(
     run: &Run,
-    field: &str,
+    field: &'static str,
     code: Option<&'a str>,
-    what: &str,
-    undone: &str,
-) -> Result<&'a str, Problem> {
-    let code = code.ok_or_else(|| {
-        Problem::field(
-            field,
-            format!(
-                "{field}: say where the journey {what}, by the code of a station; {} calls at {}. {undone}",
-                run.train,
-                stations(run)
-            ),
-        )
+    what: &'static str,
+) -> Result<&'a str, StretchRefusal> {
+    let code = code.ok_or_else(|| StretchRefusal::StationMissing {
+        field,
+        what,
+        train: run.train.clone(),
+        stations: stations(run),
     })?;
     if run.calls.iter().any(|call| call.station == code) {
         return Ok(code);
     }
-    let shown: String = code.chars().take(SHOWN_MAX).collect();
-    Err(Problem::field(
+    Err(StretchRefusal::StationUnknown {
         field,
-        format!(
-            "{field}: {} does not call at \"{shown}\"; it calls at {}. {undone}",
-            run.train,
-            stations(run)
-        ),
-    ))
+        shown: code.chars().take(CODE_SHOWN_MAX).collect(),
+        train: run.train.clone(),
+        stations: stations(run),
+    })
 }
 
-fn stations(run: &Run) -> String {
-    let codes: Vec<&str> = run.calls.iter().map(|call| call.station.as_str()).collect();
-    codes.join(", ")
+fn stations(run: &Run) -> Vec<String> {
+    run.calls.iter().map(|call| call.station.clone()).collect()
 }

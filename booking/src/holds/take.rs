@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fairgate_pass::{Holder, LivePass};
-use serde_json::json;
 
-use super::ask::{Asked, HoldAsk, HoldChange, Wanted, limit_exceeded, not_for_sale};
+use super::ask::{Asked, HoldAsk, HoldChange, Wanted};
 use super::natural::{Found, as_asked};
-use super::stretch::{HOLD_UNCHANGED, on_sale};
+use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
+use super::stretch::on_sale;
 use super::{Held, Hold, Purpose, Stage, shortage};
 use crate::catalogue::Catalogue;
 use crate::catalogue::seatmap::SeatMap;
@@ -22,7 +22,6 @@ use crate::inventory::seats::Seats;
 use crate::ledger::Ledger;
 use crate::rail::journey::Journey;
 use crate::store::{Refused, View};
-use fairgate_base::http::Problem;
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
 /// somebody else was quicker.
@@ -61,8 +60,7 @@ impl HoldDesk {
     /// Takes what was asked for, or nothing.
     ///
     /// # Errors
-    /// 409 `seats_taken`, `best_available_not_found`, `departed`, `sales_ended`, `journey_held`, `journey_ordered`; 422
-    /// `limit_exceeded`, `would_orphan`, `unknown_seat` and the like.
+    /// [`HoldRefusal`]: why nothing was held.
     pub async fn take(
         &self,
         show: &Arc<Show>,
@@ -70,13 +68,13 @@ impl HoldDesk {
         ask: &HoldAsk,
         HoldName { id, before }: HoldName,
         now_ms: i64,
-    ) -> Result<Hold, Problem> {
+    ) -> Result<Hold, HoldRefusal> {
         let asked = match ask.resolve(show, now_ms) {
             Ok(asked) => asked,
             Err(over) => return self.taken_in_time(show, pass.sub, &id, over).await,
         };
         if show.is_cancelled() {
-            return Err(cancelled());
+            return Err(HoldRefusal::ShowCancelled);
         }
         let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
@@ -121,9 +119,12 @@ impl HoldDesk {
         show: &Show,
         visitor: Holder,
         id: &HoldId,
-        refusal: Problem,
-    ) -> Result<Hold, Problem> {
-        if !matches!(refusal.code, "departed" | "sales_ended") || show.untouched {
+        refusal: HoldRefusal,
+    ) -> Result<Hold, HoldRefusal> {
+        let HoldRefusal::Stretch(why, _) = &refusal else {
+            return Err(refusal);
+        };
+        if !why.is_too_late() || show.untouched {
             return Err(refusal);
         }
         let present = self.seats.store.hold(id, visitor).await;
@@ -133,7 +134,7 @@ impl HoldDesk {
     /// Changes a hold whole or not at all.
     ///
     /// # Errors
-    /// As `take`, and 410 `hold_expired`, 403 `not_yours`, 409 `hold_ordered`.
+    /// [`HoldRefusal`]: why the hold is as it was.
     pub async fn change(
         &self,
         show: &Arc<Show>,
@@ -141,10 +142,10 @@ impl HoldDesk {
         id: &HoldId,
         change: &HoldChange,
         now_ms: i64,
-    ) -> Result<Hold, Problem> {
+    ) -> Result<Hold, HoldRefusal> {
         let (add, remove) = change.resolve(show)?;
         if !add.is_empty() && show.is_cancelled() {
-            return Err(cancelled());
+            return Err(HoldRefusal::ShowCancelled);
         }
         let present = self.seats.store.hold(id, visitor).await;
         let present = match present {
@@ -159,24 +160,17 @@ impl HoldDesk {
             .collect();
         left.extend(&add);
         if left.is_empty() {
-            return Err(Problem::field(
-                "remove",
-                "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
-            ));
+            return Err(HoldRequestFault::NothingLeft.into());
         }
         // All seats of a hold go the same way.
         let legs = present.items.first().map(|item| item.legs.clone());
         let legs = legs.unwrap_or_else(|| show.legs());
         if !add.is_empty() && ![show.terms, UNNUMBERED].contains(&present.terms) {
-            return Err(Problem::new(
-                409,
-                "terms_changed",
-                "The show's terms have changed",
-                "Prices or rules of this show changed after you took these seats. Your hold is as it was, at the prices you saw: order it, or give it back and choose anew.",
-            ));
+            return Err(HoldRefusal::TermsChanged);
         }
         if !add.is_empty() {
-            on_sale(show, &legs, now_ms, HOLD_UNCHANGED)?;
+            on_sale(show, &legs, now_ms)
+                .map_err(|why| HoldRefusal::Stretch(why, LeftUndone::HoldUnchanged))?;
             let view = self.view(show).await?;
             refuse_orphans(show, &view, &add)?;
         }
@@ -203,8 +197,12 @@ impl HoldDesk {
         }
     }
 
-    async fn view(&self, show: &Show) -> Result<View, Problem> {
-        self.seats.store.view(&show.id).await.ok_or_else(not_ready)
+    async fn view(&self, show: &Show) -> Result<View, HoldRefusal> {
+        self.seats
+            .store
+            .view(&show.id)
+            .await
+            .ok_or(HoldRefusal::NotReady)
     }
 
     pub(super) fn choose(
@@ -212,7 +210,7 @@ impl HoldDesk {
         asked: &Asked,
         view: &View,
         spread: usize,
-    ) -> Result<Chosen, Problem> {
+    ) -> Result<Chosen, HoldRefusal> {
         let map = &show.plan.map;
         let train = train(show, view);
         let free = |seat: u32| train.is_free(seat, &asked.legs);
@@ -251,8 +249,8 @@ impl HoldDesk {
         }
     }
 
-    /// The problem that a refusal is for its visitor; `asked` are the seats it wanted, from end to end.
-    pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> Problem {
+    /// What a refusal of the store is for its visitor; `asked` are the seats it wanted, from end to end.
+    pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> HoldRefusal {
         self.explain_over(show, refused, asked, &show.legs()).await
     }
 
@@ -263,90 +261,51 @@ impl HoldDesk {
         refused: Refused,
         asked: &[u32],
         legs: &Range<u16>,
-    ) -> Problem {
+    ) -> HoldRefusal {
         match refused {
-            Refused::Taken(cells) => {
-                let grid = show.grid();
-                let mut labels: Vec<&str> = cells
-                    .iter()
-                    .map(|cell| show.label(grid.seat_of(*cell)))
-                    .collect();
-                // A seat may have refused on several legs.
-                let mut seen = std::collections::HashSet::new();
-                labels.retain(|label| seen.insert(*label));
-                let detail = format!(
-                    "Somebody else has {}. Nothing was held. Choose other seats{}.",
-                    labels.join(", "),
-                    if asked.is_empty() {
-                        ""
-                    } else {
-                        ", or take the suggestion"
-                    }
-                );
-                let problem = Problem::new(409, "seats_taken", "Seats are taken", detail)
-                    .with("seats", labels);
-                match self.seats.store.view(&show.id).await {
-                    Some(view) => with_suggestion(problem, show, &view, (asked, legs), false),
-                    None => problem,
-                }
-            }
-            Refused::Limit { have, limit } => limit_exceeded(have, asked.len() as u64, limit),
-            Refused::Gone => hold_expired(),
-            Refused::Foreign => not_yours("hold"),
-            Refused::OtherPurpose(purpose) => Problem::new(
-                409,
-                "hold_purpose",
-                "The hold is for something else",
-                match purpose {
-                    Purpose::Exchange => "These seats are kept for an exchange, and only that may use them. Nothing was changed. Pay or cancel the exchange's order, or choose other seats.",
-                    Purpose::Offer => "These seats are an offer from the waitlist: order them or give them back as they are. Nothing was changed.",
-                    Purpose::LateMoney => "These seats are kept for an order whose payment came late. Nothing was changed. Read that order to see what is asked of you.",
-                    Purpose::Basket => "This is a basket of seats, and what you asked for needs another kind of hold. Nothing was changed. Order the seats, or give them back.",
-                },
-            )
-            .with("purpose", purpose.word()),
-            Refused::Ordered => Problem::new(
-                409,
-                "hold_ordered",
-                "The hold has become an order",
-                "These seats belong to an order by now; nothing was changed. Pay or cancel the order instead.",
-            ),
+            Refused::Taken(cells) => self.seats_taken(show, &cells, asked, legs).await,
+            Refused::Limit { have, limit } => HoldRefusal::TooManySeats {
+                have,
+                asked: asked.len() as u64,
+                limit,
+            },
+            Refused::Gone => HoldRefusal::Expired,
+            Refused::Foreign => HoldRefusal::NotYours,
+            Refused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose),
+            Refused::Ordered => HoldRefusal::Ordered,
             Refused::NotHeld(seats) => {
-                let labels: Vec<&str> = seats.iter().map(|seat| show.label(*seat)).collect();
-                let detail = format!(
-                    "{} is not in the hold. The hold is as it was.",
-                    labels.join(", ")
-                );
-                Problem::new(422, "unknown_seat", "A seat is not in the hold", detail)
-                    .with("seats", labels)
-                    .with("field", "remove")
+                let labels = seats.iter().map(|seat| show.label(*seat).to_owned());
+                HoldRefusal::NotInHold(labels.collect())
             }
-            Refused::NoExtensions => Problem::new(
-                409,
-                "no_extensions_left",
-                "The hold cannot be extended",
-                "The hold was extended as often as this show allows. Its deadline is as it was; order the seats before it.",
-            ),
-            Refused::PlanChanged => Problem::new(
-                409,
-                "plan_changed",
-                "The seating plan has changed",
-                "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
-            ),
-            Refused::NotReady => not_ready(),
-            Refused::Unreachable => unreachable(),
+            Refused::NoExtensions => HoldRefusal::NoExtensionsLeft,
+            Refused::PlanChanged => HoldRefusal::PlanChanged,
+            Refused::NotReady => HoldRefusal::NotReady,
+            Refused::Unreachable => HoldRefusal::Unreachable,
         }
     }
-}
 
-/// 409: nothing more is sold of a show that does not take place.
-pub fn cancelled() -> Problem {
-    Problem::new(
-        409,
-        "show_cancelled",
-        "The show is cancelled",
-        "This show does not take place, so no seats of it are sold any more. Nothing was held or charged, and what was paid for it goes back by itself.",
-    )
+    async fn seats_taken(
+        &self,
+        show: &Show,
+        cells: &[u32],
+        asked: &[u32],
+        legs: &Range<u16>,
+    ) -> HoldRefusal {
+        let grid = show.grid();
+        let mut labels: Vec<String> = cells
+            .iter()
+            .map(|cell| show.label(grid.seat_of(*cell)).to_owned())
+            .collect();
+        // A seat may have refused on several legs.
+        let mut seen = std::collections::HashSet::new();
+        labels.retain(|label| seen.insert(label.clone()));
+        let view = self.seats.store.view(&show.id).await;
+        HoldRefusal::SeatsTaken {
+            labels,
+            asked_for_seats: !asked.is_empty(),
+            suggestion: view.and_then(|view| suggestion(show, &view, (asked, legs), false)),
+        }
+    }
 }
 
 fn fresh(
@@ -355,7 +314,7 @@ fn fresh(
     id: HoldId,
     chosen: &Chosen,
     now_ms: i64,
-) -> Result<Hold, Problem> {
+) -> Result<Hold, HoldRefusal> {
     let document = &show.document;
     let expires_at_ms = now_ms + i64::from(document.hold_s) * 1_000;
     Ok(Hold {
@@ -377,14 +336,14 @@ fn fresh(
 /// Seats over some legs, all of them for sale now.
 ///
 /// # Errors
-/// 422 `not_for_sale` where a seat has no price (any more).
-pub fn for_sale(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, Problem> {
+/// [`HoldRefusal::NotForSale`] where a seat has no price (any more).
+pub fn for_sale(show: &Show, seats: &[u32], legs: &Range<u16>) -> Result<Vec<Held>, HoldRefusal> {
     let held = |seat: &u32| match show.fare(*seat, legs) {
         Some(_) => Ok(Held {
             seat: *seat,
             legs: legs.clone(),
         }),
-        None => Err(not_for_sale(&[show.label(*seat)])),
+        None => Err(HoldRefusal::NotForSale(vec![show.label(*seat).to_owned()])),
     };
     seats.iter().map(held).collect()
 }
@@ -410,7 +369,7 @@ fn train<'a>(show: &'a Show, view: &'a View) -> Train<'a> {
 }
 
 /// A single seat that is left on a train is somebody's on another stretch: only shows that stay where they are have orphans.
-fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), Problem> {
+fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
     let free = |seat: u32| train.is_free(seat, &legs);
     if show.document.orphans == Orphans::Allow
@@ -422,61 +381,44 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), Problem
     let Some(orphans) = choose::would_orphan(&show.plan.map, &free, seats) else {
         return Ok(());
     };
-    let labels: Vec<&str> = orphans.iter().map(|seat| show.label(*seat)).collect();
-    let detail = format!(
-        "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over, or take the suggestion.",
-        labels.join(", ")
-    );
-    let problem = Problem::new(422, "would_orphan", "A single seat would be left", detail)
-        .with("seats", labels);
-    Err(with_suggestion(problem, show, view, (seats, &legs), true))
+    let labels = orphans.iter().map(|seat| show.label(*seat).to_owned());
+    Err(HoldRefusal::WouldOrphan {
+        labels: labels.collect(),
+        suggestion: suggestion(show, view, (seats, &legs), true),
+    })
 }
 
 /// A suggestion has the form of a new request: seats by label, standing places by area and quantity; on a train with its
 /// ends.
-fn with_suggestion(
-    problem: Problem,
+fn suggestion(
     show: &Show,
     view: &View,
     (asked, legs): (&[u32], &Range<u16>),
     clean: bool,
-) -> Problem {
+) -> Option<Box<SeatSuggestion>> {
     let map = &show.plan.map;
     let train = train(show, view);
     let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let Some(Choice { cells, .. }) = choose::suggest(map, &free, asked, clean, &mut rand::rng())
-    else {
-        return problem;
-    };
-    let seats: Vec<&str> = cells
+    let Choice { cells, .. } = choose::suggest(map, &free, asked, clean, &mut rand::rng())?;
+    let seats: Vec<String> = cells
         .iter()
         .filter(|cell| map.area_of(**cell).is_none())
-        .map(|cell| show.label(*cell))
+        .map(|cell| show.label(*cell).to_owned())
         .collect();
     let mut areas: BTreeMap<&str, u32> = BTreeMap::new();
     for area in cells.iter().filter_map(|cell| map.area_of(*cell)) {
         *areas.entry(area.label.as_str()).or_default() += 1;
     }
-    let areas: Vec<_> = areas
-        .iter()
-        .map(|(label, quantity)| json!({ "label": label, "quantity": quantity }))
-        .collect();
-    let mut suggestion = serde_json::Map::new();
-    if !seats.is_empty() {
-        suggestion.insert("seats".into(), json!(seats));
+    if seats.is_empty() && areas.is_empty() {
+        return None;
     }
-    if !areas.is_empty() {
-        suggestion.insert("areas".into(), json!(areas));
-    }
-    if suggestion.is_empty() {
-        return problem;
-    }
-    let run = show.run.as_ref();
-    if let Some(journey) = run.and_then(|run| Journey::of(run, legs)) {
-        suggestion.insert("from".into(), json!(journey.from.station));
-        suggestion.insert("to".into(), json!(journey.to.station));
-    }
-    problem.with("suggestion", suggestion)
+    let journey = show.run.as_ref().and_then(|run| Journey::of(run, legs));
+    let area = |(label, quantity): (&str, u32)| (label.to_owned(), quantity);
+    Some(Box::new(SeatSuggestion {
+        seats,
+        areas: areas.into_iter().map(area).collect(),
+        stretch: journey.map(|journey| (journey.from.station, journey.to.station)),
+    }))
 }
 
 fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
@@ -496,44 +438,4 @@ fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
     spots
         .windows(2)
         .all(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && pair[0].2 + 1 == pair[1].2)
-}
-
-/// 410 `hold_expired`: what ran out, or what a restart forgot.
-#[must_use]
-pub fn hold_expired() -> Problem {
-    Problem::new(
-        410,
-        "hold_expired",
-        "The hold has run out",
-        "Your seats are free again; nothing was charged. Choose seats anew.",
-    )
-}
-
-/// 403 `not_yours`.
-#[must_use]
-pub fn not_yours(what: &str) -> Problem {
-    let detail = format!(
-        "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
-    );
-    Problem::new(403, "not_yours", "This belongs to somebody else", detail)
-}
-
-fn unreachable() -> Problem {
-    Problem::new(
-        503,
-        "seats_unreachable",
-        "The seats cannot be reached",
-        "The seats cannot be held or changed at the moment. Nothing was charged, and what you hold or bought stays yours. Try the same again in a few seconds: if this try went through, you will find its seats.",
-    )
-    .retry_after(2)
-}
-
-pub(super) fn not_ready() -> Problem {
-    Problem::new(
-        503,
-        "seats_not_ready",
-        "The seats are being read",
-        "The seats of this show are not ready yet. Nothing was changed. Try again in a second.",
-    )
-    .retry_after(1)
 }

@@ -12,7 +12,8 @@ use crate::catalogue::show::Show;
 use crate::catalogue::terms::SaleTerms;
 use crate::clock::{Clock, rfc3339};
 use crate::holds::ask::{HoldAsk, HoldChange};
-use crate::holds::take::{HoldDesk, HoldName, hold_expired};
+use crate::holds::refusal::HoldRefusal;
+use crate::holds::take::{HoldDesk, HoldName};
 use crate::holds::{Hold, Purpose, Stage};
 use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::visitor::Door;
@@ -165,7 +166,7 @@ pub async fn read(
     let found = routes.desk.seats.store.hold(&id, pass.holder()).await;
     match found {
         Ok(hold) => routes.answer(200, &show, hold, routes.clock.now_ms()).await,
-        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
+        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await.into()),
     }
 }
 
@@ -217,7 +218,7 @@ pub async fn release(
         .await
     {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
-        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await),
+        Err(refused) => Err(routes.desk.explain(&show, refused, &[]).await.into()),
     }
 }
 
@@ -284,7 +285,7 @@ impl HoldRoutes {
             .catalogue
             .show(&id.show())
             .filter(|show| !show.untouched)
-            .ok_or_else(hold_expired)?;
+            .ok_or(HoldRefusal::Expired)?;
         self.desk.seats.ensure_open(&show).await?;
         Ok((show, id))
     }

@@ -18,7 +18,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::app::{Booking, Pulse, ShowInShort};
-use crate::internal::InternalKey;
+use crate::http::internal_key::InternalKey;
 use crate::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
 use crate::inventory::picture::Changes;
 use crate::process::stopped;

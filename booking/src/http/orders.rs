@@ -172,7 +172,7 @@ pub async fn make(
         .map_err(|_| Problem::not_found("hold", &hold))?;
     let show = routes.desk.holds.catalogue.show(&id.show());
     let show = show.filter(|show| !show.untouched);
-    let show = show.ok_or_else(crate::holds::take::hold_expired)?;
+    let show = show.ok_or(crate::holds::refusal::HoldRefusal::Expired)?;
     let pass = routes
         .door
         .pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::plan::{Fault, parse_grid, parse_seatsio};
+use crate::catalogue::plan::{self, Fault, PlanFormat};
 use crate::catalogue::seatmap::SeatMap;
 use crate::catalogue::show::{FieldFault, ShowDocument};
 use crate::catalogue::{Catalogue, PutRefused};
@@ -177,7 +177,7 @@ pub async fn put_show(
 
 fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
     match format {
-        Some("seatsio") => parse_seatsio(body).map_err(|faults| faulty(&faults)),
+        Some("seatsio") => plan::parse(PlanFormat::Seatsio, body).map_err(|faults| faulty(&faults)),
         Some(format @ ("fairgate" | "pretix" | "csv")) => Err(Problem::not_available(
             "format",
             format!(
@@ -193,7 +193,7 @@ fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
             let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
                 Problem::field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
             })?;
-            parse_grid(grid).map_err(|faults| faulty(&faults))
+            plan::parse(PlanFormat::Grid, grid).map_err(|faults| faulty(&faults))
         }
     }
 }

@@ -6,7 +6,7 @@ use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};
 
 use crate::catalogue::Catalogue;
 use crate::door::keys::bearer;
-use crate::holds::take::not_yours;
+use crate::http::refusals::holds::not_yours;
 use crate::ids::{OrderId, ShowId};
 use crate::orders::key::{OrderKeys, PREFIX};
 use fairgate_base::http::Problem;

@@ -1,96 +1,10 @@
 //! What gateways ask booking where it is a process of its own: the shows, the figures, the pictures of seats, the words
-//! about holds. None of it is the public's; [`http`] answers it, [`wire`] has its shapes for both ends.
+//! about holds. None of it is the public's; [`internal`](crate::http::internal) answers it, [`wire`] has its shapes for both ends.
 //!
 //! **Architecture invariant:** nothing here decides. Each call is one call of [`Booking`](crate::app::Booking), the same
 //! that a gateway makes with booking inside.
 
 pub mod wire;
 
-use axum::http::HeaderMap;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
-
-use crate::config::Key;
-use crate::door::keys::bearer;
-use fairgate_base::http::Problem;
-
 /// Where the internal calls begin.
 pub const PREFIX: &str = "/internal/v1";
-
-/// The key that gateways show; compared by its digest in constant time.
-#[derive(Clone)]
-pub struct InternalKey {
-    digest: Option<[u8; 32]>,
-}
-
-impl InternalKey {
-    /// Of the setting. Without one every caller is a gateway: for listening on this machine alone.
-    #[must_use]
-    pub fn new(key: Option<&Key>) -> Self {
-        Self {
-            digest: key.map(|key| Sha256::digest(&key.0).into()),
-        }
-    }
-
-    /// Lets a gateway in.
-    ///
-    /// # Errors
-    /// 401 `internal_key_required` for whoever is none; 404 for what was sent on for a visitor.
-    pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // A gateway that was talked into sending a visitor's call here must not open the inside with it.
-        if headers.contains_key("x-forwarded-for") {
-            return Err(Problem::not_found("page", PREFIX));
-        }
-        let Some(known) = self.digest else {
-            return Ok(());
-        };
-        let shown: [u8; 32] = Sha256::digest(bearer(headers).unwrap_or_default()).into();
-        if bool::from(shown.ct_eq(&known)) {
-            return Ok(());
-        }
-        Err(Problem::new(
-            401,
-            "internal_key_required",
-            "This address is for gateways",
-            "Gateways show the key that booking was given as FAIRGATE_INTERNAL_KEY. Nothing was changed. Give both the same.",
-        ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::HeaderValue;
-
-    use super::*;
-
-    fn check(key: Option<&str>, headers: &[(&'static str, &str)], status: Option<u16>) {
-        let key = key.map(|key| Key(key.to_owned()));
-        let headers = headers
-            .iter()
-            .map(|(name, value)| {
-                let name = axum::http::HeaderName::from_static(name);
-                (name, HeaderValue::from_str(value).expect("a header"))
-            })
-            .collect();
-        let refused = InternalKey::new(key.as_ref()).admit(&headers).err();
-        assert_eq!(refused.map(|problem| problem.status.as_u16()), status);
-    }
-
-    #[test]
-    fn only_the_key_opens_and_never_for_what_was_sent_on() {
-        check(Some("secret"), &[("authorization", "Bearer secret")], None);
-        check(
-            Some("secret"),
-            &[("authorization", "Bearer other")],
-            Some(401),
-        );
-        check(Some("secret"), &[], Some(401));
-        check(None, &[], None);
-        let sent_on = [
-            ("authorization", "Bearer secret"),
-            ("x-forwarded-for", "192.0.2.1"),
-        ];
-        check(Some("secret"), &sent_on, Some(404));
-        check(None, &sent_on[1..], Some(404));
-    }
-}

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use fairgate_pass::Holder;
 
+use super::refusal::{NamesFault, OrderRefusal};
 use super::sums::payment_refused;
 use super::transition::{Happening, PAYMENT_REFUSED};
 use super::travellers::named;
 use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::UNNUMBERED;
-use crate::holds::ask::limit_exceeded;
-use crate::holds::take::{HoldDesk, cancelled, hold_expired};
+use crate::holds::refusal::HoldRefusal;
+use crate::holds::take::HoldDesk;
 use crate::holds::{Hold, Purpose, lock_until_ms};
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
@@ -19,15 +20,12 @@ use crate::money::Currency;
 use crate::orders::exchange::{Part, price};
 use crate::payments::{Payment, Provider, ProviderError};
 use crate::store::Refused;
-use fairgate_base::http::Problem;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;
 
 /// Tries to make a payment at the provider within one call.
 const MAKES_MAX: u32 = 3;
-/// Only the organiser sets payments up, so asking more often would help nobody.
-const NOT_CONFIGURED_RETRY_S: u64 = 600;
 
 /// Where holds become orders.
 #[derive(Clone)]
@@ -45,8 +43,7 @@ impl OrderDesk {
     /// with it.
     ///
     /// # Errors
-    /// 410 `hold_expired`, 403 `not_yours`, 409 `seats_taken`, 422 `limit_exceeded`, `payment_refused`, and those of
-    /// [`OrderDesk::check_sum`].
+    /// [`OrderRefusal`]: why there is no order, or why it cannot be paid.
     pub async fn checkout(
         &self,
         show: &Arc<Show>,
@@ -54,7 +51,7 @@ impl OrderDesk {
         visitor: Holder,
         (buyer, travellers): (Buyer, Option<Vec<Traveller>>),
         now_ms: i64,
-    ) -> Result<Order, Problem> {
+    ) -> Result<Order, OrderRefusal> {
         check_buyer(&buyer)?;
         // After a restart nobody may have looked at the show yet; its pending orders are in the ledger.
         self.holds.seats.ensure_open(show).await?;
@@ -70,7 +67,7 @@ impl OrderDesk {
             Err(Refused::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
-            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
@@ -84,7 +81,7 @@ impl OrderDesk {
             Err(Refused::Gone) => {
                 return self.found(hold, visitor, now_ms).await;
             }
-            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await),
+            Err(refused) => return Err(self.holds.explain(show, refused, &[]).await.into()),
         };
         let (terms, mut items) = self.holds.price(show, &secured.hold).await?;
         let mut names = names.into_iter();
@@ -122,7 +119,7 @@ impl OrderDesk {
 
     /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money. Where the
     /// provider will never take it the order ends.
-    pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), Problem> {
+    pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), OrderRefusal> {
         if order.reason == PAYMENT_REFUSED {
             return Err(payment_refused(order, None));
         }
@@ -160,7 +157,12 @@ impl OrderDesk {
     }
 
     /// Ends an order whose payment the provider refuses: its seats wait for no money that cannot come.
-    async fn end_unpayable(&self, order: &Order, refused: &ProviderError, now_ms: i64) -> Problem {
+    async fn end_unpayable(
+        &self,
+        order: &Order,
+        refused: &ProviderError,
+        now_ms: i64,
+    ) -> OrderRefusal {
         tracing::error!(order = %order.id, %refused, "the provider will never take a payment; its order is ended");
         let ended = self
             .ledger
@@ -173,7 +175,12 @@ impl OrderDesk {
     }
 
     /// The order that an earlier try made of the hold.
-    async fn found(&self, hold: &HoldId, visitor: Holder, now_ms: i64) -> Result<Order, Problem> {
+    async fn found(
+        &self,
+        hold: &HoldId,
+        visitor: Holder,
+        now_ms: i64,
+    ) -> Result<Order, OrderRefusal> {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
         // The order of an exchange is no order of this call.
         let own = record.filter(|record| {
@@ -183,7 +190,7 @@ impl OrderDesk {
         let order = own
             .map(|record| record.order)
             .filter(|order| order.visitor == visitor)
-            .ok_or_else(hold_expired)?;
+            .ok_or(HoldRefusal::Expired)?;
         self.payable(&order, now_ms).await?;
         Ok(order)
     }
@@ -205,7 +212,7 @@ impl OrderDesk {
         hold: &Hold,
         refused: ClaimRefused,
         now_ms: i64,
-    ) -> Problem {
+    ) -> OrderRefusal {
         let store = &self.holds.seats.store;
         // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
         // own order, and where there is none the reconciler gives the basket its deadline back.
@@ -220,31 +227,23 @@ impl OrderDesk {
                 let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
                 let legs = hold.items.first().map(|item| item.legs.clone());
                 let legs = legs.unwrap_or_else(|| show.legs());
-                self.holds
-                    .explain_over(show, Refused::Taken(cells), &asked, &legs)
-                    .await
+                let taken = Refused::Taken(cells);
+                let why = self.holds.explain_over(show, taken, &asked, &legs).await;
+                why.into()
             }
-            ClaimRefused::Limit { have, limit } => {
-                limit_exceeded(have, hold.items.len() as u64, limit)
+            ClaimRefused::Limit { have, limit } => HoldRefusal::TooManySeats {
+                have,
+                asked: hold.items.len() as u64,
+                limit,
             }
-            ClaimRefused::Cancelled => cancelled(),
-            ClaimRefused::CardLimit => Problem::new(
-                422,
-                "limit_exceeded",
-                "Too many seats for one card",
-                format!(
-                    "A card may buy {} seats of this show, and the one that paid for these seats would have more. Nothing was changed.",
-                    show.document.seats_per_card.unwrap_or_default()
-                ),
-            )
-            .with("limit", show.document.seats_per_card),
-            ClaimRefused::OtherPurpose(purpose) => {
-                self.holds
-                    .explain(show, Refused::OtherPurpose(purpose), &[])
-                    .await
-            }
-            ClaimRefused::PlanChanged => self.holds.explain(show, Refused::PlanChanged, &[]).await,
-            ClaimRefused::Superseded => self.holds.explain(show, Refused::NotReady, &[]).await,
+            .into(),
+            ClaimRefused::Cancelled => HoldRefusal::ShowCancelled.into(),
+            ClaimRefused::CardLimit => OrderRefusal::CardLimit {
+                limit: show.document.seats_per_card,
+            },
+            ClaimRefused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose).into(),
+            ClaimRefused::PlanChanged => HoldRefusal::PlanChanged.into(),
+            ClaimRefused::Superseded => HoldRefusal::NotReady.into(),
             ClaimRefused::Ledger(error) => error.into(),
         }
     }
@@ -252,12 +251,12 @@ impl OrderDesk {
     /// An order with its history.
     ///
     /// # Errors
-    /// 404 `not_found`; 503 where the ledger does not answer.
-    pub async fn record(&self, order: &OrderId) -> Result<OrderRecord, Problem> {
+    /// [`OrderRefusal::NoSuchOrder`]; where the ledger does not answer.
+    pub async fn record(&self, order: &OrderId) -> Result<OrderRecord, OrderRefusal> {
         self.ledger
             .order(order)
             .await?
-            .ok_or_else(|| Problem::not_found("order", order.as_str()))
+            .ok_or_else(|| OrderRefusal::NoSuchOrder(order.clone()))
     }
 }
 
@@ -295,16 +294,13 @@ fn draft(
     }
 }
 
-fn check_buyer(buyer: &Buyer) -> Result<(), Problem> {
+fn check_buyer(buyer: &Buyer) -> Result<(), NamesFault> {
     let printable = |text: &str| {
         let chars = text.trim().chars().count();
         (1..=BUYER_FIELD_MAX).contains(&chars) && !text.chars().any(char::is_control)
     };
     if !printable(&buyer.name) {
-        return Err(Problem::field(
-            "buyer.name",
-            "buyer.name: a name has 1 to 200 printable characters. Your seats are still held.",
-        ));
+        return Err(NamesFault::BuyerName);
     }
     let plausible = printable(&buyer.email)
         && !buyer.email.contains(char::is_whitespace)
@@ -317,33 +313,13 @@ fn check_buyer(buyer: &Buyer) -> Result<(), Problem> {
     if plausible {
         Ok(())
     } else {
-        Err(Problem::field(
-            "buyer.email",
-            "buyer.email: this is not an e-mail address. Your seats are still held.",
-        ))
+        Err(NamesFault::BuyerEmail)
     }
 }
 
-fn provider_unreachable(order: &Order) -> Problem {
-    Problem::new(
-        503,
-        "payment_provider_unreachable",
-        "The payment could not be prepared",
-        format!(
-            "The payment provider does not take payments just now, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
-            crate::clock::rfc3339(order.pay_until_ms)
-        ),
-    )
-    .with("order", &order.id)
-    .retry_after(2)
-}
-
-pub(super) fn not_configured() -> Problem {
-    Problem::new(
-        503,
-        "payments_not_configured",
-        "Payments are not set up here",
-        "This installation has no payment provider, so no order was made. Your seats are still held. The organiser sets FAIRGATE_PAYMENTS.",
-    )
-    .retry_after(NOT_CONFIGURED_RETRY_S)
+fn provider_unreachable(order: &Order) -> OrderRefusal {
+    OrderRefusal::ProviderUnreachable {
+        order: order.id.clone(),
+        pay_until_ms: order.pay_until_ms,
+    }
 }

@@ -6,8 +6,9 @@ pub mod expire;
 pub mod key;
 pub mod late;
 pub mod refund;
+pub mod refusal;
 pub mod sums;
-mod travellers;
+pub mod travellers;
 
 pub use fairgate_model::orders::{
     Buyer, Offer, Order, OrderItem, OrderRecord, OrderState, Step, Ticket, Traveller, item, terms,

@@ -1,12 +1,11 @@
 //! What an order comes to: what nobody has to take, what a provider takes, and what it never will.
 
 use super::Order;
-use super::checkout::{OrderDesk, not_configured};
-use crate::http::holds::MoneyView;
+use super::checkout::OrderDesk;
+use super::refusal::OrderRefusal;
 use crate::money::Money;
 use crate::payments::limits::SumRefused;
 use crate::payments::{Payment, PaymentState, ProviderError};
-use fairgate_base::http::Problem;
 
 /// The provider's name in a payment of nothing.
 const NO_PROVIDER: &str = "none";
@@ -15,28 +14,24 @@ impl OrderDesk {
     /// Whether somebody takes this sum here. For nothing at all nobody is needed.
     ///
     /// # Errors
-    /// 422 `amount_too_small`, `amount_too_large`, `amount_too_fine`; 503 `payments_not_configured`.
-    pub(super) fn check_sum(&self, sum: Money) -> Result<(), Problem> {
+    /// [`OrderRefusal::Sum`], [`OrderRefusal::PaymentsNotConfigured`].
+    pub(super) fn check_sum(&self, sum: Money) -> Result<(), OrderRefusal> {
         if sum.amount == 0 {
             return Ok(());
         }
-        let provider = self.provider.as_ref().ok_or_else(not_configured)?;
+        let provider = self
+            .provider
+            .as_ref()
+            .ok_or(OrderRefusal::PaymentsNotConfigured)?;
         let limits = provider.kind().limits(sum.currency);
-        limits.check(sum).map_err(|refused| {
-            let (told, limit) = match refused {
-                SumRefused::TooSmall => ("takes no less than", limits.smallest),
-                SumRefused::TooLarge => ("takes no more at once than", limits.largest),
-                SumRefused::TooFine => ("takes only multiples of", limits.step),
+        limits.check(sum).map_err(|why| {
+            let limit = match why {
+                SumRefused::TooSmall => limits.smallest,
+                SumRefused::TooLarge => limits.largest,
+                SumRefused::TooFine => limits.step,
             };
             let limit = sum.currency.of(limit);
-            let detail = format!(
-                "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
-                advice(refused)
-            );
-            let (code, title, member) = words(refused);
-            Problem::new(422, code, title, detail)
-                .with("total", MoneyView(sum))
-                .with(member, MoneyView(limit))
+            OrderRefusal::Sum { sum, why, limit }
         })
     }
 
@@ -44,7 +39,7 @@ impl OrderDesk {
     ///
     /// # Errors
     /// As [`OrderDesk::check_sum`].
-    pub(super) fn payment_of(&self, order: &Order) -> Result<Payment, Problem> {
+    pub(super) fn payment_of(&self, order: &Order) -> Result<Payment, OrderRefusal> {
         let amount = order.currency.of(order.total);
         self.check_sum(amount)?;
         let free = amount.amount == 0;
@@ -68,50 +63,15 @@ impl OrderDesk {
     }
 }
 
-/// Code, title, and the member that tells the limit.
-fn words(refused: SumRefused) -> (&'static str, &'static str, &'static str) {
-    match refused {
-        SumRefused::TooSmall => (
-            "amount_too_small",
-            "The sum is too small to be paid",
-            "minimum",
-        ),
-        SumRefused::TooLarge => (
-            "amount_too_large",
-            "The sum is too large to be paid at once",
-            "maximum",
-        ),
-        SumRefused::TooFine => ("amount_too_fine", "The sum cannot be paid exactly", "step"),
-    }
-}
-
-fn advice(refused: SumRefused) -> &'static str {
-    match refused {
-        SumRefused::TooSmall => "Add seats, or tell the promoter.",
-        SumRefused::TooLarge => "Give some of the seats back and buy them in another order.",
-        SumRefused::TooFine => "Tell the promoter.",
-    }
-}
-
 /// The provider refused to prepare the payment of an order, and will refuse it again: the order was ended. `why` is none
 /// where that happened at an earlier try.
-pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> Problem {
-    let sum = order.currency.of(order.total);
-    let (code, title, advice) = match why {
-        Some(ProviderError::Sum(refused)) => {
-            let (code, title, _) = words(*refused);
-            (code, title, advice(*refused))
-        }
-        _ => (
-            "payment_refused",
-            "The payment is not possible",
-            "Tell the promoter, or choose other seats.",
-        ),
-    };
-    let detail = format!(
-        "The payment provider does not take this payment of {sum}. Nothing was charged; the order was ended and its seats went back to everybody. {advice}"
-    );
-    Problem::new(422, code, title, detail)
-        .with("order", &order.id)
-        .with("total", MoneyView(sum))
+pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> OrderRefusal {
+    OrderRefusal::PaymentRefused {
+        order: order.id.clone(),
+        sum: order.currency.of(order.total),
+        why: match why {
+            Some(ProviderError::Sum(refused)) => Some(*refused),
+            _ => None,
+        },
+    }
 }

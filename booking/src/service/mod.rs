@@ -5,9 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::http::Uri;
+use axum::Router;
 use axum::middleware::from_fn;
-use axum::{Router, response::IntoResponse};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
@@ -18,14 +17,14 @@ use crate::app::{Booking, Setup};
 use crate::config::{BadConfig, Config};
 use crate::door::signing::keyring;
 use crate::http::internal::InternalRoutes;
+use crate::http::internal_key::InternalKey;
 use crate::http::ops::Ops;
-use crate::internal::InternalKey;
 use crate::open::{self, NotOpened};
 use crate::process::company::{Company, Keeps};
 use crate::process::data::DataLock;
 use crate::process::{recorder, serve, until_ended};
-use crate::router::{for_gateways, for_operators};
-use fairgate_base::http::{Problem, request_id, wrapped, wrong_method};
+use crate::router::of_process;
+use fairgate_base::http::{request_id, wrapped};
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
 const NOTICE: Duration = Duration::from_millis(1_200);
@@ -173,12 +172,7 @@ fn routes(
         warnings: config.warnings(),
         stopping,
     };
-    let all = Router::new()
-        .merge(public)
-        .merge(for_gateways(inside))
-        .merge(for_operators(operators))
-        .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response())
-        .method_not_allowed_fallback(async || wrong_method().into_response());
+    let all = of_process(public, inside, operators);
     wrapped(all).layer(from_fn(request_id))
 }
 

@@ -10,11 +10,10 @@ use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
-use crate::ids::TicketId;
+use crate::ids::{ShowId, TicketId};
 use crate::ledger::{Ledger, LedgerError, Scan};
 use crate::orders::Ticket;
 use crate::rail::journey::Journey;
-use fairgate_base::http::Problem;
 
 /// Where tickets are read and scanned.
 #[derive(Clone)]
@@ -27,6 +26,23 @@ pub struct TicketDesk {
     pub keyring: Keyring,
     /// Whether they were bought with play money.
     pub test: bool,
+}
+
+/// Why a ticket is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum TicketRefusal {
+    /// There is no ticket of this name.
+    #[error("there is no ticket {0}")]
+    NoSuchTicket(String),
+    /// Its show is not in the catalogue any more.
+    #[error("there is no show {0}")]
+    NoSuchShow(ShowId),
+    /// It does not fit the code that doors read.
+    #[error("the ticket does not fit a code")]
+    TooLong,
+    /// The ledger did not answer.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
 }
 
 /// A ticket with what stands on it.
@@ -51,9 +67,9 @@ impl TicketDesk {
     /// A ticket of the ledger.
     ///
     /// # Errors
-    /// 404 `not_found`; 503 where the ledger does not answer.
-    pub async fn find(&self, id: &str) -> Result<Ticket, Problem> {
-        let missing = || Problem::not_found("ticket", id);
+    /// [`TicketRefusal::NoSuchTicket`]; where the ledger does not answer.
+    pub async fn find(&self, id: &str) -> Result<Ticket, TicketRefusal> {
+        let missing = || TicketRefusal::NoSuchTicket(id.to_owned());
         let parsed: TicketId = id.parse().map_err(|_| missing())?;
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
@@ -61,12 +77,12 @@ impl TicketDesk {
     /// Signs a ticket. The signature follows from the row, so the same ticket always looks the same.
     ///
     /// # Errors
-    /// 404 where its show is not in the catalogue any more.
-    pub fn print(&self, ticket: Ticket) -> Result<Printed, Problem> {
+    /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::TooLong`].
+    pub fn print(&self, ticket: Ticket) -> Result<Printed, TicketRefusal> {
         let show = self
             .catalogue
             .show(&ticket.show)
-            .ok_or_else(|| Problem::not_found("show", ticket.show.as_str()))?;
+            .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
         let journey = run.and_then(|run| Journey::over(run, &ticket.legs));
         // Who boards on the way looks for the time and the station where the journey begins.
@@ -92,12 +108,7 @@ impl TicketDesk {
         };
         let signed = self.keyring.sign_ticket(&claims).map_err(|error| {
             tracing::error!(%error, ticket = %ticket.id, "a ticket does not fit a QR code");
-            Problem::new(
-                500,
-                "ticket_too_long",
-                "The ticket does not fit a code",
-                "The ticket is yours, but its code could not be drawn. Show the order at the door.",
-            )
+            TicketRefusal::TooLong
         })?;
         Ok(Printed {
             title: whole_title,

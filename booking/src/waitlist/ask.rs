@@ -6,13 +6,36 @@ use serde::Deserialize;
 
 use super::{Party, Stretch};
 use crate::catalogue::show::Show;
-use crate::holds::ask::{class_of, limit_exceeded};
-use crate::holds::stretch::legs_of;
+use crate::holds::stretch::{StretchRefusal, class_of, legs_of};
 use crate::inventory::choose::BadWish;
-use fairgate_base::http::Problem;
 
-/// What a refused ask leaves undone.
-const NOT_WAITING: &str = "You are not on the waitlist.";
+/// Why a party does not wait.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WaitRefusal {
+    /// It wants more seats than one visitor may have.
+    #[error("{asked} seats where {limit} are allowed")]
+    TooManySeats {
+        /// Seats asked for.
+        asked: u64,
+        /// The show's limit.
+        limit: u32,
+    },
+    /// The stretch or the class that it wants is not sold or does not exist.
+    #[error(transparent)]
+    Stretch(#[from] StretchRefusal),
+    /// A class was asked for, and the show is no train.
+    #[error("a class of a hall")]
+    ClassOfHall,
+    /// On a train nobody waits by this field.
+    #[error("{0} on a train")]
+    NotOnTrains(&'static str),
+    /// It wants no seat.
+    #[error("a party of nobody")]
+    PartyOfNobody,
+    /// What it wants makes no sense.
+    #[error(transparent)]
+    BadWish(#[from] BadWish),
+}
 
 /// `POST /v1/shows/{show}/waitlist`.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
@@ -36,11 +59,12 @@ impl WaitAsk {
     /// The party that waits; every name must be the show's.
     ///
     /// # Errors
-    /// 422 with the field that is wrong; 422 `limit_exceeded`; 409 `departed`, `sales_ended`.
-    pub fn party(self, show: &Show, now_ms: i64) -> Result<Party, Problem> {
+    /// [`WaitRefusal`].
+    pub fn party(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
         let limit = show.document.seats_per_visitor;
         if self.quantity > limit {
-            return Err(limit_exceeded(0, u64::from(self.quantity), limit));
+            let asked = u64::from(self.quantity);
+            return Err(WaitRefusal::TooManySeats { asked, limit });
         }
         match show.run {
             Some(_) => self.travellers(show, now_ms),
@@ -48,13 +72,11 @@ impl WaitAsk {
         }
     }
 
-    fn audience(self, show: &Show, now_ms: i64) -> Result<Party, Problem> {
+    fn audience(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        legs_of(show, from, to, now_ms, NOT_WAITING)?;
+        legs_of(show, from, to, now_ms)?;
         if self.class.is_some() {
-            let detail =
-                format!("class: classes are for trains; this show has categories. {NOT_WAITING}");
-            return Err(Problem::field("class", detail));
+            return Err(WaitRefusal::ClassOfHall);
         }
         let party = Party {
             quantity: self.quantity,
@@ -63,31 +85,25 @@ impl WaitAsk {
             stretch: None,
         };
         let ask = party.ask(self.categories);
-        match ask.resolve(&show.plan.map, &BTreeMap::new()) {
-            Ok(_) => Ok(party),
-            Err(bad) => Err(Problem::field(bad.field(), words(&bad))),
-        }
+        ask.resolve(&show.plan.map, &BTreeMap::new())?;
+        Ok(party)
     }
 
-    fn travellers(self, show: &Show, now_ms: i64) -> Result<Party, Problem> {
+    fn travellers(self, show: &Show, now_ms: i64) -> Result<Party, WaitRefusal> {
         for (field, set) in [
             ("categories", self.categories.is_some()),
             ("accessible", self.accessible.is_some()),
         ] {
             if set {
-                let detail = format!(
-                    "{field}: on a train one waits for seats of a class; leave it out. {NOT_WAITING}"
-                );
-                return Err(Problem::field(field, detail));
+                return Err(WaitRefusal::NotOnTrains(field));
             }
         }
         if self.quantity == 0 {
-            let detail = format!("quantity: must be 1 or more. {NOT_WAITING}");
-            return Err(Problem::field("quantity", detail));
+            return Err(WaitRefusal::PartyOfNobody);
         }
         let (from, to) = (self.from.as_deref(), self.to.as_deref());
-        let legs = legs_of(show, from, to, now_ms, NOT_WAITING)?;
-        let class = class_of(show, &legs, self.class.as_deref(), "class", NOT_WAITING)?;
+        let legs = legs_of(show, from, to, now_ms)?;
+        let class = class_of(show, &legs, self.class.as_deref(), "class")?;
         let class = show.plan.map.categories.get(usize::from(class));
         let stretch = class.zip(self.from).zip(self.to);
         Ok(Party {
@@ -100,20 +116,5 @@ impl WaitAsk {
                 to,
             }),
         })
-    }
-}
-
-fn words(bad: &BadWish) -> String {
-    let field = bad.field();
-    match bad {
-        BadWish::Unknown { name, .. } => {
-            format!(
-                "{field} names {name:?}, which this show does not have. {NOT_WAITING} Choose one that it has."
-            )
-        }
-        BadWish::Invalid { problem, .. } => {
-            let problem = problem.replace("best.", "");
-            format!("{field} {problem}. {NOT_WAITING}")
-        }
     }
 }

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::holds::take::for_sale;
 use crate::holds::{Hold, Purpose, Stage};
 use crate::ids::{HoldId, OrderId, ShowId};
+use crate::inventory::picture::life_of_version;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{Refused, View};
@@ -127,7 +128,7 @@ impl Waitlist {
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
-        let life = view.version >> 40;
+        let life = life_of_version(view.version);
         for waiter in self.ledger.waiters(&show.id).await? {
             self.settle(show, &waiter, life, now_ms).await?;
         }
@@ -310,7 +311,7 @@ impl Waitlist {
         let offer = Offered {
             hold: hold.id.clone(),
             until_ms: hold.expires_at_ms,
-            life: view.version >> 40,
+            life: life_of_version(view.version),
         };
         if self.ledger.offered(&waiter.id, offer).await? {
             metrics::counter!("fairgate_waitlist_offers_total").increment(1);

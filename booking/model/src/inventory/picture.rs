@@ -62,6 +62,21 @@ pub struct Picture {
     counts: [u64; 4],
 }
 
+/// Bits of a version that count the changes within one life of the data; the number of the life stands above them.
+const COUNTER_BITS: u32 = 40;
+
+/// The version with which a life of the data begins.
+#[must_use]
+pub const fn first_version(life: u64) -> u64 {
+    life << COUNTER_BITS
+}
+
+/// The life of the data that a version belongs to.
+#[must_use]
+pub const fn life_of_version(version: u64) -> u64 {
+    version >> COUNTER_BITS
+}
+
 impl Picture {
     /// The picture of a new incarnation.
     #[must_use]
@@ -78,7 +93,7 @@ impl Picture {
         }
         Self {
             states,
-            base: incarnation << 40,
+            base: first_version(incarnation),
             begun: counter,
             counter,
             log: VecDeque::new(),
@@ -89,7 +104,7 @@ impl Picture {
     /// The life of the data that it shows.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
-        self.base >> 40
+        life_of_version(self.base)
     }
 
     /// The version now.

@@ -2,33 +2,32 @@
 
 use std::sync::Arc;
 
-use super::deal::{NoExchange, deal, rules};
+use super::deal::{deal, rules};
 use super::{Exchange, Part, may_give, parts, price};
 use crate::catalogue::fate::Fate;
 use crate::catalogue::show::Show;
 use crate::catalogue::terms::UNNUMBERED;
-use crate::clock::{Clock, rfc3339};
+use crate::clock::Clock;
 use crate::holds::ask::Asked;
 use crate::holds::instead::{Instead, NewOwner};
-use crate::holds::take::cancelled;
+use crate::holds::refusal::HoldRefusal;
 use crate::holds::{Held, Hold, Purpose, lock_until_ms};
 use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeRefused};
 use crate::orders::checkout::OrderDesk;
+use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
 use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
 use crate::payments::kind::ProviderKind;
 use crate::store::Refused;
-use fairgate_base::http::Problem;
 
 impl OrderDesk {
     /// Begins an exchange: the successor, pending where there is a difference to pay, else with its tickets. `id` is the hold
     /// of the new seats; the same again answers with the same successor.
     ///
     /// # Errors
-    /// 409 `not_exchangeable`, `ticket_scanned`, `exchange_open`, `seats_taken`, `best_available_not_found`; 422
-    /// `limit_exceeded` and the fields that are wrong; 503 `payments_not_configured`.
+    /// [`OrderRefusal`]: why nothing was exchanged, or why the difference cannot be paid.
     pub async fn exchange(
         &self,
         record: &OrderRecord,
@@ -36,7 +35,7 @@ impl OrderDesk {
         (asked, travellers): (&Asked, Option<Vec<Traveller>>),
         (id, whose): (&HoldId, &NewOwner),
         clock: &Clock,
-    ) -> Result<Order, Problem> {
+    ) -> Result<Order, OrderRefusal> {
         let now_ms = clock.now_ms();
         let order = &record.order;
         let successor_id = OrderId::of_hold(id);
@@ -45,15 +44,13 @@ impl OrderDesk {
         }
         let terms = self.givable(record, now_ms).await?;
         if show.fate == Some(Fate::Cancelled) {
-            return Err(cancelled());
+            return Err(HoldRefusal::ShowCancelled.into());
         }
         if show.document.currency != order.currency {
-            let detail = format!(
-                "show: it is sold in {}, and the order was paid in {}. Nothing was changed; choose a show in the same currency.",
-                show.document.currency.as_str(),
-                order.currency.as_str()
-            );
-            return Err(Problem::field("show", detail));
+            return Err(OrderRefusal::OtherCurrency {
+                show: show.document.currency,
+                order: order.currency,
+            });
         }
         let names = names(order, show, travellers)?;
         let show = &self.holds.catalogue.touched(show, now_ms).await?;
@@ -72,7 +69,11 @@ impl OrderDesk {
         let limit = match gained(order, (show, whose), &items) {
             Ok((own, limit)) if own == hold.items => limit,
             // The order changed since.
-            Ok(_) => return Err(self.lost(&hold, explain(ExchangeRefused::Changed)).await),
+            Ok(_) => {
+                return Err(self
+                    .lost(&hold, OrderRefusal::Exchange(ExchangeRefused::Changed))
+                    .await);
+            }
             Err(refused) => return Err(self.lost(&hold, refused).await),
         };
         let kind = self.provider.as_ref().map(|provider| provider.kind());
@@ -82,7 +83,11 @@ impl OrderDesk {
             .smallest;
         let deal = match deal(order, &terms, price(&items), least, now_ms) {
             Ok(deal) => deal,
-            Err(refused) => return Err(self.lost(&hold, explain(refused.into())).await),
+            Err(refused) => {
+                return Err(self
+                    .lost(&hold, OrderRefusal::Exchange(refused.into()))
+                    .await);
+            }
         };
         if let Err(refused) = self.check_sum(order.currency.of(deal.due)) {
             return Err(self.lost(&hold, refused).await);
@@ -98,7 +103,7 @@ impl OrderDesk {
         let secured = match secured {
             Ok(secured) => secured,
             Err(refused) => {
-                let told = self.holds.explain(show, refused, &[]).await;
+                let told = self.holds.explain(show, refused, &[]).await.into();
                 return Err(self.lost(&hold, told).await);
             }
         };
@@ -155,40 +160,42 @@ impl OrderDesk {
                 | ExchangeRefused::Claim(ClaimRefused::Ledger(error)),
             ) => Err(error.into()),
             Ok(None) => {
-                let gone = Problem::not_found("order", order.id.as_str());
+                let gone = OrderRefusal::NoSuchOrder(order.id.clone());
                 Err(self.lost(&secured.hold, gone).await)
             }
             Err(ExchangeRefused::Claim(refused)) => {
                 let told = self.refused(show, &secured.hold, refused, now_ms).await;
                 Err(self.lost(&secured.hold, told).await)
             }
-            Err(refused) => Err(self.lost(&secured.hold, explain(refused)).await),
+            Err(refused) => Err(self
+                .lost(&secured.hold, OrderRefusal::Exchange(refused))
+                .await),
         }
     }
 
     /// The successor of this id that an earlier try made for an order, ready to be paid.
     ///
     /// # Errors
-    /// 409 `not_exchangeable` where the order of this id is none of the exchange; 503 where ledger or provider do not answer.
+    /// [`ExchangeRefused::Changed`] where the order of this id is none of the exchange; where ledger or provider do not answer.
     pub async fn successor(
         &self,
         of: &OrderId,
         id: &OrderId,
         now_ms: i64,
-    ) -> Result<Option<Order>, Problem> {
+    ) -> Result<Option<Order>, OrderRefusal> {
         let Some(made) = self.ledger.order(id).await? else {
             return Ok(None);
         };
         let is_its_own = |part: &Part| matches!(part, Part::Successor { of: old, .. } if old == of);
         if !made.exchanges.iter().any(is_its_own) {
-            return Err(explain(ExchangeRefused::Changed));
+            return Err(OrderRefusal::Exchange(ExchangeRefused::Changed));
         }
         self.payable(&made.order, now_ms).await?;
         Ok(Some(made.order))
     }
 
     /// An exchange that came to nothing keeps no seats: they are free at once.
-    async fn lost(&self, hold: &Hold, told: Problem) -> Problem {
+    async fn lost(&self, hold: &Hold, told: OrderRefusal) -> OrderRefusal {
         let store = &self.holds.seats.store;
         let basket_until_ms = hold.expires_at_ms;
         store
@@ -208,7 +215,7 @@ impl OrderDesk {
     }
 
     /// Whether the order's seats may be given now, as far as can be told before anything is held.
-    async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, Problem> {
+    async fn givable(&self, record: &OrderRecord, now_ms: i64) -> Result<OrderTerms, OrderRefusal> {
         let order = &record.order;
         let open = record.exchanges.iter().find_map(|part| match part {
             Part::Exchanged {
@@ -218,14 +225,16 @@ impl OrderDesk {
             _ => None,
         });
         if let Some(open) = open.filter(|_| order.state != OrderState::Exchanged) {
-            return Err(explain(ExchangeRefused::Open(open.clone())));
+            return Err(OrderRefusal::Exchange(ExchangeRefused::Open(open.clone())));
         }
-        may_give(order, &record.tickets, &order.items).map_err(|why| explain(why.into()))?;
+        may_give(order, &record.tickets, &order.items)
+            .map_err(|why| OrderRefusal::Exchange(why.into()))?;
         let catalogue = &self.holds.catalogue;
         let show = catalogue.show(&order.show);
-        let show = show.ok_or_else(|| Problem::not_found("show", order.show.as_str()))?;
+        let show = show.ok_or_else(|| OrderRefusal::NoSuchShow(order.show.clone()))?;
         let terms = catalogue.order_terms(&show, order.terms).await?;
-        rules(&terms, &order.items, now_ms).map_err(|refused| explain(refused.into()))?;
+        rules(&terms, &order.items, now_ms)
+            .map_err(|refused| OrderRefusal::Exchange(refused.into()))?;
         Ok(terms)
     }
 }
@@ -235,28 +244,18 @@ fn gained(
     order: &Order,
     (show, whose): (&Show, &NewOwner),
     items: &[OrderItem],
-) -> Result<(Vec<Held>, u32), Problem> {
+) -> Result<(Vec<Held>, u32), OrderRefusal> {
     if items.len() != order.items.len() {
-        let detail = format!(
-            "The order has {} seats, and {} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund.",
-            order.items.len(),
-            items.len()
-        );
-        return Err(
-            Problem::new(422, "exchange_quantity", "Another number of seats", detail)
-                .with("seats", order.items.len()),
-        );
+        return Err(OrderRefusal::OtherQuantity {
+            seats: order.items.len(),
+            asked: items.len(),
+        });
     }
     let parts = parts_of(order, show, items);
     let cells = |items: &[OrderItem]| items.iter().any(|item| !item.held.legs.is_empty());
     let dearer = price(items) > price(&order.items);
     if !cells(&parts.gained) && (!cells(&parts.lost) || dearer) {
-        return Err(Problem::new(
-            422,
-            "nothing_to_exchange",
-            "These are the order's own seats",
-            "The order has these seats already. Nothing was changed; choose others.",
-        ));
+        return Err(OrderRefusal::NothingToExchange);
     }
     let seats = parts.gained.len();
     let held = parts.gained.into_iter().map(|item| item.held);
@@ -302,7 +301,7 @@ fn names(
     order: &Order,
     show: &Show,
     travellers: Option<Vec<Traveller>>,
-) -> Result<Vec<String>, Problem> {
+) -> Result<Vec<String>, NamesFault> {
     let kept = || {
         let names = order.items.iter().map(|item| item.traveller.clone());
         let names = names.map(|name| name.map(|name| Traveller { name }));
@@ -313,69 +312,4 @@ fn names(
         travellers => travellers,
     };
     named(show, travellers, order.items.len())
-}
-
-/// 409 `exchange_open`: nothing else is done with the order until its exchange is paid or given up.
-pub fn exchange_open(successor: &OrderId) -> Problem {
-    let detail = format!(
-        "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
-    );
-    Problem::new(409, "exchange_open", "An exchange is being paid", detail).with("order", successor)
-}
-
-/// The problem that a refusal is.
-fn explain(refused: ExchangeRefused) -> Problem {
-    match refused {
-        ExchangeRefused::State(state) => Problem::new(
-            409,
-            "not_exchangeable",
-            "The order cannot be exchanged",
-            format!(
-                "The order is {}; only a paid order's seats can be given for others. Nothing was changed.",
-                state.word()
-            ),
-        )
-        .with("state", state),
-        ExchangeRefused::Rule(NoExchange::NotOffered) => Problem::new(
-            409,
-            "not_exchangeable",
-            "The order cannot be exchanged",
-            "This show offers no exchange. Nothing was changed; the tickets are good.",
-        )
-        .with("reason", "no_exchange"),
-        ExchangeRefused::Rule(NoExchange::Over { until_ms }) => {
-            let until = rfc3339(until_ms);
-            let detail = format!(
-                "These seats could be exchanged until {until}. Nothing was changed; the tickets are as they were."
-            );
-            Problem::new(409, "not_exchangeable", "The order cannot be exchanged", detail)
-                .with("reason", "too_late")
-                .with("until", until)
-        }
-        ExchangeRefused::Scanned(seats) => Problem::new(
-            409,
-            "ticket_scanned",
-            "A ticket was used",
-            format!(
-                "Somebody went in on the tickets for {}; such an order is not exchanged. Nothing was changed.",
-                seats.join(", ")
-            ),
-        )
-        .with("seats", seats),
-        ExchangeRefused::Open(successor) => exchange_open(&successor),
-        ExchangeRefused::Changed => Problem::new(
-            409,
-            "not_exchangeable",
-            "The order has changed",
-            "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",
-        ),
-        // Both are told where more is known of them.
-        ExchangeRefused::Claim(refused) => Problem::new(
-            409,
-            "not_exchangeable",
-            "The order cannot be exchanged",
-            refused.to_string(),
-        ),
-        ExchangeRefused::Ledger(error) => error.into(),
-    }
 }

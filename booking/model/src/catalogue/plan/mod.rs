@@ -47,5 +47,37 @@ impl fmt::Display for Fault {
     }
 }
 
+/// The formats in which plans come from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanFormat {
+    /// `ROWSxSEATS`.
+    Grid,
+    /// A chart of seats.io.
+    Seatsio,
+}
+
+impl PlanFormat {
+    /// Reads the word by which calls and programmes name the format.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "grid" => Some(Self::Grid),
+            "seatsio" => Some(Self::Seatsio),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// Every fault of the plan.
+pub fn parse(format: PlanFormat, text: &str) -> Imported {
+    match format {
+        PlanFormat::Grid => parse_grid(text),
+        PlanFormat::Seatsio => parse_seatsio(text),
+    }
+}
+
 /// What every importer answers.
 pub type Imported = Result<SeatMap, Vec<Fault>>;

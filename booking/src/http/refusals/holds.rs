@@ -1,0 +1,350 @@
+//! Why seats are not held, changed or kept, in words.
+
+use fairgate_base::http::Problem;
+use serde_json::{Map, json};
+
+use super::stretch::stretch_problem;
+use crate::holds::Purpose;
+use crate::holds::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
+use crate::ids::{HoldId, OrderId};
+
+/// Names that are told back at most, and characters of each.
+const LABELS_SHOWN_MAX: usize = 10;
+const LABEL_SHOWN_MAX: usize = 80;
+
+impl From<HoldRefusal> for Problem {
+    fn from(refusal: HoldRefusal) -> Self {
+        match refusal {
+            HoldRefusal::Stretch(why, LeftUndone::NothingHeld) => {
+                stretch_problem(&why, "Nothing was held.")
+            }
+            HoldRefusal::Stretch(why, LeftUndone::HoldUnchanged) => {
+                stretch_problem(&why, "The hold is as it was.")
+            }
+            HoldRefusal::Request(fault) => request_problem(fault),
+            HoldRefusal::NotForSale(labels) => not_for_sale(labels),
+            HoldRefusal::TooManySeats { have, asked, limit } => limit_exceeded(have, asked, limit),
+            HoldRefusal::NoBlock => no_block(),
+            HoldRefusal::TooFewFree(in_baskets) => too_few_free(in_baskets),
+            HoldRefusal::WouldOrphan { labels, suggestion } => would_orphan(labels, suggestion),
+            HoldRefusal::SeatsTaken {
+                labels,
+                asked_for_seats,
+                suggestion,
+            } => seats_taken(labels, asked_for_seats, suggestion),
+            HoldRefusal::NotInHold(labels) => not_in_hold(labels),
+            HoldRefusal::OtherPurpose(purpose) => other_purpose(purpose),
+            HoldRefusal::JourneyHeld { hold, labels } => journey_held(&hold, labels),
+            HoldRefusal::JourneyOrdered(order) => journey_ordered(&order),
+            HoldRefusal::NotYours => not_yours("hold"),
+            HoldRefusal::Ledger(error) => error.into(),
+            HoldRefusal::Expired
+            | HoldRefusal::Ordered
+            | HoldRefusal::NoExtensionsLeft
+            | HoldRefusal::PlanChanged
+            | HoldRefusal::TermsChanged
+            | HoldRefusal::ShowCancelled
+            | HoldRefusal::NotReady
+            | HoldRefusal::Unreachable => without_values(&refusal),
+        }
+    }
+}
+
+/// Refusals that are always worded alike.
+fn without_values(refusal: &HoldRefusal) -> Problem {
+    let (status, code, title, detail) = match refusal {
+        HoldRefusal::Ordered => (
+            409,
+            "hold_ordered",
+            "The hold has become an order",
+            "These seats belong to an order by now; nothing was changed. Pay or cancel the order instead.",
+        ),
+        HoldRefusal::NoExtensionsLeft => (
+            409,
+            "no_extensions_left",
+            "The hold cannot be extended",
+            "The hold was extended as often as this show allows. Its deadline is as it was; order the seats before it.",
+        ),
+        HoldRefusal::PlanChanged => (
+            409,
+            "plan_changed",
+            "The seating plan has changed",
+            "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
+        ),
+        HoldRefusal::TermsChanged => (
+            409,
+            "terms_changed",
+            "The show's terms have changed",
+            "Prices or rules of this show changed after you took these seats. Your hold is as it was, at the prices you saw: order it, or give it back and choose anew.",
+        ),
+        HoldRefusal::ShowCancelled => (
+            409,
+            "show_cancelled",
+            "The show is cancelled",
+            "This show does not take place, so no seats of it are sold any more. Nothing was held or charged, and what was paid for it goes back by itself.",
+        ),
+        HoldRefusal::NotReady => {
+            return Problem::new(
+                503,
+                "seats_not_ready",
+                "The seats are being read",
+                "The seats of this show are not ready yet. Nothing was changed. Try again in a second.",
+            )
+            .retry_after(1);
+        }
+        HoldRefusal::Unreachable => {
+            return Problem::new(
+                503,
+                "seats_unreachable",
+                "The seats cannot be reached",
+                "The seats cannot be held or changed at the moment. Nothing was charged, and what you hold or bought stays yours. Try the same again in a few seconds: if this try went through, you will find its seats.",
+            )
+            .retry_after(2);
+        }
+        _ => (
+            410,
+            "hold_expired",
+            "The hold has run out",
+            "Your seats are free again; nothing was charged. Choose seats anew.",
+        ),
+    };
+    Problem::new(status, code, title, detail)
+}
+
+/// 403 `not_yours`.
+#[must_use]
+pub fn not_yours(what: &str) -> Problem {
+    let detail = format!(
+        "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
+    );
+    Problem::new(403, "not_yours", "This belongs to somebody else", detail)
+}
+
+/// 422 `limit_exceeded`.
+#[must_use]
+pub fn limit_exceeded(have: u32, more: u64, limit: u32) -> Problem {
+    let detail = format!(
+        "A visitor may have {limit} seats of this show; you have {have} and asked for {more} more. Nothing was changed. Ask for fewer."
+    );
+    Problem::new(422, "limit_exceeded", "Too many seats", detail)
+        .with("limit", limit)
+        .with("have", have)
+        .with("asked", more)
+}
+
+fn request_problem(fault: HoldRequestFault) -> Problem {
+    match fault {
+        HoldRequestFault::AgainWithoutJourneys => Problem::field(
+            "again",
+            "again: this show has no journeys; leave it out. Nothing was held.",
+        ),
+        HoldRequestFault::BestAndNamed => Problem::field(
+            "best",
+            "best: ask for the best available or for named seats, not for both. Nothing was held.",
+        ),
+        HoldRequestFault::NoChannels(field) => Problem::not_available(
+            field,
+            format!("{field}: this version has no sales channels; leave it out. Nothing was held."),
+        ),
+        HoldRequestFault::ClassOfHall => Problem::field(
+            "best.class",
+            "best.class: classes are for trains; this show has best.categories. Nothing was held.",
+        ),
+        HoldRequestFault::BadWish(bad) => {
+            Problem::field(&format!("best.{}", bad.field()), bad.to_string())
+        }
+        HoldRequestFault::NothingAsked => Problem::field(
+            "seats",
+            "seats: ask for at least one seat, by seats, areas or best. Nothing was held.",
+        ),
+        HoldRequestFault::AreasOfTrain => Problem::field(
+            "areas",
+            "areas: a train has seats only; ask for them by seats or best. Nothing was held.",
+        ),
+        HoldRequestFault::NotOnTrains(field) => Problem::field(
+            &format!("best.{field}"),
+            format!(
+                "best.{field}: on a train the best available is asked for by quantity and class; name seats for anything else. Nothing was held."
+            ),
+        ),
+        HoldRequestFault::PartyOfNobody => Problem::field(
+            "best.quantity",
+            "best.quantity: must be 1 or more. Nothing was held.",
+        ),
+        HoldRequestFault::NoQuantity(field) => {
+            Problem::field(&field, "A quantity is 1 or more. Nothing was held.")
+        }
+        HoldRequestFault::UnknownSeats { field, labels } => unknown_seats(&field, &labels),
+        HoldRequestFault::NamedTwice { field, label } => Problem::new(
+            422,
+            "duplicate_seat",
+            "A seat is named twice",
+            format!("\"{label}\" is named twice. Nothing was held. Name every seat once."),
+        )
+        .with("field", field),
+        HoldRequestFault::StandingPlace { field, label, area } => {
+            let detail = format!(
+                "\"{label}\" is a standing place; those are held by quantity, as areas: [{{\"label\": \"{area}\", \"quantity\": 1}}]. Nothing was held."
+            );
+            let title = "A standing place is not a seat";
+            Problem::new(422, "unknown_seat", title, detail)
+                .with("field", field)
+                .with("area", area)
+        }
+        HoldRequestFault::NothingToChange => Problem::field(
+            "add",
+            "add: name seats to add or to remove. The hold is as it was.",
+        ),
+        HoldRequestFault::NothingLeft => Problem::field(
+            "remove",
+            "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
+        ),
+    }
+}
+
+fn unknown_seats(field: &str, labels: &[String]) -> Problem {
+    let shown: Vec<String> = labels
+        .iter()
+        .take(LABELS_SHOWN_MAX)
+        .map(|label| label.chars().take(LABEL_SHOWN_MAX).collect())
+        .collect();
+    let quoted: Vec<String> = shown.iter().map(|label| format!("\"{label}\"")).collect();
+    let detail = format!(
+        "This show has no seat {}. Nothing was held. Take labels from the seat map; general admission is asked for by areas.",
+        quoted.join(", ")
+    );
+    Problem::new(422, "unknown_seat", "A seat is unknown", detail)
+        .with("field", field)
+        .with("seats", shown)
+}
+
+fn not_for_sale(labels: Vec<String>) -> Problem {
+    let detail = format!(
+        "These seats are not for sale: {}. Nothing was held. Choose others.",
+        labels.join(", ")
+    );
+    Problem::new(422, "not_for_sale", "Seats are not for sale", detail).with("seats", labels)
+}
+
+fn not_in_hold(labels: Vec<String>) -> Problem {
+    let detail = format!(
+        "{} is not in the hold. The hold is as it was.",
+        labels.join(", ")
+    );
+    Problem::new(422, "unknown_seat", "A seat is not in the hold", detail)
+        .with("seats", labels)
+        .with("field", "remove")
+}
+
+fn not_found(reason: &str, detail: String) -> Problem {
+    let title = "No such seats are free";
+    Problem::new(409, "best_available_not_found", title, detail).with("reason", reason)
+}
+
+fn no_block() -> Problem {
+    not_found(
+        "no_block",
+        crate::inventory::choose::NotFound::NoBlock.to_string(),
+    )
+}
+
+fn too_few_free(in_baskets: usize) -> Problem {
+    let detail = match in_baskets {
+        0 => "Fewer places are free than you asked for. The others that fit are sold, and none is in a basket. Nothing was held. Ask for fewer, or for other places.".to_owned(),
+        _ => format!(
+            "Fewer places are free than you asked for. {in_baskets} more that fit are in the baskets of others and may come back within minutes. Nothing was held. Ask for fewer, or try again in a minute."
+        ),
+    };
+    not_found("capacity", detail).with("seats_in_baskets", in_baskets)
+}
+
+fn would_orphan(labels: Vec<String>, suggestion: Option<Box<SeatSuggestion>>) -> Problem {
+    let detail = format!(
+        "Your choice would leave {} as a single empty seat. Nothing was held. Move one seat over, or take the suggestion.",
+        labels.join(", ")
+    );
+    let title = "A single seat would be left";
+    let problem = Problem::new(422, "would_orphan", title, detail).with("seats", labels);
+    with_suggestion(problem, suggestion)
+}
+
+fn seats_taken(
+    labels: Vec<String>,
+    asked_for_seats: bool,
+    suggestion: Option<Box<SeatSuggestion>>,
+) -> Problem {
+    let detail = format!(
+        "Somebody else has {}. Nothing was held. Choose other seats{}.",
+        labels.join(", "),
+        if asked_for_seats {
+            ", or take the suggestion"
+        } else {
+            ""
+        }
+    );
+    let problem = Problem::new(409, "seats_taken", "Seats are taken", detail).with("seats", labels);
+    with_suggestion(problem, suggestion)
+}
+
+fn with_suggestion(problem: Problem, suggestion: Option<Box<SeatSuggestion>>) -> Problem {
+    let Some(suggestion) = suggestion else {
+        return problem;
+    };
+    let SeatSuggestion {
+        seats,
+        areas,
+        stretch,
+    } = *suggestion;
+    let mut members = Map::new();
+    if !seats.is_empty() {
+        members.insert("seats".into(), json!(seats));
+    }
+    if !areas.is_empty() {
+        let areas: Vec<_> = areas
+            .iter()
+            .map(|(label, quantity)| json!({ "label": label, "quantity": quantity }))
+            .collect();
+        members.insert("areas".into(), json!(areas));
+    }
+    if let Some((from, to)) = stretch {
+        members.insert("from".into(), json!(from));
+        members.insert("to".into(), json!(to));
+    }
+    problem.with("suggestion", members)
+}
+
+fn other_purpose(purpose: Purpose) -> Problem {
+    let detail = match purpose {
+        Purpose::Exchange => {
+            "These seats are kept for an exchange, and only that may use them. Nothing was changed. Pay or cancel the exchange's order, or choose other seats."
+        }
+        Purpose::Offer => {
+            "These seats are an offer from the waitlist: order them or give them back as they are. Nothing was changed."
+        }
+        Purpose::LateMoney => {
+            "These seats are kept for an order whose payment came late. Nothing was changed. Read that order to see what is asked of you."
+        }
+        Purpose::Basket => {
+            "This is a basket of seats, and what you asked for needs another kind of hold. Nothing was changed. Order the seats, or give them back."
+        }
+    };
+    let title = "The hold is for something else";
+    Problem::new(409, "hold_purpose", title, detail).with("purpose", purpose.word())
+}
+
+fn journey_held(hold: &HoldId, labels: Vec<String>) -> Problem {
+    let detail = format!(
+        "You hold {} of this train between the same stations. Nothing else was held. Change that hold, order it, or give it back first.",
+        labels.join(", ")
+    );
+    let problem = Problem::new(409, "journey_held", "You hold this journey", detail);
+    problem.with("hold", hold).with("seats", labels)
+}
+
+fn journey_ordered(order: &OrderId) -> Problem {
+    let detail = format!(
+        "Your order {order} has seats of this train between the same stations. Nothing was held. Look at that order; if you want more seats of this journey, send the same request with \"again\": true."
+    );
+    let title = "You have ordered this journey";
+    Problem::new(409, "journey_ordered", title, detail).with("order", order)
+}

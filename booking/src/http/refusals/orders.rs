@@ -1,0 +1,241 @@
+//! Why an order is not made, paid or exchanged, in words.
+
+use fairgate_base::http::Problem;
+
+use crate::clock::rfc3339;
+use crate::http::holds::MoneyView;
+use crate::ids::OrderId;
+use crate::ledger::ExchangeRefused;
+use crate::money::Money;
+use crate::orders::exchange::deal::NoExchange;
+use crate::orders::refusal::{NamesFault, OrderRefusal};
+use crate::orders::travellers::NAME_CHARS_MAX;
+use crate::payments::limits::SumRefused;
+
+/// Only the organiser sets payments up, so asking more often would help nobody.
+const NOT_CONFIGURED_RETRY_S: u64 = 600;
+
+impl From<OrderRefusal> for Problem {
+    fn from(refusal: OrderRefusal) -> Self {
+        match refusal {
+            OrderRefusal::Hold(refusal) => refusal.into(),
+            OrderRefusal::Names(fault) => names_problem(&fault),
+            OrderRefusal::CardLimit { limit } => card_limit(limit),
+            OrderRefusal::PaymentsNotConfigured => not_configured(),
+            OrderRefusal::Sum { sum, why, limit } => sum_refused(sum, why, limit),
+            OrderRefusal::PaymentRefused { order, sum, why } => payment_refused(&order, sum, why),
+            OrderRefusal::ProviderUnreachable {
+                order,
+                pay_until_ms,
+            } => provider_unreachable(&order, pay_until_ms),
+            OrderRefusal::NoSuchOrder(order) => Self::not_found("order", order.as_str()),
+            OrderRefusal::NoSuchShow(show) => Self::not_found("show", show.as_str()),
+            OrderRefusal::OtherCurrency { show, order } => Self::field(
+                "show",
+                format!(
+                    "show: it is sold in {}, and the order was paid in {}. Nothing was changed; choose a show in the same currency.",
+                    show.as_str(),
+                    order.as_str()
+                ),
+            ),
+            OrderRefusal::OtherQuantity { seats, asked } => {
+                let detail = format!(
+                    "The order has {seats} seats, and {asked} were asked for. Nothing was changed; ask for as many as it has. What nobody needs any more is given back by a refund."
+                );
+                let title = "Another number of seats";
+                Self::new(422, "exchange_quantity", title, detail).with("seats", seats)
+            }
+            OrderRefusal::NothingToExchange => Self::new(
+                422,
+                "nothing_to_exchange",
+                "These are the order's own seats",
+                "The order has these seats already. Nothing was changed; choose others.",
+            ),
+            OrderRefusal::Exchange(refused) => exchange_problem(refused),
+            OrderRefusal::Ledger(error) => error.into(),
+        }
+    }
+}
+
+fn names_problem(fault: &NamesFault) -> Problem {
+    match fault {
+        NamesFault::BuyerName => Problem::field(
+            "buyer.name",
+            "buyer.name: a name has 1 to 200 printable characters. Your seats are still held.",
+        ),
+        NamesFault::BuyerEmail => Problem::field(
+            "buyer.email",
+            "buyer.email: this is not an e-mail address. Your seats are still held.",
+        ),
+        NamesFault::NotWanted => Problem::field(
+            "travellers",
+            "travellers: this show wants no names; leave them out. Your seats are still held.",
+        ),
+        NamesFault::NotOneEach { seats, came } => Problem::field(
+            "travellers",
+            format!(
+                "travellers: give one name a seat, in the order of the hold's seats; it has {seats}, and {came} came. Your seats are still held."
+            ),
+        ),
+        NamesFault::TravellerName(at) => {
+            let field = format!("travellers[{at}].name");
+            let detail = format!(
+                "{field}: a name has 1 to {NAME_CHARS_MAX} printable characters. Your seats are still held."
+            );
+            Problem::field(&field, detail)
+        }
+    }
+}
+
+fn card_limit(limit: Option<u32>) -> Problem {
+    Problem::new(
+        422,
+        "limit_exceeded",
+        "Too many seats for one card",
+        format!(
+            "A card may buy {} seats of this show, and the one that paid for these seats would have more. Nothing was changed.",
+            limit.unwrap_or_default()
+        ),
+    )
+    .with("limit", limit)
+}
+
+fn not_configured() -> Problem {
+    Problem::new(
+        503,
+        "payments_not_configured",
+        "Payments are not set up here",
+        "This installation has no payment provider, so no order was made. Your seats are still held. The organiser sets FAIRGATE_PAYMENTS.",
+    )
+    .retry_after(NOT_CONFIGURED_RETRY_S)
+}
+
+fn provider_unreachable(order: &OrderId, pay_until_ms: i64) -> Problem {
+    Problem::new(
+        503,
+        "payment_provider_unreachable",
+        "The payment could not be prepared",
+        format!(
+            "The payment provider does not take payments just now, so nothing was charged. Your order is there and its seats are kept until {}. Send the same call again.",
+            rfc3339(pay_until_ms)
+        ),
+    )
+    .with("order", order)
+    .retry_after(2)
+}
+
+fn sum_refused(sum: Money, why: SumRefused, limit: Money) -> Problem {
+    let told = match why {
+        SumRefused::TooSmall => "takes no less than",
+        SumRefused::TooLarge => "takes no more at once than",
+        SumRefused::TooFine => "takes only multiples of",
+    };
+    let detail = format!(
+        "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
+        advice(why)
+    );
+    let (code, title, member) = words(why);
+    Problem::new(422, code, title, detail)
+        .with("total", MoneyView(sum))
+        .with(member, MoneyView(limit))
+}
+
+/// Code, title, and the member that tells the limit.
+fn words(why: SumRefused) -> (&'static str, &'static str, &'static str) {
+    match why {
+        SumRefused::TooSmall => (
+            "amount_too_small",
+            "The sum is too small to be paid",
+            "minimum",
+        ),
+        SumRefused::TooLarge => (
+            "amount_too_large",
+            "The sum is too large to be paid at once",
+            "maximum",
+        ),
+        SumRefused::TooFine => ("amount_too_fine", "The sum cannot be paid exactly", "step"),
+    }
+}
+
+fn advice(why: SumRefused) -> &'static str {
+    match why {
+        SumRefused::TooSmall => "Add seats, or tell the promoter.",
+        SumRefused::TooLarge => "Give some of the seats back and buy them in another order.",
+        SumRefused::TooFine => "Tell the promoter.",
+    }
+}
+
+fn payment_refused(order: &OrderId, sum: Money, why: Option<SumRefused>) -> Problem {
+    let (code, title, advice) = match why {
+        Some(why) => {
+            let (code, title, _) = words(why);
+            (code, title, advice(why))
+        }
+        None => (
+            "payment_refused",
+            "The payment is not possible",
+            "Tell the promoter, or choose other seats.",
+        ),
+    };
+    let detail = format!(
+        "The payment provider does not take this payment of {sum}. Nothing was charged; the order was ended and its seats went back to everybody. {advice}"
+    );
+    Problem::new(422, code, title, detail)
+        .with("order", order)
+        .with("total", MoneyView(sum))
+}
+
+/// 409 `exchange_open`: nothing else is done with the order until its exchange is paid or given up.
+#[must_use]
+pub fn exchange_open(successor: &OrderId) -> Problem {
+    let detail = format!(
+        "An exchange of this order waits for its payment, as {successor}. Nothing was changed: pay that one, or cancel it, before anything else."
+    );
+    Problem::new(409, "exchange_open", "An exchange is being paid", detail).with("order", successor)
+}
+
+fn exchange_problem(refused: ExchangeRefused) -> Problem {
+    let not_exchangeable =
+        |title: &str, detail: String| Problem::new(409, "not_exchangeable", title, detail);
+    let usual = "The order cannot be exchanged";
+    match refused {
+        ExchangeRefused::State(state) => {
+            let detail = format!(
+                "The order is {}; only a paid order's seats can be given for others. Nothing was changed.",
+                state.word()
+            );
+            not_exchangeable(usual, detail).with("state", state)
+        }
+        ExchangeRefused::Rule(NoExchange::NotOffered) => {
+            let detail = "This show offers no exchange. Nothing was changed; the tickets are good.";
+            not_exchangeable(usual, detail.to_owned()).with("reason", "no_exchange")
+        }
+        ExchangeRefused::Rule(NoExchange::Over { until_ms }) => {
+            let until = rfc3339(until_ms);
+            let detail = format!(
+                "These seats could be exchanged until {until}. Nothing was changed; the tickets are as they were."
+            );
+            not_exchangeable(usual, detail)
+                .with("reason", "too_late")
+                .with("until", until)
+        }
+        ExchangeRefused::Scanned(seats) => Problem::new(
+            409,
+            "ticket_scanned",
+            "A ticket was used",
+            format!(
+                "Somebody went in on the tickets for {}; such an order is not exchanged. Nothing was changed.",
+                seats.join(", ")
+            ),
+        )
+        .with("seats", seats),
+        ExchangeRefused::Open(successor) => exchange_open(&successor),
+        ExchangeRefused::Changed => not_exchangeable(
+            "The order has changed",
+            "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.".to_owned(),
+        ),
+        // Both are told where more is known of them.
+        ExchangeRefused::Claim(refused) => not_exchangeable(usual, refused.to_string()),
+        ExchangeRefused::Ledger(error) => error.into(),
+    }
+}

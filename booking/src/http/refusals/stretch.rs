@@ -1,0 +1,79 @@
+//! Why seats over a stretch cannot be had, in words.
+
+use fairgate_base::http::Problem;
+
+use crate::holds::stretch::StretchRefusal;
+
+/// The problem that a refusal is. `undone` says what the call leaves undone, in a sentence.
+#[must_use]
+pub fn stretch_problem(refusal: &StretchRefusal, undone: &str) -> Problem {
+    match refusal {
+        StretchRefusal::NoStops(field) => Problem::field(
+            field,
+            format!("{field}: this show has no stops; leave it out. {undone}"),
+        ),
+        StretchRefusal::StationMissing {
+            field,
+            what,
+            train,
+            stations,
+        } => Problem::field(
+            field,
+            format!(
+                "{field}: say where the journey {what}, by the code of a station; {train} calls at {}. {undone}",
+                stations.join(", ")
+            ),
+        ),
+        StretchRefusal::StationUnknown {
+            field,
+            shown,
+            train,
+            stations,
+        } => Problem::field(
+            field,
+            format!(
+                "{field}: {train} does not call at \"{shown}\"; it calls at {}. {undone}",
+                stations.join(", ")
+            ),
+        ),
+        StretchRefusal::OtherWay {
+            train,
+            from,
+            to,
+            stations,
+        } => Problem::field(
+            "to",
+            format!(
+                "to: {train} does not go from {from} to {to}; it calls at {}, in this order. {undone}",
+                stations.join(", ")
+            ),
+        ),
+        StretchRefusal::Departed { train, station } => Problem::new(
+            409,
+            "departed",
+            "The train has left",
+            format!("{train} has left {station}. {undone} Choose a later train."),
+        )
+        .with("from", station),
+        StretchRefusal::SalesEnded { title, since } => Problem::new(
+            409,
+            "sales_ended",
+            "The sale has ended",
+            format!(
+                "Seats of {title} were sold until {since}. {undone} What you hold since before then can still be ordered and paid; for anything else, look for another show."
+            ),
+        )
+        .with("since", since),
+        StretchRefusal::NoSuchClass { field, shown, sold } => {
+            let what = shown.as_ref().map_or_else(
+                || "say which class".to_owned(),
+                |shown| format!("\"{shown}\" is not sold"),
+            );
+            let sold = sold.join(", ");
+            Problem::field(
+                field,
+                format!("{field}: {what}; this train has {sold} over this stretch. {undone}"),
+            )
+        }
+    }
+}

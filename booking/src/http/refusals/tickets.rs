@@ -1,0 +1,21 @@
+//! Why a ticket is not shown, in words.
+
+use fairgate_base::http::Problem;
+
+use crate::tickets::TicketRefusal;
+
+impl From<TicketRefusal> for Problem {
+    fn from(refusal: TicketRefusal) -> Self {
+        match refusal {
+            TicketRefusal::NoSuchTicket(id) => Self::not_found("ticket", &id),
+            TicketRefusal::NoSuchShow(show) => Self::not_found("show", show.as_str()),
+            TicketRefusal::TooLong => Self::new(
+                500,
+                "ticket_too_long",
+                "The ticket does not fit a code",
+                "The ticket is yours, but its code could not be drawn. Show the order at the door.",
+            ),
+            TicketRefusal::Ledger(error) => error.into(),
+        }
+    }
+}

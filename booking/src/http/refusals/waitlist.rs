@@ -1,0 +1,50 @@
+//! Why a party does not wait, in words.
+
+use fairgate_base::http::Problem;
+
+use super::holds::limit_exceeded;
+use super::stretch::stretch_problem;
+use crate::inventory::choose::BadWish;
+use crate::waitlist::ask::WaitRefusal;
+
+/// What a refused call leaves undone.
+const NOT_WAITING: &str = "You are not on the waitlist.";
+
+impl From<WaitRefusal> for Problem {
+    fn from(refusal: WaitRefusal) -> Self {
+        match refusal {
+            WaitRefusal::TooManySeats { asked, limit } => limit_exceeded(0, asked, limit),
+            WaitRefusal::Stretch(why) => stretch_problem(&why, NOT_WAITING),
+            WaitRefusal::ClassOfHall => Self::field(
+                "class",
+                format!("class: classes are for trains; this show has categories. {NOT_WAITING}"),
+            ),
+            WaitRefusal::NotOnTrains(field) => Self::field(
+                field,
+                format!(
+                    "{field}: on a train one waits for seats of a class; leave it out. {NOT_WAITING}"
+                ),
+            ),
+            WaitRefusal::PartyOfNobody => Self::field(
+                "quantity",
+                format!("quantity: must be 1 or more. {NOT_WAITING}"),
+            ),
+            WaitRefusal::BadWish(bad) => Self::field(bad.field(), wish_words(&bad)),
+        }
+    }
+}
+
+fn wish_words(bad: &BadWish) -> String {
+    let field = bad.field();
+    match bad {
+        BadWish::Unknown { name, .. } => {
+            format!(
+                "{field} names {name:?}, which this show does not have. {NOT_WAITING} Choose one that it has."
+            )
+        }
+        BadWish::Invalid { problem, .. } => {
+            let problem = problem.replace("best.", "");
+            format!("{field} {problem}. {NOT_WAITING}")
+        }
+    }
+}

@@ -1,6 +1,6 @@
-//! Takes holds through the inventory's Redis store as fast as it goes: one side of `loadtest bench holds`, which knows
-//! no store from inside. Says "opened" once there is a show, waits for a line, takes, and says how many seconds that
-//! took.
+//! Takes holds through the inventory's Redis store as fast as it goes: one side of `loadtest bench
+//! holds`, which knows no store from inside. Says "opened" once there is a show, waits for a line,
+//! takes, and says how many seconds that took.
 //!
 //! `holds REDIS_URL HOLDS AT_ONCE`
 
@@ -32,7 +32,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (holds, at_once): (u32, u32) = (holds.parse()?, at_once.parse()?);
     let clock = Clock::system();
     let options = Options {
-        // What was asked is asked again later by the other side of the bench, as it was written then.
+        // What was asked is asked again later by the other side of the bench, as it was written
+        // then.
         clock_off_ms_max: i64::MAX / 4,
         ..Options::new(clock.clone())
     };

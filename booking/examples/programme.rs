@@ -1,7 +1,9 @@
-//! Writes a cinema programme of any size, the same for the same numbers: what imports and searches are measured with.
+//! Writes a cinema programme of any size, the same for the same numbers: what imports and searches
+//! are measured with.
 //!
-//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`; with `import` before them it is imported
-//! into a ledger of its own, timed, and nothing is written. Exit code 1 where that took ten seconds.
+//! `programme HALLS SHOWINGS FROM_DAY`, such as `programme 500 15000 2027-01-10`; with `import`
+//! before them it is imported into a ledger of its own, timed, and nothing is written. Exit code 1
+//! where that took ten seconds.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

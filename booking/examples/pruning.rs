@@ -1,9 +1,11 @@
-//! What a ledger full of old rows costs: how long booking takes to start over it, and how many purchases a second it makes
-//! beside the deleting, against as many without. Fails (exit code 99) where a start with a first purchase takes a second or
-//! more, or where purchases beside the deleting are less than 0.95 of those without.
+//! What a ledger full of old rows costs: how long booking takes to start over it, and how many
+//! purchases a second it makes beside the deleting, against as many without. Fails (exit code 99)
+//! where a start with a first purchase takes a second or more, or where purchases beside the
+//! deleting are less than 0.95 of those without.
 //!
-//! `pruning ROWS SECONDS [DATABASE_URL]`: the old rows, how long each turn lasts, and a PostgreSQL database to fill, which
-//! should be empty; without one the ledger is a file in a temporary folder. Turns with and without take it in turns.
+//! `pruning ROWS SECONDS [DATABASE_URL]`: the old rows, how long each turn lasts, and a PostgreSQL
+//! database to fill, which should be empty; without one the ledger is a file in a temporary folder.
+//! Turns with and without take it in turns.
 
 #![expect(
     clippy::print_stdout,

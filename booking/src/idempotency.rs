@@ -1,9 +1,9 @@
-//! `Idempotency-Key`: the same call again gets the same answer, even an error answer; another call under the
-//! same key is refused; while the first one runs, the second one waits outside.
+//! `Idempotency-Key`: the same call again gets the same answer, even an error answer; another call
+//! under the same key is refused; while the first one runs, the second one waits outside.
 //!
-//! The ledger knows a call before anything is done for it, so this holds over all nodes. A node that carries a call out has it
-//! lent for a few seconds, again and again; after it died another one goes on, and the ids that derive from the key find
-//! what was done.
+//! The ledger knows a call before anything is done for it, so this holds over all nodes. A node
+//! that carries a call out has it lent for a few seconds, again and again; after it died another
+//! one goes on, and the ids that derive from the key find what was done.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -80,7 +80,8 @@ impl Answers {
         }
     }
 
-    /// Begins a call under a key. `caller` scopes the key; `call` names method and path; `body` is what was sent.
+    /// Begins a call under a key. `caller` scopes the key; `call` names method and path; `body` is
+    /// what was sent.
     ///
     /// # Errors
     /// Where the ledger does not answer.
@@ -137,10 +138,11 @@ impl CallUnderway {
         }
     }
 
-    /// Keeps what the call was answered, for retries. An answer that `passes` is not kept: the same call may be made again at
-    /// once, and finds what was done for this one; the key stays its own.
+    /// Keeps what the call was answered, for retries. An answer that `passes` is not kept: the same
+    /// call may be made again at once, and finds what was done for this one; the key stays its own.
     ///
-    /// Where the ledger does not take it nothing is lost but time: the call is lent until a moment that passes.
+    /// Where the ledger does not take it nothing is lost but time: the call is lent until a moment
+    /// that passes.
     pub async fn note(self, status: u16, body: String, passes: bool) {
         let Answers { ledger, clock, .. } = &self.answers;
         let call = self.call;

@@ -26,8 +26,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serves the core alone, for gateways that name it in FAIRGATE_BOOKING_URL. Every setting can also stand in the
-    /// environment as FAIRGATE_…, or in the file.
+    /// Serves the core alone, for gateways that name it in FAIRGATE_BOOKING_URL. Every setting can
+    /// also stand in the environment as FAIRGATE_…, or in the file.
     Serve {
         /// A TOML file of settings.
         #[arg(long)]
@@ -39,8 +39,9 @@ enum Command {
         #[arg(long)]
         data: Option<PathBuf>,
     },
-    /// Compares provider, ledger and store, mends what does not agree, and prints it. Processes that serve may be running
-    /// where the ledger is a database; a ledger file is one process's alone.
+    /// Compares provider, ledger and store, mends what does not agree, and prints it. Processes
+    /// that serve may be running where the ledger is a database; a ledger file is one process's
+    /// alone.
     Reconcile {
         /// One pass: the processes that serve make one every ten seconds by themselves.
         #[arg(long, required = true)]
@@ -58,7 +59,8 @@ enum Command {
     /// Imports a timetable or a programme: whole, or not at all.
     #[command(subcommand)]
     Import(Import),
-    /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may be running.
+    /// Writes ledger and payments as the verdict reads them, one JSON record a line. A gateway may
+    /// be running.
     Dump {
         #[command(flatten)]
         books: Books,
@@ -103,7 +105,8 @@ struct Books {
     /// The folder that everything durable lives in, where the ledger is a file.
     #[arg(long, env = "FAIRGATE_DATA", default_value = "fairgate-data")]
     data: PathBuf,
-    /// The address of the PostgreSQL database that the ledger is in; then there is no folder to look into.
+    /// The address of the PostgreSQL database that the ledger is in; then there is no folder to
+    /// look into.
     #[arg(
         long,
         value_name = "URL",

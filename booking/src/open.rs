@@ -1,5 +1,5 @@
-//! Opens booking over whatever the settings name: the one place that knows which ledger and which store stand behind the
-//! traits. A gateway with booking inside opens it here, too.
+//! Opens booking over whatever the settings name: the one place that knows which ledger and which
+//! store stand behind the traits. A gateway with booking inside opens it here, too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub enum NotOpened {
     Store(#[from] OpenError),
 }
 
-/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder, which is this process's
-/// alone for as long as the lock lives.
+/// Opens the database that the settings name: PostgreSQL, or else the file in the data folder,
+/// which is this process's alone for as long as the lock lives.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -75,7 +75,8 @@ pub async fn ledger(installation: &Installation) -> Result<Arc<dyn Ledger>, NotO
     Ok(Arc::new(SqlLedger::open(installation.clone()).await?))
 }
 
-/// Opens booking over an installation's database, its seats in Redis or else in this process's own memory.
+/// Opens booking over an installation's database, its seats in Redis or else in this process's own
+/// memory.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -97,8 +98,8 @@ pub async fn booking(
     Ok(Booking::with(store, ledger, setup).await?)
 }
 
-/// The time that an installation goes by: the database's where many processes share one, followed for as long as this
-/// process runs.
+/// The time that an installation goes by: the database's where many processes share one, followed
+/// for as long as this process runs.
 ///
 /// # Errors
 /// Where the database does not answer.
@@ -116,8 +117,8 @@ pub async fn clock(installation: &Installation) -> Result<Clock, LedgerError> {
     Ok(clock)
 }
 
-/// Leave to work on the database with what this process keeps, shared through Redis or not. A file needs none: its
-/// folder has one process.
+/// Leave to work on the database with what this process keeps, shared through Redis or not. A file
+/// needs none: its folder has one process.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -131,7 +132,8 @@ pub async fn company(
     }
 }
 
-/// Closes the database, as a process's last act: a file is whole by itself from then on, without its log.
+/// Closes the database, as a process's last act: a file is whole by itself from then on, without
+/// its log.
 pub async fn close(installation: &Installation) {
     match tokio::time::timeout(CLOSING_MAX, installation.close()).await {
         Ok(Ok(())) => {}

@@ -39,8 +39,8 @@ impl Pruner {
         }
     }
 
-    /// Goes through all kinds once, with a rest after each batch; returns how many rows went. Ends early where another node
-    /// has the lease.
+    /// Goes through all kinds once, with a rest after each batch; returns how many rows went. Ends
+    /// early where another node has the lease.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on from what is left.

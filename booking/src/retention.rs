@@ -1,5 +1,5 @@
-//! What is kept how long, and how it goes: the oldest first, in small batches with pauses between them, so that nobody who
-//! buys waits for it. The crate's `pruner` is the worker.
+//! What is kept how long, and how it goes: the oldest first, in small batches with pauses between
+//! them, so that nobody who buys waits for it. The crate's `pruner` is the worker.
 
 use std::time::Duration;
 
@@ -23,11 +23,13 @@ pub enum Retained {
     GivenUpTries,
     /// Parties of the waitlist that ended: they are told why for so long.
     Waiters,
-    /// Rows of the seat outbox that are in the store. One that lacks them, since it was set back, is opened anew.
+    /// Rows of the seat outbox that are in the store. One that lacks them, since it was set back,
+    /// is opened anew.
     SeatRows,
     /// Who has finished. Gateways read it behind a cursor, within seconds; passes live for hours.
     Finished,
-    /// What was done at the provider. Captured money is read back for 120 days, and may be owed again by then.
+    /// What was done at the provider. Captured money is read back for 120 days, and may be owed
+    /// again by then.
     Effects,
     /// Events of providers, which may deliver one again after a long time: it is known by its id.
     ProviderEvents,
@@ -85,8 +87,9 @@ pub fn rest_after(took: Duration) -> Duration {
 /// A row as it is looked at: its id, and when it ended, if it has.
 pub type Looked = (i64, Option<i64>);
 
-/// Of rows in the order in which they were made, looked at `batch_max` at a time: those that ended before a moment, and
-/// behind which id to look on. `None` where all that follow are younger, or there are none.
+/// Of rows in the order in which they were made, looked at `batch_max` at a time: those that ended
+/// before a moment, and behind which id to look on. `None` where all that follow are younger, or
+/// there are none.
 #[must_use]
 pub fn old_among(rows: &[Looked], before_ms: i64, batch_max: u32) -> (Vec<i64>, Option<i64>) {
     let is_old = |(_, ended_ms): &&Looked| ended_ms.is_some_and(|at_ms| at_ms < before_ms);

@@ -65,7 +65,8 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(promoter)
 }
 
-/// The same routes' part of the OpenAPI document, for whoever stands in front of a booking that is elsewhere.
+/// The same routes' part of the OpenAPI document, for whoever stands in front of a booking that is
+/// elsewhere.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = catalogue().into_openapi();
@@ -160,7 +161,8 @@ fn promoter() -> OpenApiRouter<PromoterRoutes> {
         .routes(routes!(promoter::put_show))
 }
 
-/// All that a booking serves which is a process of its own: the public's routes, the gateways' and the operators'.
+/// All that a booking serves which is a process of its own: the public's routes, the gateways' and
+/// the operators'.
 pub fn of_process(public: Router, gateways: InternalRoutes, operators: Ops) -> Router {
     Router::new()
         .merge(public)

@@ -163,7 +163,8 @@ impl App {
         self.router.clone()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, calls in flight ended, the ledger closed.
+    /// Serves until `shutdown`, then drains: not ready, sockets told to come back, calls in flight
+    /// ended, the ledger closed.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -228,8 +229,9 @@ async fn room_store(
     })
 }
 
-/// Waits until no socket is left, at most `drain`. Upgraded sockets are no connections of the accept loop any more;
-/// they say good-bye by themselves, and until they have, whoever asks `/readyz` is still answered.
+/// Waits until no socket is left, at most `drain`. Upgraded sockets are no connections of the
+/// accept loop any more; they say good-bye by themselves, and until they have, whoever asks
+/// `/readyz` is still answered.
 async fn drain_sockets(sockets: impl Fn() -> usize, drain: Duration) {
     let all_gone = async {
         while sockets() > 0 {

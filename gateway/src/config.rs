@@ -1,4 +1,5 @@
-//! Settings: from the command line, the environment, a file, in this order; every bad value told at once.
+//! Settings: from the command line, the environment, a file, in this order; every bad value told at
+//! once.
 
 mod upstream;
 
@@ -14,39 +15,48 @@ pub use upstream::Upstream;
 use crate::guard::ApiKey;
 use crate::web;
 
-/// The settings of one gateway. Each field names its variable, unit and default; the file has the same names in
-/// lower case and without the prefix.
+/// The settings of one gateway. Each field names its variable, unit and default; the file has the
+/// same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8080`.
     pub listen: SocketAddr,
-    /// `FAIRGATE_DATA`: the folder that everything durable lives in, where no database is set. Default `fairgate-data`.
+    /// `FAIRGATE_DATA`: the folder that everything durable lives in, where no database is set.
+    /// Default `fairgate-data`.
     pub data: PathBuf,
-    /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: what many processes share. Default: this process's own.
+    /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: what many processes share. Default: this
+    /// process's own.
     pub stores: Stores,
-    /// `FAIRGATE_PUBLIC_URL`: where the public reaches this, such as `https://sale.example`. Default: the request's host.
+    /// `FAIRGATE_PUBLIC_URL`: where the public reaches this, such as `https://sale.example`.
+    /// Default: the request's host.
     pub public_url: Option<String>,
-    /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, by commas. Default none.
+    /// `FAIRGATE_ORIGINS`: further origins that may act for their visitors, by commas. Default
+    /// none.
     pub origins: Vec<String>,
-    /// `FAIRGATE_TRUSTED_HOPS`: proxies in front, counted from the right of `X-Forwarded-For`. Default 0.
+    /// `FAIRGATE_TRUSTED_HOPS`: proxies in front, counted from the right of `X-Forwarded-For`.
+    /// Default 0.
     pub trusted_hops: usize,
     /// `FAIRGATE_JOINS_PER_S`: joins a second for one network. Default 100.
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
     pub joins_burst: NonZeroU32,
-    /// `FAIRGATE_SEARCHES_PER_S`: searches a second for one network, which may be a whole carrier's. Default 2000.
+    /// `FAIRGATE_SEARCHES_PER_S`: searches a second for one network, which may be a whole
+    /// carrier's. Default 2000.
     pub searches_per_s: NonZeroU32,
     /// `FAIRGATE_SEARCHES_BURST`: searches at once for one network. Default 10000.
     pub searches_burst: NonZeroU32,
-    /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, `name:key:per_s:burst` by commas. Default none.
+    /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches,
+    /// `name:key:per_s:burst` by commas. Default none.
     pub api_keys: Vec<ApiKey>,
-    /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process may open. Default 15000.
+    /// `FAIRGATE_SOCKETS`: live sockets at once, at most three quarters of the files this process
+    /// may open. Default 15000.
     pub sockets: usize,
     /// `FAIRGATE_PAYMENTS`: who takes the money. Default `none`, in the demo `sandbox`.
     pub payments: Payments,
     /// Where booking is: in this process, or behind addresses.
     pub upstream: Upstream,
-    /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo makes the first.
+    /// `FAIRGATE_PROMOTER_KEY`, `FAIRGATE_VIEWER_KEY`, `FAIRGATE_DOOR_KEY`. Default none; the demo
+    /// makes the first.
     pub keys: Keys,
     /// How this process ends.
     pub drain: Drain,

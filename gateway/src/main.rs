@@ -17,7 +17,8 @@ use rand::RngExt;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// An open, self-hosted waiting room and seat-booking core. Without a command it runs a demo on-sale.
+/// An open, self-hosted waiting room and seat-booking core. Without a command it runs a demo
+/// on-sale.
 #[derive(Parser)]
 #[command(name = "gateway", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -31,7 +32,8 @@ struct Cli {
 enum Command {
     /// Serves, without the demo.
     Serve(Knobs),
-    /// Applies venues, shows and rooms from one on-sale file. The key is read from FAIRGATE_PROMOTER_KEY.
+    /// Applies venues, shows and rooms from one on-sale file. The key is read from
+    /// FAIRGATE_PROMOTER_KEY.
     Apply {
         /// The on-sale file.
         file: PathBuf,

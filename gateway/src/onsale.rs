@@ -1,4 +1,5 @@
-//! `gateway apply`: an on-sale file as a list of calls, made in order. The demo makes the same calls in process.
+//! `gateway apply`: an on-sale file as a list of calls, made in order. The demo makes the same
+//! calls in process.
 
 use std::path::Path;
 
@@ -31,7 +32,8 @@ pub enum Target {
 /// Answers longer than this are not read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// Reads an on-sale file into calls: venues, then shows, then rooms. Plans are read relative to `folder`.
+/// Reads an on-sale file into calls: venues, then shows, then rooms. Plans are read relative to
+/// `folder`.
 ///
 /// # Errors
 /// Every fault of the file, one a line.
@@ -146,8 +148,8 @@ fn to_json(value: &toml::Value) -> Value {
 /// Makes the calls in order with the promoter's key; `told` hears of each that was done.
 ///
 /// # Errors
-/// What the first refused call said, every fault of it included, and what stands by then: every call can be made
-/// again.
+/// What the first refused call said, every fault of it included, and what stands by then: every
+/// call can be made again.
 pub async fn apply(
     steps: &[Step],
     target: &Target,

@@ -1,4 +1,5 @@
-//! Finds the sockets of one holder, so that what concerns one visitor wakes that visitor and nobody else.
+//! Finds the sockets of one holder, so that what concerns one visitor wakes that visitor and nobody
+//! else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,7 +92,8 @@ impl PersonalEvents {
         let listeners = self.lock();
         if let Some(ears) = listeners.by_holder.get(&holder) {
             for (_, ear) in ears {
-                // A full ear belongs to a socket that is behind; it is brought up to date by its page.
+                // A full ear belongs to a socket that is behind; it is brought up to date by its
+                // page.
                 let _ = ear.try_send(word.clone());
             }
         }

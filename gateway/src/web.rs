@@ -37,7 +37,8 @@ impl Web {
         }
     }
 
-    /// Refuses a call that a browser makes on behalf of a page of somewhere else. Neither header: no browser.
+    /// Refuses a call that a browser makes on behalf of a page of somewhere else. Neither header:
+    /// no browser.
     ///
     /// # Errors
     /// 403 `origin_refused`.
@@ -98,7 +99,8 @@ impl Web {
         Network::of(forwarded.unwrap_or(peer.ip()))
     }
 
-    /// A `Set-Cookie` for this path and everything below it. `max_age_s` of 0 takes the cookie away.
+    /// A `Set-Cookie` for this path and everything below it. `max_age_s` of 0 takes the cookie
+    /// away.
     ///
     /// # Errors
     /// Never for the names and JWTs of this crate; a value that cannot stand in a header is a 500.

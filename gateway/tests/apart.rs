@@ -1,5 +1,5 @@
-//! A gateway whose booking is elsewhere: the whole way over HTTP between the two, and what people are told while booking
-//! is away. Both share one ledger, as two processes share a database.
+//! A gateway whose booking is elsewhere: the whole way over HTTP between the two, and what people
+//! are told while booking is away. Both share one ledger, as two processes share a database.
 
 mod support;
 
@@ -395,7 +395,8 @@ async fn answers(ledger: String, always: &'static str) -> (SocketAddr, Arc<Atomi
                 let mut heard = vec![0; 8 << 10];
                 let read = stream.read(&mut heard).await.unwrap_or(0);
                 if !heard[..read].starts_with(b"GET /internal/v1/state") {
-                    // A question after its state that was given up half-way brings a connection without a word.
+                    // A question after its state that was given up half-way brings a connection
+                    // without a word.
                     if heard.starts_with(b"POST ") {
                         counted.fetch_add(1, Ordering::SeqCst);
                     }

@@ -1,5 +1,6 @@
-//! A whole gateway, with booking inside, whose Redis and PostgreSQL are both silent: whoever looks is answered from memory,
-//! whoever wants something new is told what was not done, and when they are back everything goes on.
+//! A whole gateway, with booking inside, whose Redis and PostgreSQL are both silent: whoever looks
+//! is answered from memory, whoever wants something new is told what was not done, and when they
+//! are back everything goes on.
 
 mod support;
 

@@ -732,7 +732,8 @@ async fn no_pass_is_given_before_the_sale_even_at_a_rank_that_was_released() {
         .join("fifo", json!({"secret": hex::encode(secret)}))
         .await
         .json();
-    // Late comers have a share of the pace from the first tick on, so this is not refused for want of it.
+    // Late comers have a share of the pace from the first tick on, so this is not refused for want
+    // of it.
     gateway
         .until("/v1/rooms/fifo", None, |room| room["released"] == 1)
         .await;

@@ -1,4 +1,5 @@
-//! Two whole gateways over one Redis and one PostgreSQL, on real listeners: a visitor may come to either at any moment.
+//! Two whole gateways over one Redis and one PostgreSQL, on real listeners: a visitor may come to
+//! either at any moment.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Several gateways over one ledger: what one does to a room the others see, and none undoes another's.
+//! Several gateways over one ledger: what one does to a room the others see, and none undoes
+//! another's.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Clients that do not read: they cost a bounded number of bytes, hold nobody up, and are told how things stand when
-//! they read again.
+//! Clients that do not read: they cost a bounded number of bytes, hold nobody up, and are told how
+//! things stand when they read again.
 
 mod support;
 

@@ -1,4 +1,5 @@
-// The checkout: shows what is held and until when, asks who is buying, places the order once, and goes on to it.
+// The checkout: shows what is held and until when, asks who is buying, places the order once, and
+// goes on to it.
 
 import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -86,7 +87,8 @@ function refused(problem) {
   const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
-  // The provider may refuse a sum by a limit that it alone knows; then the server's own words say it.
+  // The provider may refuse a sum by a limit that it alone knows; then the server's own words say
+  // it.
   const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
   showProblem(shown, { total: money(total), limit: money(limit) }, actions);
 }

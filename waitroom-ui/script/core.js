@@ -1,5 +1,6 @@
-// What every page's script needs: its texts and data, requests that never throw, problems in plain words, numbers and
-// times in the reader's own manner, announcements that do not chatter, and the little that is kept in this browser.
+// What every page's script needs: its texts and data, requests that never throw, problems in plain
+// words, numbers and times in the reader's own manner, announcements that do not chatter, and the
+// little that is kept in this browser.
 
 document.documentElement.classList.add("js");
 
@@ -7,7 +8,8 @@ export const $ = (id) => document.getElementById(id);
 const texts = JSON.parse($("texts")?.textContent || "{}");
 export const data = JSON.parse($("data")?.textContent || "{}");
 
-// The page's language in the reader's own region, where the browser says which: dates differ between them.
+// The page's language in the reader's own region, where the browser says which: dates differ
+// between them.
 const page = document.documentElement.lang || "en";
 const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
 const numbers = new Intl.NumberFormat(locale);
@@ -86,7 +88,8 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// --- Requests ------------------------------------------------------------------------------------------------------
+// ---
+// Requests ------------------------------------------------------------------------------------------------------
 
 /**
  * One call to the server, as `{ ok, status, body, headers, problem }`; a network failure is the problem `offline`.
@@ -120,7 +123,8 @@ async function readBody(answer, options) {
 /** Whether the same try may succeed later, without anybody changing anything. */
 export const mayPass = (problem) => problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
 
-// --- Problems ------------------------------------------------------------------------------------------------------
+// ---
+// Problems ------------------------------------------------------------------------------------------------------
 
 /**
  * Says what happened, what was not changed and what to do, in `#problem`. `values` fill the text; `actions` are
@@ -162,7 +166,8 @@ function fallbackKind(status) {
 
 export const problemShown = () => $("problem").dataset.code ?? null;
 
-// --- Announcements -------------------------------------------------------------------------------------------------
+// ---
+// Announcements -------------------------------------------------------------------------------------------------
 
 const QUIET_MS = 30_000;
 let saidAt = -QUIET_MS;
@@ -180,7 +185,8 @@ export function announce(text, urgent = false) {
   else waitingToSay = setTimeout(speak, wait);
 }
 
-// --- What this browser keeps ---------------------------------------------------------------------------------------
+// --- What this browser
+// keeps ---------------------------------------------------------------------------------------
 
 /** localStorage that may be full, forbidden or hold nonsense: then it is as if nothing were kept. */
 export const kept = {

@@ -1,4 +1,5 @@
-// A clock that runs down to a deadline of the server's: it trusts the server's time, not this device's.
+// A clock that runs down to a deadline of the server's: it trusts the server's time, not this
+// device's.
 
 import { announce, clock, t } from "./core.js";
 

@@ -1,5 +1,6 @@
-// Checks a published draw from the seat of one visitor, step by step, and keeps apart what holds, what does not, and
-// what this browser cannot know. Pure but for WebCrypto; the words for each step stand in the texts.
+// Checks a published draw from the seat of one visitor, step by step, and keeps apart what holds,
+// what does not, and what this browser cannot know. Pure but for WebCrypto; the words for each step
+// stand in the texts.
 
 import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from "./draw.js";
 

@@ -1,5 +1,6 @@
-// The draw, version 1, worked out again: commitment, Merkle leaf, seed and the rank of one number. Pure, without the
-// page, so that node can hold it to the published vectors. The hash is WebCrypto's.
+// The draw, version 1, worked out again: commitment, Merkle leaf, seed and the rank of one number.
+// Pure, without the page, so that node can hold it to the published vectors. The hash is
+// WebCrypto's.
 
 const text = new TextEncoder();
 const COMMIT = text.encode("fairgate/draw/v1/commit");

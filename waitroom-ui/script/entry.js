@@ -1,5 +1,6 @@
-// Going into a room on the way to a show. Where a room has no line its place and pass are had without leaving the page; where
-// it has one, the lobby is told which page somebody came from, and leads back there.
+// Going into a room on the way to a show. Where a room has no line its place and pass are had
+// without leaving the page; where it has one, the lobby is told which page somebody came from, and
+// leads back there.
 
 import { call, kept, make, randomHex, showProblem, span, t } from "./core.js";
 import { patiently } from "./patience.js";

@@ -1,6 +1,7 @@
-// The binary frames that carry seats: 0x01 a snapshot, 0x02 what changed since. Pure; wire/frames.json holds this and
-// the server to the same bytes. A frame that is cut short, runs over or points outside is refused whole: guessing at
-// seats would show somebody a seat that is gone.
+// The binary frames that carry seats: 0x01 a snapshot, 0x02 what changed since. Pure;
+// wire/frames.json holds this and the server to the same bytes. A frame that is cut short, runs
+// over or points outside is refused whole: guessing at seats would show somebody a seat that is
+// gone.
 
 export const FREE = 0;
 export const HELD = 1;

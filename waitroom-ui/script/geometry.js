@@ -1,5 +1,6 @@
-// A show's seat map as the page works with it: typed positions, which seats stand in which section, row and area, how
-// far seats stand apart, and a grid of buckets that finds the seat under a finger at once. Pure, no page.
+// A show's seat map as the page works with it: typed positions, which seats stand in which section,
+// row and area, how far seats stand apart, and a grid of buckets that finds the seat under a finger
+// at once. Pure, no page.
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6d1f", "#6a51a3"];
 

@@ -1,5 +1,6 @@
-// What this browser remembers of holds, and how it asks for them: the deadline by the server's clock, one key per
-// intent so that a retry never takes seats twice, and which seats a refusal names.
+// What this browser remembers of holds, and how it asks for them: the deadline by the server's
+// clock, one key per intent so that a retry never takes seats twice, and which seats a refusal
+// names.
 
 import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
 import { skewOf } from "./countdown.js";

@@ -1,4 +1,5 @@
-// The keys of orders placed in this browser: each opens one order and its tickets, on this device or as a Bearer.
+// The keys of orders placed in this browser: each opens one order and its tickets, on this device
+// or as a Bearer.
 
 import { kept } from "./core.js";
 

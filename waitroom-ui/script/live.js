@@ -1,6 +1,6 @@
-// The live socket of a room, and what takes its place while there is none: polling at the pace the server asks for.
-// It comes back by itself with growing, jittered waits, at once when the device wakes or is online again, and exactly
-// when the server says so on a restart.
+// The live socket of a room, and what takes its place while there is none: polling at the pace the
+// server asks for. It comes back by itself with growing, jittered waits, at once when the device
+// wakes or is online again, and exactly when the server says so on a restart.
 
 const QUIET_TOO_LONG_MS = 150_000; // The line's frames come at least once a minute, so this is two of them missed.
 const WAIT_MIN_MS = 1_000;

@@ -1,5 +1,6 @@
-// The "Check the draw" button: fetches the record, the proof of one's own number and the room's keys, and says step by
-// step what holds, what does not, what could not be checked, and what all of it proves.
+// The "Check the draw" button: fetches the record, the proof of one's own number and the room's
+// keys, and says step by step what holds, what does not, what could not be checked, and what all of
+// it proves.
 
 import { $, announce, call, kept, make, raw, show, showProblem, t } from "./core.js";
 import { check, verdict } from "./draw-check.js";

@@ -1,4 +1,5 @@
-// A short chime when one's turn comes, for those who asked for it. Made on the spot, so nothing is downloaded.
+// A short chime when one's turn comes, for those who asked for it. Made on the spot, so nothing is
+// downloaded.
 
 import { $, kept, show } from "./core.js";
 

@@ -1,5 +1,5 @@
-// Which of the lobby's states a room and a place are in. Pure; pages/lobby.html decides the same for browsers
-// without scripts, and tests/lobby-cases.json holds both to it.
+// Which of the lobby's states a room and a place are in. Pure; pages/lobby.html decides the same
+// for browsers without scripts, and tests/lobby-cases.json holds both to it.
 
 /** Whether the room has a draw; without one, places go by arrival. */
 export const drawn = (room) => Boolean(room.commitment) && (room.method ?? "draw") === "draw";

@@ -1,4 +1,5 @@
-// Shows a room and a place in the lobby: the same page the server rendered, kept up to date. It decides nothing.
+// Shows a room and a place in the lobby: the same page the server rendered, kept up to date. It
+// decides nothing.
 
 import { $, count, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";

@@ -1,5 +1,6 @@
-// What the lobby says of wait, odds and baskets, as keys and values of its texts. Pure; pages/lobby.html chooses the words
-// of the odds in the same way, and tests/lobby-cases.json holds both to it.
+// What the lobby says of wait, odds and baskets, as keys and values of its texts. Pure;
+// pages/lobby.html chooses the words of the odds in the same way, and tests/lobby-cases.json holds
+// both to it.
 
 const FRESH_S = 120; // A wait that was told longer ago than this is worked out from the pace instead.
 

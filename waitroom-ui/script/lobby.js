@@ -1,4 +1,5 @@
-// The waiting room: joins, follows the line by the live socket or by polling, and opens the door when the turn comes.
+// The waiting room: joins, follows the line by the live socket or by polling, and opens the door
+// when the turn comes.
 
 import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
 import { wayBack } from "./entry.js";
@@ -17,7 +18,8 @@ let shown = $("place").dataset.state;
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
 
-// --- What arrives --------------------------------------------------------------------------------------------------
+// --- What
+// arrives --------------------------------------------------------------------------------------------------
 
 function update(change) {
   if (change.place) change.placeAt = performance.now();
@@ -60,7 +62,8 @@ const frames = {
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats }, line: { seats, at }, place });
     now.placeAt = placeAt; // The wait was told with the place, not with the line.
     if (place?.state === "waiting") {
-      // A counter that has passed this place means that a call was missed; otherwise wait and odds are asked for anew.
+      // A counter that has passed this place means that a call was missed; otherwise wait and odds
+      // are asked for anew.
       const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
@@ -144,7 +147,8 @@ function watchWithoutPlace() {
   }, wait);
 }
 
-// --- What the visitor does -----------------------------------------------------------------------------------------
+// --- What the visitor
+// does -----------------------------------------------------------------------------------------
 
 let joiningAgain = 0;
 async function join(event) {
@@ -222,7 +226,8 @@ function idle(button) {
   button.innerHTML = button.dataset.words;
 }
 
-// --- Start ---------------------------------------------------------------------------------------------------------
+// ---
+// Start ---------------------------------------------------------------------------------------------------------
 
 ready();
 $("join-form").addEventListener("submit", join);

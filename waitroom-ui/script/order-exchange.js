@@ -1,5 +1,5 @@
-// Giving a paid order's seats for others: another night of the same on-sale, or another train on the same way. What it
-// costs is told by the order that it makes, before anything is paid.
+// Giving a paid order's seats for others: another night of the same on-sale, or another train on
+// the same way. What it costs is told by the order that it makes, before anything is paid.
 
 import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
 import { journeyTimes } from "./journey.js";

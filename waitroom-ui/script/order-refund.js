@@ -1,4 +1,5 @@
-// Giving tickets back: which may go, what that keeps, told before it is done; and where the money of those that went is.
+// Giving tickets back: which may go, what that keeps, told before it is done; and where the money
+// of those that went is.
 
 import { $, make, money, put, raw, show, t, when } from "./core.js";
 import { asked, sums } from "./refund-sums.js";

@@ -1,4 +1,5 @@
-// An order on its way: waits for the payment, shows every state in words, and at the end the tickets.
+// An order on its way: waits for the payment, shows every state in words, and at the end the
+// tickets.
 
 import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";

@@ -1,5 +1,5 @@
-// Coming back when the server said to. Under a rush it sends people away to a time of their own; a page that keeps to it is
-// let in, so nobody has to press a button again.
+// Coming back when the server said to. Under a rush it sends people away to a time of their own; a
+// page that keeps to it is let in, so nobody has to press a button again.
 
 /** So long a page comes back by itself, milliseconds; a longer wait is told, and left to the person before it. */
 export const PATIENCE_MS = 20_000;

@@ -1,5 +1,6 @@
-// Paints the seats onto the canvas. Two levels of detail: from afar every seat is a few pixels written straight into
-// one image; from near each is a small picture whose shape tells its state as well as its colour does.
+// Paints the seats onto the canvas. Two levels of detail: from afar every seat is a few pixels
+// written straight into one image; from near each is a small picture whose shape tells its state as
+// well as its colour does.
 
 import { FREE, HELD, SOLD } from "./frames.js";
 

@@ -1,5 +1,6 @@
-// The seat map one moves about in: pan, zoom, pinch, hover, keyboard. It paints at most once a frame, and knows
-// nothing of holds: it shows states and what is one's own, and says which seat was picked.
+// The seat map one moves about in: pan, zoom, pinch, hover, keyboard. It paints at most once a
+// frame, and knows nothing of holds: it shows states and what is one's own, and says which seat was
+// picked.
 
 import { neighbour, seatAt } from "./geometry.js";
 import { onAreaPlate, paint, readColours } from "./seatmap-paint.js";

@@ -1,5 +1,6 @@
-// Keeps the picture of a show's seats: a first snapshot by request, then the room's socket with its deltas; while there
-// is no socket the snapshot is asked for again every few seconds. It says how fresh the picture is, always.
+// Keeps the picture of a show's seats: a first snapshot by request, then the room's socket with its
+// deltas; while there is no socket the snapshot is asked for again every few seconds. It says how
+// fresh the picture is, always.
 
 import { call } from "./core.js";
 import { decode, Picture, seatState } from "./frames.js";

@@ -1,5 +1,6 @@
-// The accessible twin of the map: every free seat by section and row, as boxes to tick. A section is built when it is
-// opened, a few hundred seats at a time, and from then on only what changes is touched.
+// The accessible twin of the map: every free seat by section and row, as boxes to tick. A section
+// is built when it is opened, a few hundred seats at a time, and from then on only what changes is
+// touched.
 
 import { make, t } from "./core.js";
 import { FREE } from "./frames.js";

@@ -1,5 +1,6 @@
-// What is chosen but not held yet: seats one by one, places in an area by number, or "best available". It asks for the
-// hold and says in words why it was refused, with the one tap that mends it where there is one.
+// What is chosen but not held yet: seats one by one, places in an area by number, or "best
+// available". It asks for the hold and says in words why it was refused, with the one tap that
+// mends it where there is one.
 
 import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -28,7 +29,8 @@ export class Picker {
     const { g } = this.page;
     for (const zone of g.zones) $("best-zone").append(make("option", { value: zone.key, text: zone.label }));
     show($("best-zone-field"), g.zones.length > 0);
-    // Its place is kept where there is nothing to ask for: what stands below it is about to be pressed.
+    // Its place is kept where there is nothing to ask for: what stands below it is about to be
+    // pressed.
     $("best-accessible").disabled = !g.seats.some((seat) => seat.accessible);
     const priced = g.areas.filter((area) => this.price(area.first));
     show($("areas"), priced.length > 0);
@@ -122,7 +124,8 @@ export class Picker {
     }
   }
 
-  // --- Asking ------------------------------------------------------------------------------------------------------
+  // ---
+  // Asking ------------------------------------------------------------------------------------------------------
 
   hold() {
     const labels = [...this.chosen].map((i) => this.page.g.seats[i].label);

@@ -1,5 +1,6 @@
-// Waiting for seats of a show or of a train: joins the waitlist, says who is ahead, shows the offer with its clock, takes it or
-// leaves. Asking how it stands also tells the server that somebody is here; the live socket does, too.
+// Waiting for seats of a show or of a train: joins the waitlist, says who is ahead, shows the offer
+// with its clock, takes it or leaves. Asking how it stands also tells the server that somebody is
+// here; the live socket does, too.
 
 import { $, announce, call, kept, make, put, raw, show, showProblem, t, when } from "./core.js";
 import { Countdown, skewOf } from "./countdown.js";
@@ -125,7 +126,8 @@ export class Waiting {
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
   }
 
-  // --- Doing -------------------------------------------------------------------------------------------------------
+  // ---
+  // Doing -------------------------------------------------------------------------------------------------------
 
   async join() {
     const quantity = Math.floor(Number($("wait-quantity").value));

@@ -1,5 +1,6 @@
-// The page of a show: loads the plan once, follows the seats, and ties together the map, its list, the choice and the
-// held bar. Each of them lives in a file of its own; here is only who tells whom.
+// The page of a show: loads the plan once, follows the seats, and ties together the map, its list,
+// the choice and the held bar. Each of them lives in a file of its own; here is only who tells
+// whom.
 
 import { $, announce, call, data, money, put, ready, show, showProblem, t, when } from "./core.js";
 import { FREE, STATE_NAMES } from "./frames.js";

@@ -1,5 +1,6 @@
-// Suggests stations while somebody types: by name, pinyin, short form or code. A field that opens a list, as screen readers
-// know it: arrows choose, Enter takes, Escape closes. Without this the search itself asks which station is meant.
+// Suggests stations while somebody types: by name, pinyin, short form or code. A field that opens a
+// list, as screen readers know it: arrows choose, Enter takes, Escape closes. Without this the
+// search itself asks which station is meant.
 
 import { announce, call, make, show, t } from "./core.js";
 

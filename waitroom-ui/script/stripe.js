@@ -1,4 +1,5 @@
-// Stripe's own payment form. Its script and its fields come from Stripe, so no card number passes through this server.
+// Stripe's own payment form. Its script and its fields come from Stripe, so no card number passes
+// through this server.
 
 import { $, announce, put, show, t } from "./core.js";
 
@@ -50,7 +51,8 @@ async function confirm(paid) {
   button.disabled = true;
   put("stripe-pay", t("order.paying"));
   fault("");
-  // A bank that asks for more sends the buyer away and back to this page, which then shows where the order stands.
+  // A bank that asks for more sends the buyer away and back to this page, which then shows where
+  // the order stands.
   const confirmParams = { return_url: location.href };
   const { error } = await form.stripe
     .confirmPayment({ elements: form.elements, confirmParams, redirect: "if_required" })

@@ -1,5 +1,5 @@
-// A QR code from the server, put into the page as drawing only: shapes and their geometry are copied, nothing else is,
-// so no answer can bring scripts or styles along.
+// A QR code from the server, put into the page as drawing only: shapes and their geometry are
+// copied, nothing else is, so no answer can bring scripts or styles along.
 
 import { call } from "./core.js";
 

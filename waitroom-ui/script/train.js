@@ -1,5 +1,5 @@
-// The page of a departure: holds seats of a class between two of its stops, waits for them where too few are free, and ties the
-// held bar to both.
+// The page of a departure: holds seats of a class between two of its stops, waits for them where
+// too few are free, and ties the held bar to both.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
@@ -47,8 +47,8 @@ const waiting = new Waiting(
     waits: (whether) => (whether ? live.start() : live.stop()),
   },
 );
-// While somebody waits the room's socket says at once that seats are offered, and keeps a page in the background among those who
-// are here.
+// While somebody waits the room's socket says at once that seats are offered, and keeps a page in
+// the background among those who are here.
 const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
 
 /** Opens the form of those who wait, for a class that has too few seats. */

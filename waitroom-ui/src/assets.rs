@@ -1,8 +1,9 @@
 //! Styles, scripts and icons as bytes with an address that changes when they do.
 //!
-//! One version, a hash over all of them, stands in every address (`?v=…`): scripts import each other, so a browser
-//! that mixed two builds would break. The relative imports inside scripts get the same version as they are loaded here,
-//! which is what lets a server call every versioned address immutable.
+//! One version, a hash over all of them, stands in every address (`?v=…`): scripts import each
+//! other, so a browser that mixed two builds would break. The relative imports inside scripts get
+//! the same version as they are loaded here, which is what lets a server call every versioned
+//! address immutable.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 
@@ -75,7 +76,8 @@ fn short_hex(digest: &[u8]) -> String {
     hex::encode(&digest[..8])
 }
 
-/// `from "./core.js"` becomes `from "./core.js?v=…"`. Scripts import in this one form only (a test holds them to it).
+/// `from "./core.js"` becomes `from "./core.js?v=…"`. Scripts import in this one form only (a test
+/// holds them to it).
 fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
     String::from_utf8_lossy(script)
         .lines()
@@ -91,7 +93,8 @@ fn version_imports(script: &[u8], version: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The asset at `path` (such as `style/base.css`; without `/assets/` and without a query), or `None` if there is none.
+/// The asset at `path` (such as `style/base.css`; without `/assets/` and without a query), or
+/// `None` if there is none.
 #[must_use]
 pub fn asset(path: &str) -> Option<Asset> {
     let (bytes, etag) = BUNDLE.files.get(path)?;
@@ -102,14 +105,16 @@ pub fn asset(path: &str) -> Option<Asset> {
     })
 }
 
-/// The version that stands in the address of every asset as `?v=`: 16 hex digits. A request that carries this one may
-/// be answered as immutable; any other should be revalidated against the `ETag`.
+/// The version that stands in the address of every asset as `?v=`: 16 hex digits. A request that
+/// carries this one may be answered as immutable; any other should be revalidated against the
+/// `ETag`.
 #[must_use]
 pub fn version() -> &'static str {
     &BUNDLE.version
 }
 
-/// The address of an asset as pages name it. A path that is not embedded keeps its address, and its test fails.
+/// The address of an asset as pages name it. A path that is not embedded keeps its address, and its
+/// test fails.
 pub(crate) fn address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }

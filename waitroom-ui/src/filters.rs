@@ -1,6 +1,8 @@
-//! What pages need beside plain values: strings with values in them, numbers and times people can read.
+//! What pages need beside plain values: strings with values in them, numbers and times people can
+//! read.
 //!
-//! The scripts have the same three in `script/core.js`; there the browser's own language and time zone are known.
+//! The scripts have the same three in `script/core.js`; there the browser's own language and time
+//! zone are known.
 
 use minijinja::{
     Error, Value,
@@ -68,8 +70,9 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// An RFC 3339 time as people write it, in the zone it was given in: `1 June 2027, 20:00 (UTC+02:00)`. A string that
-/// is no such time is shown as it stands, and nothing is shown as a dash.
+/// An RFC 3339 time as people write it, in the zone it was given in: `1 June 2027, 20:00
+/// (UTC+02:00)`. A string that is no such time is shown as it stands, and nothing is shown as a
+/// dash.
 pub(crate) fn when(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
@@ -99,7 +102,8 @@ fn readable(text: &str) -> Option<String> {
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// The day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`. Anything else as it stands.
+/// The day of an RFC 3339 time, or a day alone, as people write it: `Mon 11 January 2027`. Anything
+/// else as it stands.
 pub(crate) fn day(time: &Value) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
@@ -117,7 +121,8 @@ fn named_day(text: &str) -> Option<String> {
     Some(format!("{weekday} {day} {name} {year}"))
 }
 
-/// Days from a Monday, by Sakamoto's method: https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week
+/// Days from a Monday, by Sakamoto's method:
+/// https://en.wikipedia.org/wiki/Determination_of_the_day_of_the_week
 fn weekday(year: u16, month: usize, day: u8) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = usize::from(year).saturating_sub(usize::from(month < 3));
@@ -163,7 +168,8 @@ pub(crate) fn money(value: &Value) -> String {
     format!("{minus}{sign}{}.{:02}", grouped(all / 100), all % 100)
 }
 
-/// Seconds as a span people can take in: `40 s`, `12 min`, `2 h 5 min`. Short forms, the same in most languages.
+/// Seconds as a span people can take in: `40 s`, `12 min`, `2 h 5 min`. Short forms, the same in
+/// most languages.
 pub(crate) fn span(seconds: &Value) -> String {
     let Ok(seconds) = f64::try_from(seconds.clone()) else {
         return "–".to_owned();

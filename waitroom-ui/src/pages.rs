@@ -15,7 +15,8 @@ use crate::{assets, filters, texts};
 #[folder = "pages"]
 struct Files;
 
-/// Why a page could not be rendered: there is no page of that name, or its context has another shape than it expects.
+/// Why a page could not be rendered: there is no page of that name, or its context has another
+/// shape than it expects.
 #[derive(Debug)]
 pub struct PageError(minijinja::Error);
 
@@ -60,10 +61,12 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages
 });
 
-/// Renders `pages/NAME.html` with `context` to a whole HTML document. The contexts are listed in the README.
+/// Renders `pages/NAME.html` with `context` to a whole HTML document. The contexts are listed in
+/// the README.
 ///
 /// # Errors
-/// [`PageError`] if there is no such page, or if the context has another shape than the page expects.
+/// [`PageError`] if there is no such page, or if the context has another shape than the page
+/// expects.
 pub fn page(name: &str, context: &impl Serialize) -> Result<String, PageError> {
     PAGES
         .get_template(&format!("{name}.html"))

@@ -1,4 +1,5 @@
-//! The wording of every page and script, one JSON file a language, so that a translation touches no code.
+//! The wording of every page and script, one JSON file a language, so that a translation touches no
+//! code.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -23,8 +24,9 @@ static LANGUAGES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The strings of a language (`en`, `en-GB`: the region is not looked at) as one JSON object, in groups named after the
-/// pages. A language that has no file is answered in English, so a page is never without words.
+/// The strings of a language (`en`, `en-GB`: the region is not looked at) as one JSON object, in
+/// groups named after the pages. A language that has no file is answered in English, so a page is
+/// never without words.
 ///
 /// A string holds `{name}` where a value goes; one that counts is `{"one": …, "other": …}`.
 #[must_use]

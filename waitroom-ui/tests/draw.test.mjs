@@ -1,5 +1,6 @@
-// Holds script/draw.js to the published vectors of the draw, and the page's check to tampered records.
-// The vectors stand in the folder that FAIRGATE_DRAW names (default ../shared/draw, seen from the repository's root).
+// Holds script/draw.js to the published vectors of the draw, and the page's check to tampered
+// records. The vectors stand in the folder that FAIRGATE_DRAW names (default ../shared/draw, seen
+// from the repository's root).
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

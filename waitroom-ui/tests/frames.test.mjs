@@ -1,4 +1,5 @@
-// Holds script/frames.js to the golden frames in wire/frames.json, which the server is held to as well.
+// Holds script/frames.js to the golden frames in wire/frames.json, which the server is held to as
+// well.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Holds the lobby's script to the same table of states as its page, and the socket's waits to their bounds.
+// Holds the lobby's script to the same table of states as its page, and the socket's waits to their
+// bounds.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

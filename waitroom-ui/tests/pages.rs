@@ -1,5 +1,5 @@
-//! Holds pages, texts, scripts and assets to each other: every key used is written, every page renders in every phase
-//! and state, nothing on a page needs what the content policy forbids.
+//! Holds pages, texts, scripts and assets to each other: every key used is written, every page
+//! renders in every phase and state, nothing on a page needs what the content policy forbids.
 
 use std::collections::BTreeSet;
 use std::{fs, path::Path};

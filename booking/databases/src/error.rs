@@ -1,8 +1,10 @@
-//! What can go wrong between a domain transaction and the database, in words that fit both databases.
+//! What can go wrong between a domain transaction and the database, in words that fit both
+//! databases.
 
 use tokio_postgres::error::{Severity, SqlState};
 
-/// Why a domain transaction has no answer. But for [`LedgerError::Unknown`], nothing of it was written.
+/// Why a domain transaction has no answer. But for [`LedgerError::Unknown`], nothing of it was
+/// written.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The statement itself failed; the transaction was rolled back whole.
@@ -11,8 +13,9 @@ pub enum LedgerError {
     /// The database did not take the transaction, or cannot be reached: nothing of it was written.
     #[error("the ledger did not take the write: {0}")]
     Unavailable(String),
-    /// The connection was lost while the transaction was being committed, and the database could not be asked
-    /// afterwards: it was written whole or not at all. A caller that asks again by the same ids finds out.
+    /// The connection was lost while the transaction was being committed, and the database could
+    /// not be asked afterwards: it was written whole or not at all. A caller that asks again by the
+    /// same ids finds out.
     #[error("whether the ledger took the write is not known: {0}")]
     Unknown(String),
     /// A row held something this version cannot read.
@@ -34,7 +37,8 @@ impl From<tokio_postgres::Error> for LedgerError {
             None => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
                 let told = cause.map_or_else(|| error.to_string(), |why| format!("{error}: {why}"));
-                // Values that do not fit their columns are our mistake; all else is the connection's.
+                // Values that do not fit their columns are our mistake; all else is the
+                // connection's.
                 if error.to_string().contains("serializing") || error.to_string().contains("column")
                 {
                     Self::Sql(told)
@@ -46,8 +50,8 @@ impl From<tokio_postgres::Error> for LedgerError {
     }
 }
 
-/// Whether the same statement may well succeed a moment later: rolled back in favour of another, lock or time ran
-/// out, too many connections, no room, the server stops or starts.
+/// Whether the same statement may well succeed a moment later: rolled back in favour of another,
+/// lock or time ran out, too many connections, no room, the server stops or starts.
 fn is_of_the_moment(code: &SqlState) -> bool {
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "40" | "53" | "55" | "57" | "58")

@@ -1,5 +1,5 @@
-//! What was found last when somebody asked whether the database takes writes: all who ask within half a second share one
-//! finding, so that asking costs the database next to nothing.
+//! What was found last when somebody asked whether the database takes writes: all who ask within
+//! half a second share one finding, so that asking costs the database next to nothing.
 
 use std::time::{Duration, Instant};
 

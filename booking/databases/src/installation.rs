@@ -17,12 +17,12 @@ pub enum Installation {
 }
 
 impl Installation {
-    /// Brings one crate's tables up to date: applies the steps of `owner` that the database lacks, in
-    /// order. Nodes that start at once wait for one another.
+    /// Brings one crate's tables up to date: applies the steps of `owner` that the database lacks,
+    /// in order. Nodes that start at once wait for one another.
     ///
     /// # Errors
-    /// Where a step fails; nothing of it stays. [`LedgerError::Corrupt`] where the database has more
-    /// steps than this program knows.
+    /// Where a step fails; nothing of it stays. [`LedgerError::Corrupt`] where the database has
+    /// more steps than this program knows.
     pub async fn migrate(
         &self,
         owner: &'static str,
@@ -40,15 +40,15 @@ impl Installation {
         }
     }
 
-    /// Runs one transaction over what was `given`, and returns once it is durable, or was rolled back
-    /// whole. It runs to its end even if the caller goes away.
+    /// Runs one transaction over what was `given`, and returns once it is durable, or was rolled
+    /// back whole. It runs to its end even if the caller goes away.
     ///
-    /// On PostgreSQL it is run again, from its beginning, where it gave way to another one or lost its
-    /// connection before the commit: it decides anew each time from what it reads.
+    /// On PostgreSQL it is run again, from its beginning, where it gave way to another one or lost
+    /// its connection before the commit: it decides anew each time from what it reads.
     ///
     /// # Errors
-    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was written
-    /// whole or not at all, with any other nothing was written.
+    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was
+    /// written whole or not at all, with any other nothing was written.
     pub async fn write<A, T, E, F>(&self, given: A, transaction: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
@@ -123,8 +123,8 @@ impl Installation {
         }
     }
 
-    /// Writes what is queued and closes a file, so that it is whole by itself. A server's database needs
-    /// nothing of the kind.
+    /// Writes what is queued and closes a file, so that it is whole by itself. A server's database
+    /// needs nothing of the kind.
     ///
     /// # Errors
     /// Where the file's log could not be folded in; file and log are whole together then.

@@ -1,4 +1,5 @@
-//! The promises of the PostgreSQL side, against a real server: whole or not at all, whatever happens to connections.
+//! The promises of the PostgreSQL side, against a real server: whole or not at all, whatever
+//! happens to connections.
 
 mod wire;
 
@@ -30,7 +31,8 @@ async fn put(database: &Database, k: i64) -> Result<u64, LedgerError> {
         .await
 }
 
-/// All keys. A connection that was cut while it lay in the pool costs one reading, which is then made again.
+/// All keys. A connection that was cut while it lay in the pool costs one reading, which is then
+/// made again.
 async fn keys(database: &Database) -> BTreeSet<i64> {
     for _ in 0..500 {
         let read = |tx: fairgate_databases::Tx| async move {
@@ -185,7 +187,8 @@ async fn transactions_that_stand_in_each_others_way_are_run_again() {
                     if first_try {
                         both_hold_one.wait().await;
                     }
-                    // Each waits for the other now: a deadlock, which the server ends for one of them.
+                    // Each waits for the other now: a deadlock, which the server ends for one of
+                    // them.
                     tx.execute(sql, &[&keys[1]]).await?;
                     Ok::<_, LedgerError>(())
                 }
@@ -272,7 +275,8 @@ async fn a_restart_under_load_leaves_no_answer_open() {
     }
     let server = Arc::new(Postgres::start().await.expect("PostgreSQL starts"));
     let database = database(&server.url()).await;
-    // More at once than there are connections, so that those who ask after their commits must not wait for one another.
+    // More at once than there are connections, so that those who ask after their commits must not
+    // wait for one another.
     let mut writing = tokio::task::JoinSet::new();
     for writer in 0..40_i64 {
         let database = database.clone();

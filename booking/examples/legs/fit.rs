@@ -1,6 +1,6 @@
-//! How well the chooser of trains fills them: a simulation without a store. Travellers ask for stretches one after the
-//! other, some give their seat back, and what stays sold is compared with what other ways of choosing sell to the same
-//! travellers.
+//! How well the chooser of trains fills them: a simulation without a store. Travellers ask for
+//! stretches one after the other, some give their seat back, and what stays sold is compared with
+//! what other ways of choosing sell to the same travellers.
 
 use booking::catalogue::seatmap::SeatMap;
 use booking::inventory::choose::rail::{Party, Train, choose};
@@ -42,7 +42,8 @@ const LAPSES_WITHIN: usize = 60;
 pub struct Sold {
     /// By the chooser.
     pub tightest: f64,
-    /// Whoever finds room on every leg goes, and everybody else may be seated anew: no chooser sells more to them.
+    /// Whoever finds room on every leg goes, and everybody else may be seated anew: no chooser
+    /// sells more to them.
     pub reseating: f64,
     /// The first seat that is free.
     pub first: f64,

@@ -1,6 +1,7 @@
-//! Trains under trial, with figures. `legs fit` compares the chooser with other ways of seating the same travellers; `legs
-//! rush` lets 200 buyers ask 20,000 times for stretches of one train, in process, at one node and at three on one Redis, and
-//! at three on a Redis cluster, and looks through the history for a seat that two of them had. Exit code 1 where a claim fails.
+//! Trains under trial, with figures. `legs fit` compares the chooser with other ways of seating the
+//! same travellers; `legs rush` lets 200 buyers ask 20,000 times for stretches of one train, in
+//! process, at one node and at three on one Redis, and at three on a Redis cluster, and looks
+//! through the history for a seat that two of them had. Exit code 1 where a claim fails.
 
 mod fit;
 mod rush;

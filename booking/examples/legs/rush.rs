@@ -1,5 +1,6 @@
-//! A rush on one train: many buyers ask at once for stretches of it, at one node or several, give some back, and a
-//! brute-force checker looks through the whole history for a seat that two of them had on one leg at one time.
+//! A rush on one train: many buyers ask at once for stretches of it, at one node or several, give
+//! some back, and a brute-force checker looks through the whole history for a seat that two of them
+//! had on one leg at one time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -75,8 +76,8 @@ struct Had {
     until: Option<Instant>,
 }
 
-/// Runs a rush on a train of its own, at as many nodes as there are stores: of one memory, or on one Redis. The buyers
-/// spread over them.
+/// Runs a rush on a train of its own, at as many nodes as there are stores: of one memory, or on
+/// one Redis. The buyers spread over them.
 pub async fn run(
     stores: Vec<Arc<dyn InventoryStore>>,
     ledger: Arc<dyn Ledger>,
@@ -270,8 +271,8 @@ fn overlaps(history: &[Had]) -> Vec<String> {
     findings
 }
 
-/// Whether a node's picture is what is left of the history, as soon as it has heard of everything; and how full the train
-/// is.
+/// Whether a node's picture is what is left of the history, as soon as it has heard of everything;
+/// and how full the train is.
 async fn picture(desk: &HoldDesk, show: &ShowId, history: &[Had]) -> (Vec<String>, f64) {
     let show = desk.catalogue.show(show).expect("it is sold");
     let grid = show.grid();

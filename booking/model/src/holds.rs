@@ -7,7 +7,8 @@ use fairgate_pass::Holder;
 use crate::ids::HoldId;
 use crate::inventory::Grid;
 
-/// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold names.
+/// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The seat's index in the plan.
@@ -74,8 +75,8 @@ pub struct Hold {
     pub purpose: Purpose,
     /// What it holds.
     pub items: Vec<Held>,
-    /// The version of the show's terms that its cells are priced by; [`crate::catalogue::terms::UNNUMBERED`] where it was
-    /// made before terms had numbers.
+    /// The version of the show's terms that its cells are priced by;
+    /// [`crate::catalogue::terms::UNNUMBERED`] where it was made before terms had numbers.
     pub terms: u32,
     /// The plan its seat indices belong to.
     pub plan_version: u32,
@@ -128,7 +129,8 @@ pub struct Secured {
     pub lock_until_ms: i64,
 }
 
-/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before it falls.
+/// How much longer than the claim the lock stands: the ledger's expiry must reach the store before
+/// it falls.
 const LOCK_BEYOND_CLAIM_MS: i64 = 60_000;
 
 /// Until when the lock of an ordered hold stands.

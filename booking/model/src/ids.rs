@@ -133,8 +133,8 @@ show_id!(
 );
 show_id!(RefundId, "refund", "A refund: `refund_{show}_{32 hex}`.");
 
-/// Derives the ids of holds from the calls that make them, with a secret of the installation: a retry finds its own on any
-/// node, and nobody works out the id of a call.
+/// Derives the ids of holds from the calls that make them, with a secret of the installation: a
+/// retry finds its own on any node, and nobody works out the id of a call.
 #[derive(Clone)]
 pub struct CallIds {
     secret: [u8; 32],
@@ -153,8 +153,8 @@ impl CallIds {
         self.hold(show, &[b"key", &visitor.0, key.as_bytes()])
     }
 
-    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same. `round` counts those
-    /// that have become orders.
+    /// The hold of a visitor's journey over some legs of a train: asked for twice it is the same.
+    /// `round` counts those that have become orders.
     #[must_use]
     pub fn hold_of_journey(
         &self,
@@ -175,7 +175,8 @@ impl CallIds {
         self.hold(show, &parts)
     }
 
-    /// 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts read alike.
+    /// 128 bits of HMAC-SHA-256 over length-prefixed parts, so that no two lists of parts read
+    /// alike.
     fn hold(&self, show: &ShowId, parts: &[&[u8]]) -> HoldId {
         let mut mac =
             <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes a key of any length");
@@ -189,7 +190,8 @@ impl CallIds {
     }
 }
 
-/// The derivations without a secret are those of earlier versions: what was made then is still looked for by them.
+/// The derivations without a secret are those of earlier versions: what was made then is still
+/// looked for by them.
 impl HoldId {
     /// The hold a visitor's keyed call made.
     #[must_use]
@@ -212,8 +214,8 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// The hold that keeps seats for an order whose money came late. It follows from the order and from what is kept,
-    /// so that a worker that was interrupted finds its own locks.
+    /// The hold that keeps seats for an order whose money came late. It follows from the order and
+    /// from what is kept, so that a worker that was interrupted finds its own locks.
     #[must_use]
     pub fn of_late_money(order: &OrderId, what: &str) -> Self {
         let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), what.as_bytes()];

@@ -1,4 +1,5 @@
-//! How seats of orders and runs of trains are written in the ledger, as JSON, the same in every database.
+//! How seats of orders and runs of trains are written in the ledger, as JSON, the same in every
+//! database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +96,8 @@ enum FaresRow {
     Table(Vec<(String, String, String, i64)>),
 }
 
-/// A departure's run as it is stored. Of a table no more is kept than what the run's own stretches cost.
+/// A departure's run as it is stored. Of a table no more is kept than what the run's own stretches
+/// cost.
 ///
 /// # Errors
 /// Where it cannot be written as JSON.

@@ -1,4 +1,5 @@
-//! Builds booking out of its parts, starts its workers (`workers`), and tells gateways what they ask (`telling`).
+//! Builds booking out of its parts, starts its workers (`workers`), and tells gateways what they
+//! ask (`telling`).
 
 mod telling;
 mod workers;

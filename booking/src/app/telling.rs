@@ -1,5 +1,5 @@
-//! What gateways ask of booking: which shows there are, how the seats stand, and how booking itself is. The same whether
-//! booking is in their process or behind `/internal/v1`.
+//! What gateways ask of booking: which shows there are, how the seats stand, and how booking itself
+//! is. The same whether booking is in their process or behind `/internal/v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +69,8 @@ pub struct Pulse {
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
-    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, whose sale has ended, or that
-    /// have left.
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled,
+    /// whose sale has ended, or that have left.
     #[serde(default)]
     pub gone: u64,
     /// Visitors whose orders were ticketed, behind the cursor asked for.
@@ -103,10 +103,12 @@ impl Booking {
         self.catalogue.sell_departures(timetable).await
     }
 
-    /// The shows that some patterns name; where they name departures, those that somebody has held seats of.
+    /// The shows that some patterns name; where they name departures, those that somebody has held
+    /// seats of.
     #[must_use]
     pub fn shows(&self, patterns: &[String]) -> Vec<ShowInShort> {
-        // Whoever asks for everything asks for what promoters have put: departures are found by their trains.
+        // Whoever asks for everything asks for what promoters have put: departures are found by
+        // their trains.
         let named = |show: &Show| {
             patterns
                 .iter()
@@ -147,7 +149,8 @@ impl Booking {
     /// How this booking is: whether its ledger takes writes, and what its store says of itself.
     pub async fn condition(&self) -> Condition {
         let mut condition = Condition::default();
-        // Side by side: a gateway that hears nothing of a booking does not ask it for maps either, and those go on.
+        // Side by side: a gateway that hears nothing of a booking does not ask it for maps either,
+        // and those go on.
         let (ledger, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
@@ -174,7 +177,8 @@ impl Booking {
         self.catalogue.cover(coverage).await
     }
 
-    /// Shared measurements over what a room covers: `shows`, where unknown ids count nothing, and the trains of `room`.
+    /// Shared measurements over what a room covers: `shows`, where unknown ids count nothing, and
+    /// the trains of `room`.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -186,7 +190,8 @@ impl Booking {
     ) -> Result<Pulse, LedgerError> {
         let found: Vec<_> = shows.iter().filter_map(|show| self.find(show)).collect();
         let now_ms = self.setup.clock.now_ms();
-        // A train has many days, and most of them stand in no list: all that are on sale count, listed or not.
+        // A train has many days, and most of them stand in no list: all that are on sale count,
+        // listed or not.
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
@@ -228,7 +233,8 @@ impl Booking {
         self.seats.store.signals()
     }
 
-    /// The labels of an offer's seats, which go with its signal; a signal about anything else names none.
+    /// The labels of an offer's seats, which go with its signal; a signal about anything else names
+    /// none.
     pub async fn seats_told(&self, signal: &HoldSignal) -> Vec<String> {
         if signal.state != "offered" {
             return Vec::new();
@@ -242,8 +248,9 @@ impl Booking {
         items.iter().map(label).collect()
     }
 
-    /// A gateway tells which of the visitors that it was told of last are connected to it, and is told who waits for seats
-    /// now, those who came first at the front: their sockets keep their offers coming.
+    /// A gateway tells which of the visitors that it was told of last are connected to it, and is
+    /// told who waits for seats now, those who came first at the front: their sockets keep their
+    /// offers coming.
     ///
     /// # Errors
     /// Where the ledger cannot be read.

@@ -1,5 +1,6 @@
-//! Departures as shows: made of the timetable when they are asked for, kept for a while, and written into the ledger when
-//! somebody first holds a seat of them. From then on they are what stands there, whatever the timetable says later.
+//! Departures as shows: made of the timetable when they are asked for, kept for a while, and
+//! written into the ledger when somebody first holds a seat of them. From then on they are what
+//! stands there, whatever the timetable says later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,8 +37,8 @@ pub struct Departure {
 pub trait Departures: Send + Sync + 'static {
     /// The departure of this id, where the timetable has one in its window.
     fn departure(&self, show: &ShowId) -> Option<Departure>;
-    /// Tells the departures on sale at a moment that some patterns name, one by one, as they are as long as nobody has taken a
-    /// seat of them. Looking through a large timetable takes a while.
+    /// Tells the departures on sale at a moment that some patterns name, one by one, as they are as
+    /// long as nobody has taken a seat of them. Looking through a large timetable takes a while.
     fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale));
     /// The plans that its departures use.
     fn stocks(&self) -> Vec<(VenueId, u32)>;
@@ -126,8 +127,8 @@ impl Catalogue {
         Some(show)
     }
 
-    /// The show as seats of it may be held: a departure has its row in the ledger then, written now where nobody came
-    /// before.
+    /// The show as seats of it may be held: a departure has its row in the ledger then, written now
+    /// where nobody came before.
     ///
     /// # Errors
     /// Where the ledger did not take it.

@@ -1,5 +1,5 @@
-//! The catalogue: venues with their versioned plans, shows that pin one, and which room covers which show.
-//! What is asked for on every request is kept in memory; the ledger has the truth.
+//! The catalogue: venues with their versioned plans, shows that pin one, and which room covers
+//! which show. What is asked for on every request is kept in memory; the ledger has the truth.
 
 pub mod departures;
 pub mod places;
@@ -44,8 +44,8 @@ struct Shared {
     places: RwLock<Arc<places::Places>>,
     /// Earlier versions of terms that somebody asked for; they never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// The ledger's catalogue version that the above is at least as new as. Held while any of it is changed, so that no
-    /// older reading takes the place of a newer change.
+    /// The ledger's catalogue version that the above is at least as new as. Held while any of it is
+    /// changed, so that no older reading takes the place of a newer change.
     version: Mutex<u64>,
 }
 
@@ -70,7 +70,8 @@ pub enum PutRefused {
 }
 
 impl Catalogue {
-    /// Reads the catalogue from the ledger. Shows may ask for no more than the payment provider can do.
+    /// Reads the catalogue from the ledger. Shows may ask for no more than the payment provider can
+    /// do.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -90,8 +91,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Takes over what another node changed: one cheap question, and a reading only where the answer is new. Gives
-    /// whether it was.
+    /// Takes over what another node changed: one cheap question, and a reading only where the
+    /// answer is new. Gives whether it was.
     ///
     /// # Errors
     /// Where the ledger cannot be read.
@@ -172,8 +173,8 @@ impl Catalogue {
         shows.any(|show| show.document.seats_per_card.is_some())
     }
 
-    /// As [`Self::show`], but of departures only those that somebody has held something of: the others are whole, and telling
-    /// so makes no show of them.
+    /// As [`Self::show`], but of departures only those that somebody has held something of: the
+    /// others are whole, and telling so makes no show of them.
     #[must_use]
     pub fn sold_from(&self, id: &ShowId) -> Option<Arc<Show>> {
         let show = read(&self.shared.shows).get(id).cloned();
@@ -227,7 +228,8 @@ impl Catalogue {
         self.ledger.put_venue(venue, plan, digest, now_ms).await
     }
 
-    /// Puts a show on its venue's newest plan. `held` are seats in baskets and orders by the store's picture.
+    /// Puts a show on its venue's newest plan. `held` are seats in baskets and orders by the
+    /// store's picture.
     ///
     /// # Errors
     /// [`PutRefused`]; nothing was changed.
@@ -306,8 +308,8 @@ impl Catalogue {
         Ok(show)
     }
 
-    /// The terms that a hold or an order of a show names by their number. Where it was made before terms had numbers, the
-    /// show's terms of the moment.
+    /// The terms that a hold or an order of a show names by their number. Where it was made before
+    /// terms had numbers, the show's terms of the moment.
     ///
     /// # Errors
     /// Where the ledger cannot be read, or does not know the version.

@@ -1,5 +1,5 @@
-//! What people call the venues, and whose clocks hang there: told by whoever knows (a cinema programme knows its halls, a
-//! timetable its zone), for pages, tickets and calendars.
+//! What people call the venues, and whose clocks hang there: told by whoever knows (a cinema
+//! programme knows its halls, a timetable its zone), for pages, tickets and calendars.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! The trains that a room covers, for its seats, its odds and its being sold out: the departures that somebody has taken
-//! seats of, one by one, and all others on sale in sum. The timetable is looked through now and then only: it may have a
-//! hundred thousand departures, and a room asks every second.
+//! The trains that a room covers, for its seats, its odds and its being sold out: the departures
+//! that somebody has taken seats of, one by one, and all others on sale in sum. The timetable is
+//! looked through now and then only: it may have a hundred thousand departures, and a room asks
+//! every second.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -127,8 +128,8 @@ impl Catalogue {
 }
 
 impl Catalogue {
-    /// Departures that are named one by one and left on a day that is no longer on sale: a room that has nothing else has
-    /// nothing to sell, which is not the same as nothing to count.
+    /// Departures that are named one by one and left on a day that is no longer on sale: a room
+    /// that has nothing else has nothing to sell, which is not the same as nothing to count.
     fn left_long_ago(&self, patterns: &[String], now_ms: i64) -> Vec<OnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));

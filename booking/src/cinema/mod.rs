@@ -1,5 +1,6 @@
-//! Cinemas: a programme of cities, halls, films and showings is imported whole, its halls become venues and its showings
-//! shows, and what is on is searched in memory. Selling them is nothing of its own.
+//! Cinemas: a programme of cities, halls, films and showings is imported whole, its halls become
+//! venues and its showings shows, and what is on is searched in memory. Selling them is nothing of
+//! its own.
 
 mod near;
 mod programme;

@@ -1,4 +1,5 @@
-//! How near what somebody typed is to a title: the one home of the edit distance and of Unicode's normal forms.
+//! How near what somebody typed is to a title: the one home of the edit distance and of Unicode's
+//! normal forms.
 
 use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
@@ -75,9 +76,9 @@ impl Plain {
         words.words.iter().all(|word| self.words.contains(word))
     }
 
-    /// How many edits (a letter inserted, deleted, replaced, or swapped with its neighbour) lie between what was typed and
-    /// this title, or a part of it; `None` where it is more than so short a text may have. Beginnings of words count as
-    /// the words.
+    /// How many edits (a letter inserted, deleted, replaced, or swapped with its neighbour) lie
+    /// between what was typed and this title, or a part of it; `None` where it is more than so
+    /// short a text may have. Beginnings of words count as the words.
     #[must_use]
     pub fn edits_from(&self, typed: &Self) -> Option<usize> {
         let most = match typed.whole.chars {

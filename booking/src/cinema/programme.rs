@@ -1,4 +1,5 @@
-//! What a programme is made of, once it was read: checked, flat, and in the form that the ledger keeps.
+//! What a programme is made of, once it was read: checked, flat, and in the form that the ledger
+//! keeps.
 
 use std::collections::BTreeMap;
 

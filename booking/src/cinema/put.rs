@@ -1,5 +1,5 @@
-//! From a document to what is sold: plans are drawn, prices are checked against them, and everything is written in one
-//! transaction, or nothing is.
+//! From a document to what is sold: plans are drawn, prices are checked against them, and
+//! everything is written in one transaction, or nothing is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,8 @@ pub struct Changed {
     pub new_showings: usize,
     /// Showings that were there, and differed.
     pub changed_showings: usize,
-    /// Shows of the programme before that this one leaves out and that have not begun: they are found by no search of
-    /// the cinemas any more, and are sold on to whoever knows their address.
+    /// Shows of the programme before that this one leaves out and that have not begun: they are
+    /// found by no search of the cinemas any more, and are sold on to whoever knows their address.
     #[schema(value_type = Vec<String>)]
     pub left_out: Vec<ShowId>,
 }
@@ -103,8 +103,9 @@ impl HallPlan {
 type HallPlans = HashMap<VenueId, HallPlan>;
 
 impl Cinemas {
-    /// Puts a whole programme in place of the one before. `seats` are asked whether a new plan would move what somebody
-    /// holds; without them a basket made on an old plan is refused at its checkout.
+    /// Puts a whole programme in place of the one before. `seats` are asked whether a new plan
+    /// would move what somebody holds; without them a basket made on an old plan is refused at its
+    /// checkout.
     ///
     /// # Errors
     /// [`PutRefused`]; nothing was changed.
@@ -318,7 +319,8 @@ impl Cinemas {
 /// Shows with the plan they pin, and the hall whose plan they will pin.
 type Pinned = HashMap<ShowId, (Arc<Plan>, VenueId)>;
 
-/// What the ledger asks of used seats; of a show that another node put meanwhile nothing is known here.
+/// What the ledger asks of used seats; of a show that another node put meanwhile nothing is known
+/// here.
 fn keeps(pinned: Pinned, plans: HallPlans) -> SeatsKeptBy {
     Box::new(move |show, seat| {
         let Some((old, hall)) = pinned.get(show) else {

@@ -34,13 +34,15 @@ pub struct Params {
     lon: String,
     /// Kilometres from there, at most.
     radius_km: String,
-    /// Showings that begin at or after this moment, or on or after this day where the cinema is. Without it: now.
+    /// Showings that begin at or after this moment, or on or after this day where the cinema is.
+    /// Without it: now.
     from: String,
     /// Showings that begin at or before this moment, or on or before this day where the cinema is.
     to: String,
     /// The cinema's postal code.
     postal_code: String,
-    /// `true`: titles near the keyword are found, too; `false`: they are not; without it: where no title is the keyword.
+    /// `true`: titles near the keyword are found, too; `false`: they are not; without it: where no
+    /// title is the keyword.
     fuzzy: String,
     /// `start`, `distance` (needs `lat` and `lon`), `price` or `title`; without it by start.
     sort: String,

@@ -33,8 +33,8 @@ pub enum DumpError {
     File(PathBuf, #[source] std::io::Error),
 }
 
-/// Dumps the ledger in the folder `data` into the file `out` and returns how many records it has. `now_ms` is noted
-/// as the moment of reading. A gateway may go on writing meanwhile.
+/// Dumps the ledger in the folder `data` into the file `out` and returns how many records it has.
+/// `now_ms` is noted as the moment of reading. A gateway may go on writing meanwhile.
 ///
 /// # Errors
 /// [`DumpError`]; `out` is then as it was.
@@ -54,8 +54,8 @@ pub fn write(data: &Path, out: &Path, now_ms: i64) -> Result<u64, DumpError> {
     lines.end(kept, |error| DumpError::Ledger(ledger, error))
 }
 
-/// Dumps the ledger in the database at `url` into the file `out` and returns how many records it has. Nodes may go on
-/// writing meanwhile.
+/// Dumps the ledger in the database at `url` into the file `out` and returns how many records it
+/// has. Nodes may go on writing meanwhile.
 ///
 /// # Errors
 /// [`DumpError`]; `out` is then as it was.

@@ -35,8 +35,9 @@ impl From<LedgerError> for NotImported {
     }
 }
 
-/// Imports the programme in a file into the ledger that the settings name. Nodes over a database may be serving: they sell
-/// by the new programme within a second. A ledger file is one process's alone. Prices are those that `payments` takes.
+/// Imports the programme in a file into the ledger that the settings name. Nodes over a database
+/// may be serving: they sell by the new programme within a second. A ledger file is one process's
+/// alone. Prices are those that `payments` takes.
 ///
 /// # Errors
 /// [`NotImported`]; nothing was changed.

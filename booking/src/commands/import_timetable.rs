@@ -1,4 +1,5 @@
-//! `booking import`: reads a feed, and stores the timetable with the plans of its trains in one transaction, or nothing.
+//! `booking import`: reads a feed, and stores the timetable with the plans of its trains in one
+//! transaction, or nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

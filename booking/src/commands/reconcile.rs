@@ -1,4 +1,5 @@
-//! One pass by command, over whatever the settings name, beside processes that serve or without any.
+//! One pass by command, over whatever the settings name, beside processes that serve or without
+//! any.
 
 use crate::app::Setup;
 use crate::config::Config;
@@ -6,8 +7,9 @@ use crate::door::signing::keyring;
 use crate::open::{self, NotOpened};
 use crate::reconciler::Line;
 
-/// Compares and mends once; everything that did not agree. What a repair owes to the provider or to the store is carried out
-/// by the processes that serve. Without Redis there is no picture to compare: it lives in the process that serves.
+/// Compares and mends once; everything that did not agree. What a repair owes to the provider or to
+/// the store is carried out by the processes that serve. Without Redis there is no picture to
+/// compare: it lives in the process that serves.
 ///
 /// # Errors
 /// [`NotOpened`]; where a gateway has the data folder, nothing was compared.

@@ -10,7 +10,8 @@ const MAX_S: u64 = 600;
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain {
-    /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds. Default 10.
+    /// `FAIRGATE_DRAIN_S`: how long calls in flight may go on after SIGTERM, in seconds.
+    /// Default 10.
     pub calls: Duration,
 }
 

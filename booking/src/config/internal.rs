@@ -6,7 +6,8 @@ use super::{Key, Reader};
 /// How gateways and bookings know each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Internal {
-    /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which only does on one machine.
+    /// `FAIRGATE_INTERNAL_KEY`: the same at every gateway and booking. Default none, which only
+    /// does on one machine.
     pub key: Option<Key>,
 }
 

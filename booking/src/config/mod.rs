@@ -1,4 +1,5 @@
-//! Settings: each concern reads its own knobs from what was set, for booking as a process of its own and for the gateway.
+//! Settings: each concern reads its own knobs from what was set, for booking as a process of its
+//! own and for the gateway.
 
 mod drain;
 mod internal;

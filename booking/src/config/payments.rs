@@ -43,8 +43,9 @@ impl Payments {
     ];
 
     /// Takes it from what was set. Default `none`. With `stripe`, `FAIRGATE_STRIPE_SECRET_KEY`,
-    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed; `FAIRGATE_STRIPE_URL` is the public
-    /// interface by default, `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) 15.
+    /// `FAIRGATE_STRIPE_WEBHOOK_SECRET` and `FAIRGATE_STRIPE_PUBLISHABLE_KEY` are needed;
+    /// `FAIRGATE_STRIPE_URL` is the public interface by default, `FAIRGATE_STRIPE_READ_BACK_S`
+    /// (seconds, 1 to 3600) 15.
     pub fn read(reader: &mut Reader) -> Self {
         let what = "one of the payment settings: none, sandbox, stripe";
         let named = reader.take("payments", ProviderKind::None, what, |text| {

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use super::{BadConfig, Drain, Internal, Keys, Payments, Sources, Stores};
 
-/// The settings of one `booking serve`. Each field names its variable, unit and default; the file has the same names in
-/// lower case and without the prefix.
+/// The settings of one `booking serve`. Each field names its variable, unit and default; the file
+/// has the same names in lower case and without the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// `FAIRGATE_LISTEN`: address and port. Default `127.0.0.1:8090`.
     pub listen: SocketAddr,
-    /// `FAIRGATE_DATA`: the folder of the ledger file, where no database is set. Default `fairgate-data`.
+    /// `FAIRGATE_DATA`: the folder of the ledger file, where no database is set. Default
+    /// `fairgate-data`.
     pub data: PathBuf,
     /// The database and the Redis that gateways and bookings share.
     pub stores: Stores,

@@ -1,14 +1,16 @@
-//! Where shared state lives: the ledger's database and the fast stores' Redis. Without them both are this process's own.
+//! Where shared state lives: the ledger's database and the fast stores' Redis. Without them both
+//! are this process's own.
 
 use super::{Key, Reader};
 
 /// The servers that several processes share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stores {
-    /// `FAIRGATE_DATABASE_URL`: `postgres://user:password@host/database`. Default: one SQLite file in the data folder.
+    /// `FAIRGATE_DATABASE_URL`: `postgres://user:password@host/database`. Default: one SQLite file
+    /// in the data folder.
     pub database_url: Option<Key>,
-    /// `FAIRGATE_REDIS_URL`: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`. Default: this
-    /// process's own memory.
+    /// `FAIRGATE_REDIS_URL`: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
+    /// Default: this process's own memory.
     pub redis_url: Option<Key>,
 }
 

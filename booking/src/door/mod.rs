@@ -1,4 +1,5 @@
-//! Who may do what: the keys of promoters and doors, and those that passes and tickets are signed with.
+//! Who may do what: the keys of promoters and doors, and those that passes and tickets are signed
+//! with.
 
 pub mod signing;
 

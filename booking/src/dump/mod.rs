@@ -1,5 +1,6 @@
-//! The dump: ledger and payments as an outside judge reads them, one record a line. What the records are is decided
-//! here; `ledger/sql/dump` reads them, and `file` writes them whole or not at all.
+//! The dump: ledger and payments as an outside judge reads them, one record a line. What the
+//! records are is decided here; `ledger/sql/dump` reads them, and `file` writes them whole or not
+//! at all.
 
 pub mod sold;
 pub mod waiting;
@@ -100,7 +101,8 @@ pub enum Record {
         at_ms: i64,
         /// When the money had gone back; null while it is owed.
         done_ms: Option<i64>,
-        /// The later order's refund that this is a part of: its seats came from this order by exchange.
+        /// The later order's refund that this is a part of: its seats came from this order by
+        /// exchange.
         part_of: Option<String>,
     },
     /// An order's seats for another's.
@@ -141,7 +143,8 @@ pub enum Record {
     },
     /// The last line: what was still on its way at `at_ms`.
     Pending {
-        /// Seat rows the store has not had; null where only the store knows, as the one in process does.
+        /// Seat rows the store has not had; null where only the store knows, as the one in process
+        /// does.
         seat_rows: Option<u64>,
         /// Effects and refunds not done.
         effects: u64,
@@ -205,7 +208,8 @@ pub struct TermsRecord {
     pub refunds: Vec<RefundRule>,
     /// By which rule seats may be exchanged; null where they may not.
     pub exchange: Option<ExchangeRule>,
-    /// The hash of all of the above, so that a judge notices where one of them is not what was dumped: see [`Self::digest`].
+    /// The hash of all of the above, so that a judge notices where one of them is not what was
+    /// dumped: see [`Self::digest`].
     pub digest: String,
 }
 
@@ -257,7 +261,8 @@ pub struct OrderRecord {
     pub labels: Vec<String>,
     /// The seats it was made for, where late money bought it others; null else.
     pub made_for: Option<SeatsRecord>,
-    /// The seats that its late money was given or offered, whatever became of the offer; null where it came in time.
+    /// The seats that its late money was given or offered, whatever became of the offer; null where
+    /// it came in time.
     pub offered: Option<SeatsRecord>,
     /// When it was made.
     pub created_ms: i64,
@@ -310,11 +315,13 @@ pub struct PaymentRecord {
     pub refunded: i64,
     /// When it last changed.
     pub updated_ms: i64,
-    /// The state in the sandbox's own records; null where the buyer never went there, or with another provider.
+    /// The state in the sandbox's own records; null where the buyer never went there, or with
+    /// another provider.
     pub provider_state: Option<String>,
     /// The refunds in the sandbox's own records; null with another provider.
     pub provider_refunds: Option<Vec<ProviderRefund>>,
-    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what was exchanged for it.
+    /// Hashes of what the provider tells the cards apart by that paid for the order, or for what
+    /// was exchanged for it.
     pub cards: Vec<String>,
 }
 
@@ -408,8 +415,9 @@ impl TermsRecord {
         Ok(record)
     }
 
-    /// The hex SHA-256 of one line each: show, version, since when, currency, start, `name=amount;` by name, `until_h:fee_pct;` in
-    /// their order, and `until_h:fee:cheaper`, which is empty where there is none.
+    /// The hex SHA-256 of one line each: show, version, since when, currency, start, `name=amount;`
+    /// by name, `until_h:fee_pct;` in their order, and `until_h:fee:cheaper`, which is empty where
+    /// there is none.
     fn digest(&self) -> String {
         let prices = self.prices.iter();
         let prices: String = prices
@@ -525,8 +533,8 @@ impl Record {
         }
     }
 
-    /// An exchange, as it is stored: successor, order, new seats, given seats, what it costs and pays back, and when it was
-    /// begun and done.
+    /// An exchange, as it is stored: successor, order, new seats, given seats, what it costs and
+    /// pays back, and when it was begun and done.
     ///
     /// # Errors
     /// Where its seats cannot be read, or one of the shows is not known.

@@ -1,5 +1,5 @@
-//! What a judge needs of a show to work every price out: which seat is of which category, what a train's stretches cost and
-//! when they begin, and what became of the show.
+//! What a judge needs of a show to work every price out: which seat is of which category, what a
+//! train's stretches cost and when they begin, and what became of the show.
 
 use serde::Serialize;
 
@@ -17,7 +17,8 @@ pub struct SoldAs {
     pub seat_categories: Vec<u16>,
     /// What a train's stretches cost; it sells no others. Empty for everything else.
     pub fares: Vec<FareRecord>,
-    /// When a train leaves the stop at which each leg begins; null where its timetable does not say.
+    /// When a train leaves the stop at which each leg begins; null where its timetable does not
+    /// say.
     pub departs_ms: Vec<Option<i64>>,
 }
 

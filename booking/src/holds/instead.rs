@@ -1,5 +1,6 @@
-//! Seats that shall stand in for others of the same buyer: those count as free while the new ones are chosen, where they may be
-//! among them, and only the cells that it does not have already are taken.
+//! Seats that shall stand in for others of the same buyer: those count as free while the new ones
+//! are chosen, where they may be among them, and only the cells that it does not have already are
+//! taken.
 
 use std::sync::Arc;
 
@@ -85,8 +86,9 @@ impl HoldDesk {
         Err(why.into())
     }
 
-    /// The seats that a hold is for. It may be the one that an earlier try of the same call took, which chose others: what
-    /// the hold has is what counts, and every new seat stands in it, be it without a cell.
+    /// The seats that a hold is for. It may be the one that an earlier try of the same call took,
+    /// which chose others: what the hold has is what counts, and every new seat stands in it, be it
+    /// without a cell.
     async fn whole(&self, show: &Show, hold: Hold, asked: &Asked) -> Result<Instead, HoldRefusal> {
         if hold.purpose != Purpose::Exchange {
             return Err(self
@@ -106,8 +108,8 @@ impl HoldDesk {
     }
 }
 
-/// How long the new cells stay locked at most while the exchange is being written, and no longer than a basket of the show:
-/// where the process dies, they are free soon.
+/// How long the new cells stay locked at most while the exchange is being written, and no longer
+/// than a basket of the show: where the process dies, they are free soon.
 const KEPT_MAX_MS: i64 = 30_000;
 
 /// Whose an exchange's new seats will be.

@@ -17,8 +17,8 @@ use crate::store::CallId;
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
 impl HoldDesk {
-    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last; the same call again does nothing
-    /// more.
+    /// Moves the deadline of a hold by another `hold_s`, while the show's extensions last; the same
+    /// call again does nothing more.
     ///
     /// # Errors
     /// 409 `no_extensions_left`, `hold_ordered`; 410 `hold_expired`; 403 `not_yours`.

@@ -1,6 +1,7 @@
-//! Natural idempotency on trains: a visitor has one basket a departure and stretch, whatever key or none its calls carry, so
-//! that a second click, a second tab or a call made anew on another day finds what the first one took. Nor does it order one
-//! journey twice, unless it says that it wants more seats of it.
+//! Natural idempotency on trains: a visitor has one basket a departure and stretch, whatever key or
+//! none its calls carry, so that a second click, a second tab or a call made anew on another day
+//! finds what the first one took. Nor does it order one journey twice, unless it says that it wants
+//! more seats of it.
 
 use fairgate_pass::Holder;
 
@@ -12,8 +13,8 @@ use crate::catalogue::show::Show;
 use crate::ids::{HoldId, OrderId};
 use crate::store::Refused;
 
-/// Orders of one stretch by one visitor that are looked through; whoever has made more of them is told apart by its key
-/// alone.
+/// Orders of one stretch by one visitor that are looked through; whoever has made more of them is
+/// told apart by its key alone.
 const ROUNDS_MAX: u32 = 32;
 
 /// What a visitor has over the legs it asks for.
@@ -25,12 +26,14 @@ pub(super) enum Found {
 }
 
 impl HoldDesk {
-    /// The visitor's own basket over the same legs, if it is what it asks for now. `id` is the call's own, for shows
-    /// without stops. `again`: what it has ordered of this journey does not count.
+    /// The visitor's own basket over the same legs, if it is what it asks for now. `id` is the
+    /// call's own, for shows without stops. `again`: what it has ordered of this journey does not
+    /// count.
     ///
     /// # Errors
-    /// [`HoldRefusal::JourneyHeld`] where its basket has other seats, [`HoldRefusal::JourneyOrdered`] where an order has seats
-    /// of this journey; also where store or ledger do not answer.
+    /// [`HoldRefusal::JourneyHeld`] where its basket has other seats,
+    /// [`HoldRefusal::JourneyOrdered`] where an order has seats of this journey; also where store
+    /// or ledger do not answer.
     pub(super) async fn own(
         &self,
         show: &Show,
@@ -82,11 +85,13 @@ impl HoldDesk {
     }
 }
 
-/// A hold that was found under the id of a call, if it is what the call asks for. On a train another call for the same
-/// journey may have been quicker, at this node or another one, and its seats are not what this one asked for.
+/// A hold that was found under the id of a call, if it is what the call asks for. On a train
+/// another call for the same journey may have been quicker, at this node or another one, and its
+/// seats are not what this one asked for.
 ///
 /// # Errors
-/// [`HoldRefusal::JourneyHeld`] where it has other seats, [`HoldRefusal::JourneyOrdered`] where it is an order's.
+/// [`HoldRefusal::JourneyHeld`] where it has other seats, [`HoldRefusal::JourneyOrdered`] where it
+/// is an order's.
 pub(super) fn as_asked(show: &Show, hold: Hold, asked: &Asked) -> Result<Hold, HoldRefusal> {
     if show.run.is_none() {
         return Ok(hold);

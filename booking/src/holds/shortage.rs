@@ -1,4 +1,5 @@
-//! Why no seats were found for somebody: all that fit are sold, or some of them are in baskets and may come back.
+//! Why no seats were found for somebody: all that fit are sold, or some of them are in baskets and
+//! may come back.
 
 use super::ask::{Asked, Wanted};
 use super::refusal::HoldRefusal;

@@ -1,5 +1,5 @@
-//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it is has neither. And
-//! whether seats are still sold there, and in which class.
+//! Where a journey begins and ends, by the codes of a train's stations; a show that stays where it
+//! is has neither. And whether seats are still sold there, and in which class.
 
 use std::ops::Range;
 
@@ -127,8 +127,8 @@ pub fn legs_of(
 /// Whether seats over these legs are still sold.
 ///
 /// # Errors
-/// [`StretchRefusal::Departed`] where the train has left the first station, [`StretchRefusal::SalesEnded`] where the show's
-/// sale has ended.
+/// [`StretchRefusal::Departed`] where the train has left the first station,
+/// [`StretchRefusal::SalesEnded`] where the show's sale has ended.
 pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), StretchRefusal> {
     if !show.sale_has_ended(legs, now_ms) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Holding seats: choose on the live picture, let the store arbitrate, choose again where somebody was quicker.
+//! Holding seats: choose on the live picture, let the store arbitrate, choose again where somebody
+//! was quicker.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,8 +24,8 @@ use crate::ledger::Ledger;
 use crate::rail::journey::Journey;
 use crate::store::{Refused, View};
 
-/// Among how many of the best blocks each try chooses: strictly the best one first, wider after each time that
-/// somebody else was quicker.
+/// Among how many of the best blocks each try chooses: strictly the best one first, wider after
+/// each time that somebody else was quicker.
 pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
 /// The desk where holds are taken, changed and given back.
@@ -249,7 +250,8 @@ impl HoldDesk {
         }
     }
 
-    /// What a refusal of the store is for its visitor; `asked` are the seats it wanted, from end to end.
+    /// What a refusal of the store is for its visitor; `asked` are the seats it wanted, from end to
+    /// end.
     pub async fn explain(&self, show: &Show, refused: Refused, asked: &[u32]) -> HoldRefusal {
         self.explain_over(show, refused, asked, &show.legs()).await
     }
@@ -368,7 +370,8 @@ fn train<'a>(show: &'a Show, view: &'a View) -> Train<'a> {
     }
 }
 
-/// A single seat that is left on a train is somebody's on another stretch: only shows that stay where they are have orphans.
+/// A single seat that is left on a train is somebody's on another stretch: only shows that stay
+/// where they are have orphans.
 fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
     let free = |seat: u32| train.is_free(seat, &legs);
@@ -388,8 +391,8 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRef
     })
 }
 
-/// A suggestion has the form of a new request: seats by label, standing places by area and quantity; on a train with its
-/// ends.
+/// A suggestion has the form of a new request: seats by label, standing places by area and
+/// quantity; on a train with its ends.
 fn suggestion(
     show: &Show,
     view: &View,

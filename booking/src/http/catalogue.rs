@@ -64,7 +64,8 @@ pub struct ShowView {
     title: String,
     #[schema(value_type = String)]
     starts_at: Timestamp,
-    /// Until when seats may be held; null of a train, which sells at each stop until it leaves there.
+    /// Until when seats may be held; null of a train, which sells at each stop until it leaves
+    /// there.
     #[schema(value_type = Option<String>)]
     sells_until: Option<Timestamp>,
     /// Whether that time is over; of a train, whether it has left its last stop but one.
@@ -271,7 +272,8 @@ pub async fn seatmap(
     let cached = headers
         .get(header::IF_NONE_MATCH)
         .and_then(|value| value.to_str().ok());
-    // The address does not name the plan's version, so what may be kept unasked is short; the tag does the rest.
+    // The address does not name the plan's version, so what may be kept unasked is short; the tag
+    // does the rest.
     let common = [
         (header::ETAG, tag),
         (header::VARY, HeaderValue::from_static("accept")),

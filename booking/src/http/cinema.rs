@@ -160,8 +160,8 @@ pub struct CategoryStatus {
     label: String,
     #[schema(value_type = Object)]
     price: Money,
-    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`, also where the showing is
-    /// cancelled or its sale has ended.
+    /// `available`; `almost_full` where at most a tenth of its seats is free, or one; `full`, also
+    /// where the showing is cancelled or its sale has ended.
     status: &'static str,
 }
 
@@ -217,7 +217,8 @@ pub async fn showings(
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
     let index = routes.cinemas.index();
     let found = index.search(&query);
-    // A programme and the catalogue are read one after the other: what the catalogue lacks yet is shown in a moment.
+    // A programme and the catalogue are read one after the other: what the catalogue lacks yet is
+    // shown in a moment.
     let on: Vec<(Hit, On<'_>, Arc<Show>)> = found
         .hits
         .iter()

@@ -89,8 +89,9 @@ pub fn offered(
     })
 }
 
-/// Gives a paid order's seats for others. The answer is the order for the new seats: with its tickets where there is
-/// nothing to pay, else pending, with the payment of the difference; until that is captured the old order is as it was.
+/// Gives a paid order's seats for others. The answer is the order for the new seats: with its
+/// tickets where there is nothing to pay, else pending, with the payment of the difference; until
+/// that is captured the old order is as it was.
 #[utoipa::path(post, path = "/v1/orders/{order}/exchange", tag = "booking", params(("order" = String, Path)),
     request_body = ExchangeAsk, responses((status = 200, body = OrderView), (status = 409), (status = 422)))]
 pub async fn exchange(
@@ -156,8 +157,9 @@ pub async fn exchange(
 const ORDER_KEY: &str = "order-key";
 
 impl OrderRoutes {
-    /// Opens an order to give its seats for others: to its visitor, to whoever has its key, and with the key in
-    /// `Order-Key` to whoever shows the pass of another room as Bearer. Tells whether it was the last.
+    /// Opens an order to give its seats for others: to its visitor, to whoever has its key, and
+    /// with the key in `Order-Key` to whoever shows the pass of another room as Bearer. Tells
+    /// whether it was the last.
     async fn open_to_exchange(
         &self,
         order: &str,
@@ -180,8 +182,8 @@ impl OrderRoutes {
     }
 }
 
-/// Whose the new seats will be. Whoever stood in the line of one on-sale has not stood in that of another: seats behind
-/// another room need its pass, and belong to the pass's holder.
+/// Whose the new seats will be. Whoever stood in the line of one on-sale has not stood in that of
+/// another: seats behind another room need its pass, and belong to the pass's holder.
 fn in_line(
     routes: &OrderRoutes,
     headers: &HeaderMap,

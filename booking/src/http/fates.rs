@@ -1,4 +1,5 @@
-//! What a promoter says of a show that does not take place as it was sold, and how far its refunds have come.
+//! What a promoter says of a show that does not take place as it was sold, and how far its refunds
+//! have come.
 
 use std::sync::Arc;
 
@@ -59,7 +60,8 @@ pub struct RefundReport {
     starts_at: String,
     /// Until when buyers of a postponed show may give tickets back without a fee.
     refunds_until: Option<String>,
-    /// Paid orders with tickets that could still go back; of a cancelled show, those that the mass refund has before it.
+    /// Paid orders with tickets that could still go back; of a cancelled show, those that the mass
+    /// refund has before it.
     orders_left: u64,
     /// Orders that were given back, whole or in part.
     orders_refunded: u64,
@@ -82,7 +84,8 @@ pub struct SumView {
     amount: MoneyView,
 }
 
-/// Cancels a show for good: nothing more of it is sold, and all that was paid for it goes back without a fee.
+/// Cancels a show for good: nothing more of it is sold, and all that was paid for it goes back
+/// without a fee.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path)),
     responses((status = 200, body = RefundReport), (status = 404)))]
 pub async fn cancel(
@@ -96,7 +99,8 @@ pub async fn cancel(
     // A departure that nobody has held anything of is known to the timetable only.
     let show = routes.catalogue.touched(&show, now_ms).await?;
     if show.fate != Some(Fate::Cancelled) {
-        // Where it was cancelled at another node a moment ago, nothing is written, and that is as good.
+        // Where it was cancelled at another node a moment ago, nothing is written, and that is as
+        // good.
         routes
             .ledger
             .put_fate(&show.id, Fate::Cancelled, None, now_ms)
@@ -107,7 +111,8 @@ pub async fn cancel(
     routes.report(&show.id).await
 }
 
-/// Postpones a show: its tickets are good at the new time, and may be given back without a fee until a date.
+/// Postpones a show: its tickets are good at the new time, and may be given back without a fee
+/// until a date.
 #[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
     request_body = PostponeAsk, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
 pub async fn postpone(

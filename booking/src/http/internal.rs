@@ -1,5 +1,5 @@
-//! The internal calls over HTTP: extract, call, answer. Reading a quiet show's changes waits for something to tell, so that
-//! many shows that nobody buys in cost next to nothing.
+//! The internal calls over HTTP: extract, call, answer. Reading a quiet show's changes waits for
+//! something to tell, so that many shows that nobody buys in cost next to nothing.
 
 use std::convert::Infallible;
 use std::time::Duration;

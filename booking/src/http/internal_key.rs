@@ -29,7 +29,8 @@ impl InternalKey {
     /// # Errors
     /// 401 `internal_key_required` for whoever is none; 404 for what was sent on for a visitor.
     pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // A gateway that was talked into sending a visitor's call here must not open the inside with it.
+        // A gateway that was talked into sending a visitor's call here must not open the inside
+        // with it.
         if headers.contains_key("x-forwarded-for") {
             return Err(Problem::not_found("page", PREFIX));
         }

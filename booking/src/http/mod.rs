@@ -1,4 +1,5 @@
-//! Booking over HTTP: what calls carry, what answers look like, and how refusals are worded. One file a noun.
+//! Booking over HTTP: what calls carry, what answers look like, and how refusals are worded. One
+//! file a noun.
 
 pub mod answers;
 pub mod catalogue;

@@ -1,4 +1,5 @@
-//! What operators ask of a booking that is a process of its own: alive, ready, figures, and the list of calls.
+//! What operators ask of a booking that is a process of its own: alive, ready, figures, and the
+//! list of calls.
 
 use axum::Json;
 use axum::extract::State;

@@ -109,7 +109,8 @@ pub struct OrderView {
     refunds: Vec<RefundView>,
     /// The order that this one's seats were, or are to be, exchanged for; null where there is none.
     exchange: Option<SuccessorView>,
-    /// What giving its seats for others costs beside the difference; null where that may not be done now.
+    /// What giving its seats for others costs beside the difference; null where that may not be
+    /// done now.
     exchange_offer: Option<ExchangeOffer>,
     /// The order whose seats were, or are to be, given for these; null where there is none.
     #[schema(value_type = Option<String>)]
@@ -186,7 +187,8 @@ pub async fn make(
             .desk
             .checkout(&show, &id, visitor, (ask.buyer, ask.travellers), now_ms)
             .await;
-        // What was sold for nothing, or freed because it cannot be paid, is told to the seats at once.
+        // What was sold for nothing, or freed because it cannot be paid, is told to the seats at
+        // once.
         if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
             routes.bells.ring();
         }

@@ -1,4 +1,5 @@
-//! What a promoter changes: venues and shows, whole documents, refused whole with every fault named.
+//! What a promoter changes: venues and shows, whole documents, refused whole with every fault
+//! named.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -151,7 +152,8 @@ pub async fn put_show(
         before.prices != show.prices || before.plan.version != show.plan.version
     });
     if changed && matches!(routes.seats.store.edition(&id).await, Ok(Some(_))) {
-        // Baskets keep the picture they were made on; it is replaced once they have lapsed or become orders.
+        // Baskets keep the picture they were made on; it is replaced once they have lapsed or
+        // become orders.
         if let Err(busy) = routes.seats.reopen(&show).await? {
             tracing::info!(show = %id, %busy, "the show's picture is replaced once its baskets are gone");
         }

@@ -19,7 +19,8 @@ use crate::rail::timetable::{Journey, Ride, Timetable};
 use crate::rail::timetables::{Current, Timetables};
 use fairgate_base::http::{Params, Problem};
 
-/// How far away a station may be that is near, in kilometres, unless the caller says; and the most that it may say.
+/// How far away a station may be that is near, in kilometres, unless the caller says; and the most
+/// that it may say.
 const NEAR_KM: f64 = 50.0;
 const NEAR_KM_MAX: f64 = 1_000.0;
 

@@ -1,4 +1,5 @@
-//! Giving tickets back over HTTP, and what an order shows of it: the fee before, and what came of it after.
+//! Giving tickets back over HTTP, and what an order shows of it: the fee before, and what came of
+//! it after.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -39,7 +40,8 @@ pub struct RefundOffer {
     amount: MoneyView,
     /// What would be kept.
     fee: MoneyView,
-    /// Per cent of each ticket's price that is kept; a fraction of the smallest coin is the buyer's.
+    /// Per cent of each ticket's price that is kept; a fraction of the smallest coin is the
+    /// buyer's.
     fee_pct: u32,
     /// Until when, RFC 3339; null where that does not end.
     until: Option<String>,

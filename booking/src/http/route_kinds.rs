@@ -1,4 +1,5 @@
-//! What a route is for: whoever stands in front of booking measures its health by the purchases, and gives the searches a quota.
+//! What a route is for: whoever stands in front of booking measures its health by the purchases,
+//! and gives the searches a quota.
 
 use axum::http::Method;
 
@@ -9,8 +10,8 @@ pub enum RouteKind {
     Purchase,
     /// It looks through many shows, trains or films.
     Search,
-    /// Reads are answered from memory and would hide how booking is; webhooks, plans and documents come from others and take
-    /// their own time.
+    /// Reads are answered from memory and would hide how booking is; webhooks, plans and documents
+    /// come from others and take their own time.
     Other,
 }
 

@@ -75,7 +75,8 @@ pub struct Scanned {
     test: bool,
 }
 
-/// Reads a ticket. With `.svg` behind the id the answer is its QR code, with `.ics` its calendar entry.
+/// Reads a ticket. With `.svg` behind the id the answer is its QR code, with `.ics` its calendar
+/// entry.
 #[utoipa::path(get, path = "/v1/tickets/{ticket}", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = TicketView), (status = 403), (status = 404)))]
 pub async fn read(
@@ -129,8 +130,8 @@ pub async fn read(
     }
 }
 
-/// Scans a ticket at the door. The same scanner with the same `Idempotency-Key` is answered as the first time for a minute;
-/// every other scan of the ticket is `already_scanned`.
+/// Scans a ticket at the door. The same scanner with the same `Idempotency-Key` is answered as the
+/// first time for a minute; every other scan of the ticket is `already_scanned`.
 #[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
     responses((status = 200, body = Scanned), (status = 409), (status = 401)))]
 pub async fn scan(

@@ -1,5 +1,5 @@
-//! Who is calling: a visitor with a pass, or somebody with an order's key. Booking checks by itself: reaching it
-//! around the gateway gains nothing.
+//! Who is calling: a visitor with a pass, or somebody with an order's key. Booking checks by
+//! itself: reaching it around the gateway gains nothing.
 
 use axum::http::HeaderMap;
 use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};

@@ -46,8 +46,8 @@ pub struct WaiterView {
     show: ShowId,
     /// `waiting`, `offered`, `ended`.
     state: &'static str,
-    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`, `departed`,
-    /// `sales_ended`.
+    /// Why it ended: `taken`, `left`, `time_over`, `too_few`, `missed`, `limit`, `cancelled`,
+    /// `departed`, `sales_ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     /// How many seats it waits for.
@@ -197,7 +197,8 @@ pub async fn leave(
 }
 
 impl WaitlistRoutes {
-    /// The show; a departure that another node may have sold from meanwhile is asked for in the ledger.
+    /// The show; a departure that another node may have sold from meanwhile is asked for in the
+    /// ledger.
     async fn show(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
         let id = show.parse::<ShowId>().ok();

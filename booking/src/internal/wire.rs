@@ -1,4 +1,5 @@
-//! The shapes of the internal calls, for both ends. JSON, but for the picture of a show, which is packed as it is kept.
+//! The shapes of the internal calls, for both ends. JSON, but for the picture of a show, which is
+//! packed as it is kept.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use fairgate_pass::Holder;
@@ -45,7 +46,8 @@ pub struct PulseAsk {
     pub finished_after: u64,
 }
 
-/// `GET /internal/v1/shows/{show}/changes`: from where on, and how long the answer may wait for something to tell.
+/// `GET /internal/v1/shows/{show}/changes`: from where on, and how long the answer may wait for
+/// something to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesAsk {
     /// The version that the caller has.
@@ -54,7 +56,8 @@ pub struct ChangesAsk {
     pub wait_ms: u64,
 }
 
-/// `GET /internal/v1/signals`: one a line, for as long as the caller listens. An empty line says that this booking lives.
+/// `GET /internal/v1/signals`: one a line, for as long as the caller listens. An empty line says
+/// that this booking lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// Whose.
@@ -70,7 +73,8 @@ pub struct Signal {
     pub seats: Vec<String>,
 }
 
-/// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes back.
+/// `POST /internal/v1/waiting`: who is here of those who wait, and the list of all who do comes
+/// back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingAsk {
     /// Visitors with a socket at the caller.
@@ -80,7 +84,8 @@ pub struct WaitingAsk {
 /// Bytes before the packed cells: version and cell count.
 const SNAPSHOT_HEAD: usize = 12;
 
-/// `GET /internal/v1/shows/{show}/snapshot`: `u64le version, u32le cells`, then the cells as they are packed.
+/// `GET /internal/v1/shows/{show}/snapshot`: `u64le version, u32le cells`, then the cells as they
+/// are packed.
 #[must_use]
 pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(SNAPSHOT_HEAD + packed.len());

@@ -16,7 +16,8 @@ pub struct NewProgramme {
     pub plans: Vec<NewHallPlan>,
     /// The showings; each pins its hall's newest plan, those of `plans` among them. No id twice.
     pub shows: Vec<(ShowId, ShowDocument)>,
-    /// Tells whether a used seat of a show is the same under its hall's new plan; asked only where that changes.
+    /// Tells whether a used seat of a show is the same under its hall's new plan; asked only where
+    /// that changes.
     pub keeps: SeatsKeptBy,
 }
 
@@ -63,8 +64,9 @@ pub enum ProgrammeRefused {
 /// The cinema programme.
 #[async_trait]
 pub trait ProgrammeLedger: Send + Sync {
-    /// Writes a programme with its plans and shows, whole or not at all. What is there already and the same is left as it
-    /// is; a programme that changes nothing does not tell other nodes of a new catalogue.
+    /// Writes a programme with its plans and shows, whole or not at all. What is there already and
+    /// the same is left as it is; a programme that changes nothing does not tell other nodes of a
+    /// new catalogue.
     async fn put_programme(
         &self,
         programme: NewProgramme,

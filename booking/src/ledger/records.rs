@@ -35,19 +35,21 @@ pub struct StoredShow {
     pub run: Option<Arc<Run>>,
     /// What became of it; written by [`super::RefundLedger::put_fate`] only.
     pub fate: Option<Fate>,
-    /// The number of the terms that the document states; given by the ledger, and not looked at where a show is put.
+    /// The number of the terms that the document states; given by the ledger, and not looked at
+    /// where a show is put.
     pub terms: u32,
 }
 
-/// Everything the inventory store is opened with: exactly what the show's outbox rows up to the cursor have done, and
-/// the orders that were pending at that moment.
+/// Everything the inventory store is opened with: exactly what the show's outbox rows up to the
+/// cursor have done, and the orders that were pending at that moment.
 #[derive(Debug, Clone)]
 pub struct ShowPicture {
     /// Confirmed seats by visitor.
     pub sold: Vec<(Holder, Vec<Held>)>,
     /// Pending orders, as holds.
     pub ordered: Vec<Hold>,
-    /// The newest of the show's outbox rows. The picture contains it and all before it, and none behind it.
+    /// The newest of the show's outbox rows. The picture contains it and all before it, and none
+    /// behind it.
     pub cursor: u64,
 }
 
@@ -60,7 +62,8 @@ pub struct OverdueClaim {
     pub claim_until_ms: i64,
     /// The cells, as the store is to lock them.
     pub hold: Hold,
-    /// The newest numbered row of the show's seat outbox as of the same moment: what ends this claim has a larger number.
+    /// The newest numbered row of the show's seat outbox as of the same moment: what ends this
+    /// claim has a larger number.
     pub cursor: u64,
 }
 
@@ -74,7 +77,8 @@ pub struct Pruned {
 }
 
 impl Pruned {
-    /// Where the oldest are found from the beginning each time: a full batch may not have been the last.
+    /// Where the oldest are found from the beginning each time: a full batch may not have been the
+    /// last.
     pub(super) fn full_or_last(rows: u64, batch_max: u32) -> Self {
         let next = (rows >= u64::from(batch_max)).then_some(0);
         Self { rows, next }
@@ -107,7 +111,8 @@ pub enum ClaimRefused {
     /// The hold was made for this, and serves nothing else.
     #[error("the hold was made for something else ({})", .0.word())]
     OtherPurpose(Purpose),
-    /// The locks stood in an incarnation that was lost, and the one after it was built without this claim.
+    /// The locks stood in an incarnation that was lost, and the one after it was built without this
+    /// claim.
     #[error("the locks were lost with their incarnation")]
     Superseded,
     /// The ledger did not take it.

@@ -81,7 +81,8 @@ pub(super) fn seat_word(kind: SeatRowKind) -> &'static str {
     }
 }
 
-/// The number of a show's terms after these were stated, and their text where they are a new version.
+/// The number of a show's terms after these were stated, and their text where they are a new
+/// version.
 pub(super) fn next_terms(
     newest: Option<(u32, String)>,
     terms: &SaleTerms,
@@ -113,8 +114,8 @@ pub(super) struct Standing {
     pub cancelled: bool,
 }
 
-/// Refuses what may not be claimed whatever cells are free: the locks are lost, the show pins another plan, or the visitor
-/// has its share.
+/// Refuses what may not be claimed whatever cells are free: the locks are lost, the show pins
+/// another plan, or the visitor has its share.
 pub(super) fn may_claim(
     order: &Order,
     standing: Standing,
@@ -159,8 +160,8 @@ pub(super) fn fate(word: Option<String>, refunds_until_ms: Option<i64>) -> Resul
     word.map(read).transpose()
 }
 
-/// What a call under a key met that it may not begin: the row of the key, and whether it waits for its answer. A row that was
-/// forgotten in between is begun by the next try.
+/// What a call under a key met that it may not begin: the row of the key, and whether it waits for
+/// its answer. A row that was forgotten in between is begun by the next try.
 pub(super) fn call_met(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> CallBegun {
     match found {
         Some((kept, _)) if kept.asked != asked => CallBegun::OtherCall,
@@ -184,8 +185,9 @@ pub(super) fn met(
     }
 }
 
-/// One row of refunds: id, items, amount, fee, reason, when it was made, done and failed, and which one it is a part of;
-/// then of its own parts what they give, how many are not done, and how many failed so far.
+/// One row of refunds: id, items, amount, fee, reason, when it was made, done and failed, and which
+/// one it is a part of; then of its own parts what they give, how many are not done, and how many
+/// failed so far.
 pub(super) type RefundRow = (
     String,
     String,

@@ -39,8 +39,8 @@ pub struct OrderDesk {
 }
 
 impl OrderDesk {
-    /// Makes an order of a hold. The same hold again answers with the same order. One that costs nothing has its tickets
-    /// with it.
+    /// Makes an order of a hold. The same hold again answers with the same order. One that costs
+    /// nothing has its tickets with it.
     ///
     /// # Errors
     /// [`OrderRefusal`]: why there is no order, or why it cannot be paid.
@@ -53,7 +53,8 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
         check_buyer(&buyer)?;
-        // After a restart nobody may have looked at the show yet; its pending orders are in the ledger.
+        // After a restart nobody may have looked at the show yet; its pending orders are in the
+        // ledger.
         self.holds.seats.ensure_open(show).await?;
         let store = &self.holds.seats.store;
         let (shown_until_ms, names) = match store.hold(hold, visitor).await {
@@ -71,7 +72,8 @@ impl OrderDesk {
         };
         let pay_until_ms = shown_until_ms.max(now_ms + i64::from(show.document.pay_s) * 1_000);
         let claim_until_ms = pay_until_ms + i64::from(show.document.claim_grace_s) * 1_000;
-        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come in between.
+        // First the lock, beyond the claim's deadline, and only then the claim: no sweep can come
+        // in between.
         let buyable = &[Purpose::Basket, Purpose::Offer];
         let secured = match store
             .secure(hold, visitor, buyable, lock_until_ms(claim_until_ms))
@@ -117,8 +119,8 @@ impl OrderDesk {
         }
     }
 
-    /// Makes the payment at the provider, where that was not done yet: from then on the page can take the money. Where the
-    /// provider will never take it the order ends.
+    /// Makes the payment at the provider, where that was not done yet: from then on the page can
+    /// take the money. Where the provider will never take it the order ends.
     pub(super) async fn payable(&self, order: &Order, now_ms: i64) -> Result<(), OrderRefusal> {
         if order.reason == PAYMENT_REFUSED {
             return Err(payment_refused(order, None));
@@ -136,7 +138,8 @@ impl OrderDesk {
             return Ok(());
         };
         let mut told = String::new();
-        // A provider may keep a broken answer under its key: who comes back a second later asks under the next one.
+        // A provider may keep a broken answer under its key: who comes back a second later asks
+        // under the next one.
         let earlier = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = earlier.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
@@ -156,7 +159,8 @@ impl OrderDesk {
         Err(provider_unreachable(order))
     }
 
-    /// Ends an order whose payment the provider refuses: its seats wait for no money that cannot come.
+    /// Ends an order whose payment the provider refuses: its seats wait for no money that cannot
+    /// come.
     async fn end_unpayable(
         &self,
         order: &Order,
@@ -205,7 +209,8 @@ impl OrderDesk {
             .await;
     }
 
-    /// The ledger refused the claim: the hold is a basket again, or, where others have the seats, given back.
+    /// The ledger refused the claim: the hold is a basket again, or, where others have the seats,
+    /// given back.
     pub(super) async fn refused(
         &self,
         show: &Show,
@@ -214,8 +219,9 @@ impl OrderDesk {
         now_ms: i64,
     ) -> OrderRefusal {
         let store = &self.holds.seats.store;
-        // It may have been written, or another try at the same moment may write it: the lock stays, a retry finds its
-        // own order, and where there is none the reconciler gives the basket its deadline back.
+        // It may have been written, or another try at the same moment may write it: the lock stays,
+        // a retry finds its own order, and where there is none the reconciler gives the basket its
+        // deadline back.
         if !matches!(refused, ClaimRefused::Ledger(_)) {
             self.give_back(show, hold, now_ms).await;
         }

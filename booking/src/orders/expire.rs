@@ -1,4 +1,5 @@
-//! The deadline of pending orders: a compare-and-set on the same row that a payment confirms, so exactly one wins.
+//! The deadline of pending orders: a compare-and-set on the same row that a payment confirms, so
+//! exactly one wins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +36,9 @@ pub async fn expire_due(
     }
 }
 
-/// Expires overdue orders for as long as the process runs. An order of whose payment the provider told something in time is
-/// left until the inbox has settled it: money that waits there, as after a restart, is not late.
+/// Expires overdue orders for as long as the process runs. An order of whose payment the provider
+/// told something in time is left until the inbox has settled it: money that waits there, as after
+/// a restart, is not late.
 pub async fn expire_forever(ledger: Arc<dyn Ledger>, seats: Wake, clock: Clock) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

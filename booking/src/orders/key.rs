@@ -1,5 +1,5 @@
-//! The key that opens an order on any device. It derives from the installation's secret and the order's id,
-//! so it is stored nowhere and a retry is given the same one.
+//! The key that opens an order on any device. It derives from the installation's secret and the
+//! order's id, so it is stored nowhere and a retry is given the same one.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;

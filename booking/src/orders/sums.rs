@@ -63,8 +63,8 @@ impl OrderDesk {
     }
 }
 
-/// The provider refused to prepare the payment of an order, and will refuse it again: the order was ended. `why` is none
-/// where that happened at an earlier try.
+/// The provider refused to prepare the payment of an order, and will refuse it again: the order was
+/// ended. `why` is none where that happened at an earlier try.
 pub(super) fn payment_refused(order: &Order, why: Option<&ProviderError>) -> OrderRefusal {
     OrderRefusal::PaymentRefused {
         order: order.id.clone(),

@@ -1,4 +1,5 @@
-//! The names of those who travel, for shows that want them: one a seat, in the order of the hold's seats.
+//! The names of those who travel, for shows that want them: one a seat, in the order of the hold's
+//! seats.
 
 use super::Traveller;
 use super::refusal::NamesFault;

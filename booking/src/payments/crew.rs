@@ -1,12 +1,14 @@
-//! Work that lies in the ledger, done a few pieces at a time: each piece is lent when there is room for it, so what waits
-//! can be done by other nodes, and a piece that fails or takes long holds up no other.
+//! Work that lies in the ledger, done a few pieces at a time: each piece is lent when there is room
+//! for it, so what waits can be done by other nodes, and a piece that fails or takes long holds up
+//! no other.
 
 use tokio::task::JoinSet;
 
 use crate::ledger::LedgerError;
 
-/// Does all the work that `lend` gives, at most `at_once` pieces side by side; returns how many were done. `work` deals with
-/// its own errors: what it did not do comes back when it is not lent any more.
+/// Does all the work that `lend` gives, at most `at_once` pieces side by side; returns how many
+/// were done. `work` deals with its own errors: what it did not do comes back when it is not lent
+/// any more.
 ///
 /// # Errors
 /// Where nothing could be lent; what had begun is done.

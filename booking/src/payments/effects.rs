@@ -1,4 +1,5 @@
-//! What the ledger owes the provider: captures, voids and refunds, each tried until it is done. Tickets follow a capture.
+//! What the ledger owes the provider: captures, voids and refunds, each tried until it is done.
+//! Tickets follow a capture.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +77,8 @@ pub(super) async fn renewing<T>(
 }
 
 impl Effects {
-    /// Carries out what is due; returns how many effects were looked at. One that fails holds up no other.
+    /// Carries out what is due; returns how many effects were looked at. One that fails holds up no
+    /// other.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
@@ -102,7 +104,8 @@ impl Effects {
         let lend_on = || {
             let (ledger, effect, now_ms) =
                 (Arc::clone(&self.ledger), effect.id, self.clock.now_ms());
-            // Beside the call, which must not wait for it. Where it fails another node may call too, under the same key.
+            // Beside the call, which must not wait for it. Where it fails another node may call
+            // too, under the same key.
             tokio::spawn(async move {
                 if let Err(error) = ledger.lend_on(effect, now_ms).await {
                     tracing::debug!(effect, %error, "an effect could not be kept");
@@ -121,7 +124,8 @@ impl Effects {
             EffectKind::Void => self.provider.void(payment, attempt).await,
             EffectKind::Refund => self.provider.refund(payment, attempt).await,
         };
-        // A refusal is believed only after the provider was asked what it did: an earlier try may have been heard.
+        // A refusal is believed only after the provider was asked what it did: an earlier try may
+        // have been heard.
         match result {
             Err(ProviderError::Refused(why)) => self.after_refusal(effect, why).await,
             Err(error) => Err(error),

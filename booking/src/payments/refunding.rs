@@ -1,5 +1,5 @@
-//! Money that goes back for tickets: each refund is asked of the provider until the money has gone, beside captures and
-//! voids and never before its payment was captured.
+//! Money that goes back for tickets: each refund is asked of the provider until the money has gone,
+//! beside captures and voids and never before its payment was captured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,8 @@ pub struct Refunding {
 }
 
 impl Refunding {
-    /// Asks for what is due; returns how many refunds were looked at. One that fails holds up no other.
+    /// Asks for what is due; returns how many refunds were looked at. One that fails holds up no
+    /// other.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
@@ -59,7 +60,8 @@ impl Refunding {
                 refund.id.clone(),
                 self.clock.now_ms(),
             );
-            // Beside the call, which must not wait for it. Where it fails another node may ask too, for the same refund.
+            // Beside the call, which must not wait for it. Where it fails another node may ask too,
+            // for the same refund.
             tokio::spawn(async move {
                 if let Err(error) = ledger.lend_refund_on(&id, now_ms).await {
                     tracing::debug!(refund = %id, %error, "a refund could not be kept");

@@ -1,5 +1,5 @@
-//! The sandbox provider: play money through the real path. Its events are signed, sent to the same inbox and
-//! settled by the same worker as those of a real provider.
+//! The sandbox provider: play money through the real path. Its events are signed, sent to the same
+//! inbox and settled by the same worker as those of a real provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +56,8 @@ impl Sandbox {
         Self { ledger, secret }
     }
 
-    /// What the buyer chose becomes the provider's event; choosing the same again makes the same event.
-    /// `None` where the money was decided otherwise before.
+    /// What the buyer chose becomes the provider's event; choosing the same again makes the same
+    /// event. `None` where the money was decided otherwise before.
     ///
     /// # Errors
     /// Where the ledger did not take it.
@@ -80,7 +80,8 @@ impl Sandbox {
             ),
         };
         let now = self.ledger.sandbox_move(&payment.id, from, to).await?;
-        // An approval that was captured meanwhile is still the same approval: its event is stored once and changes nothing.
+        // An approval that was captured meanwhile is still the same approval: its event is stored
+        // once and changes nothing.
         if now != to && !(to == "authorised" && matches!(now.as_str(), "captured" | "refunded")) {
             return Ok(None);
         }

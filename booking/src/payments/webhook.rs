@@ -1,4 +1,5 @@
-//! The inbox of provider events: verified, stored under their id, answered; and only then settled, by a worker.
+//! The inbox of provider events: verified, stored under their id, answered; and only then settled,
+//! by a worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +12,12 @@ use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError, StoredEvent};
 use crate::wake::Wake;
 
-/// Events settled side by side, so that they share a commit where there is one writer and leave connections to others.
+/// Events settled side by side, so that they share a commit where there is one writer and leave
+/// connections to others.
 const AT_ONCE: usize = 8;
 
-/// An event of a payment that cannot be read back in this time is settled later, and lets others go on.
+/// An event of a payment that cannot be read back in this time is settled later, and lets others go
+/// on.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nobody calls it.
@@ -88,8 +91,8 @@ impl Inbox {
         Ok(fresh)
     }
 
-    /// Stores what was read back from the provider as the event that nobody delivered, to be settled as such. Returns
-    /// whether it is new.
+    /// Stores what was read back from the provider as the event that nobody delivered, to be
+    /// settled as such. Returns whether it is new.
     ///
     /// # Errors
     /// Where the ledger did not take it.
@@ -107,7 +110,8 @@ impl Inbox {
         Ok(fresh)
     }
 
-    /// Settles what is stored; returns how many events. One that cannot be settled is put off, and the others go on.
+    /// Settles what is stored; returns how many events. One that cannot be settled is put off, and
+    /// the others go on.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
@@ -195,8 +199,9 @@ impl Inbox {
         read.map_err(slow)?.map(Some)
     }
 
-    /// Limits of what one card may buy need the card, which events do not always carry. Seats of a show without such a
-    /// limit may be exchanged for those of one that has it, so one such show is reason to ask always.
+    /// Limits of what one card may buy need the card, which events do not always carry. Seats of a
+    /// show without such a limit may be exchanged for those of one that has it, so one such show is
+    /// reason to ask always.
     async fn with_card(&self, said: Said) -> Result<Said, ProviderError> {
         let Said::Event(event) = &said else {
             return Ok(said);

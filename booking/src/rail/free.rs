@@ -1,4 +1,5 @@
-//! The seam to whoever sells: how many seats of a departure are free. The timetable knows only how many there are.
+//! The seam to whoever sells: how many seats of a departure are free. The timetable knows only how
+//! many there are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +25,7 @@ pub struct Free {
 /// Tells how many seats are free.
 #[async_trait]
 pub trait FreeSeats: Send + Sync {
-    /// What is known of each departure asked for, in the same order; none where nobody has taken a seat of it yet, so that
-    /// the whole train is free. Asking makes nothing: no keys, no rows.
+    /// What is known of each departure asked for, in the same order; none where nobody has taken a
+    /// seat of it yet, so that the whole train is free. Asking makes nothing: no keys, no rows.
     async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<Free>>;
 }

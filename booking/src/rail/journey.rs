@@ -1,4 +1,5 @@
-//! A stretch of a train's run as travellers read it: on holds, orders, tickets and calendar entries.
+//! A stretch of a train's run as travellers read it: on holds, orders, tickets and calendar
+//! entries.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ pub struct Journey {
     pub train: String,
     /// The day of the run, `2026-11-21`.
     pub date: String,
-    /// The IANA name of the zone whose clocks the timetable is written by; null where it is not known.
+    /// The IANA name of the zone whose clocks the timetable is written by; null where it is not
+    /// known.
     pub time_zone: Option<String>,
     /// Where it begins.
     pub from: End,

@@ -1,4 +1,5 @@
-//! A handle on the newest timetable: read when a process starts, and again when another one imported a newer one.
+//! A handle on the newest timetable: read when a process starts, and again when another one
+//! imported a newer one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -48,7 +49,8 @@ impl Timetables {
         Ok(timetables)
     }
 
-    /// Takes over a newer timetable: one cheap question, and a reading only where the answer is new. Gives whether it was.
+    /// Takes over a newer timetable: one cheap question, and a reading only where the answer is
+    /// new. Gives whether it was.
     ///
     /// # Errors
     /// Where the ledger cannot be read; the timetable at hand stays.
@@ -86,8 +88,9 @@ impl Timetables {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The departure that a show's id means, made from the newest timetable: until the last date on sale, and as far back as
-    /// its service runs, so that what was sold of it can be read. Whether it still can be sold is for whoever sells.
+    /// The departure that a show's id means, made from the newest timetable: until the last date on
+    /// sale, and as far back as its service runs, so that what was sold of it can be read. Whether
+    /// it still can be sold is for whoever sells.
     #[must_use]
     pub fn departure(&self, id: &ShowId) -> Option<Departure> {
         let current = self.current()?;
@@ -125,8 +128,8 @@ impl Departures for Timetables {
     }
 }
 
-/// A departure as a promoter would have put it. What it costs stands in its run, and a single free seat beside others is
-/// nothing to avoid on a train.
+/// A departure as a promoter would have put it. What it costs stands in its run, and a single free
+/// seat beside others is nothing to avoid on a train.
 fn document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;
     ShowDocument {

@@ -1,5 +1,6 @@
-//! Compares what provider, ledger and store say of the same money and the same seats, and mends what does not agree.
-//! Nothing waits for it: whatever it finds is a lost message or a fault, and costs delay only.
+//! Compares what provider, ledger and store say of the same money and the same seats, and mends
+//! what does not agree. Nothing waits for it: whatever it finds is a lost message or a fault, and
+//! costs delay only.
 
 pub use fairgate_model::reconciler::finding;
 mod provider;
@@ -24,10 +25,12 @@ use repair::Repaired;
 use shows::Rounds;
 use watch::Watch;
 
-/// How often everything is compared; more often where payments are to be read back sooner than that.
+/// How often everything is compared; more often where payments are to be read back sooner than
+/// that.
 const EVERY_MAX: Duration = Duration::from_secs(10);
 
-/// The lease under which one node at a time does it, and for how many comparisons: a node that died is missed as many.
+/// The lease under which one node at a time does it, and for how many comparisons: a node that died
+/// is missed as many.
 const LEASE: &str = "reconciler";
 const LEASE_TURNS: u32 = 3;
 
@@ -129,7 +132,8 @@ impl Reconciler {
         })
     }
 
-    /// The pause between two comparisons: a quiet payment is not to wait as long again for its turn.
+    /// The pause between two comparisons: a quiet payment is not to wait as long again for its
+    /// turn.
     fn every(&self) -> Duration {
         let quiet = self
             .inbox

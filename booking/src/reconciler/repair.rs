@@ -1,5 +1,5 @@
-//! One idempotent repair for each kind of drift. None of them decides anything anew: each brings back what a decision
-//! that stands has asked for.
+//! One idempotent repair for each kind of drift. None of them decides anything anew: each brings
+//! back what a decision that stands has asked for.
 
 use super::Reconciler;
 use super::finding::{About, Finding};

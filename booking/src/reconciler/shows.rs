@@ -1,5 +1,6 @@
-//! Compares shows in the ledger with their pictures in the store. A railway has ten thousand departures, and looking at
-//! one must not keep it busy: shows with traffic are looked at in every pass, the others in turn, once an hour.
+//! Compares shows in the ledger with their pictures in the store. A railway has ten thousand
+//! departures, and looking at one must not keep it busy: shows with traffic are looked at in every
+//! pass, the others in turn, once an hour.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -105,8 +106,9 @@ impl Reconciler {
         if seats.store.glance(id).await.is_none() {
             return Ok(None);
         }
-        // In this order: a cell that is claimed alike before and after, and has no row on its way in between, must show
-        // that claim in the picture of in between. All other cells are somebody's work at this very moment.
+        // In this order: a cell that is claimed alike before and after, and has no row on its way
+        // in between, must show that claim in the picture of in between. All other cells are
+        // somebody's work at this very moment.
         let before = self.ledger.claimed(id).await?;
         let coming = self.rows_on_their_way(id).await?;
         let read_ms = self.clock.now_ms();

@@ -1,6 +1,6 @@
-//! Holds that are locked for an order which was never made: the ledger did not answer, or the process died between the
-//! lock and the claim. Their seats would be dead until long after the claim that there is not, so every process looks for
-//! them among the holds it knows, all the time.
+//! Holds that are locked for an order which was never made: the ledger did not answer, or the
+//! process died between the lock and the claim. Their seats would be dead until long after the
+//! claim that there is not, so every process looks for them among the holds it knows, all the time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,7 +84,8 @@ impl Reconciler {
         let Some(seats) = &self.seats else {
             return Ok(false);
         };
-        // From here on a try that is still on its way is refused; one that begins now moves the lock's deadline first.
+        // From here on a try that is still on its way is refused; one that begins now moves the
+        // lock's deadline first.
         let given_up = self
             .ledger
             .give_up(&secured.hold, self.clock.now_ms())
@@ -101,7 +102,8 @@ impl Reconciler {
         Ok(given_up)
     }
 
-    /// Looks for holds without orders for as long as the process runs. Each process looks at those it knows.
+    /// Looks for holds without orders for as long as the process runs. Each process looks at those
+    /// it knows.
     pub async fn watch_forever(self) {
         let mut every = tokio::time::interval(EVERY);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

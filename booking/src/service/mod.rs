@@ -1,5 +1,5 @@
-//! Booking as a process of its own: built, run, drained. The public's routes are the same handlers that a gateway has inside;
-//! beside them stand the operators' and the gateways' own.
+//! Booking as a process of its own: built, run, drained. The public's routes are the same handlers
+//! that a gateway has inside; beside them stand the operators' and the gateways' own.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,8 @@ use crate::process::{recorder, serve, until_ended};
 use crate::router::of_process;
 use fairgate_base::http::{request_id, wrapped};
 
-/// Gateways ask twice a second how booking is: by the end of this each has heard that it drains, and asks another one.
+/// Gateways ask twice a second how booking is: by the end of this each has heard that it drains,
+/// and asks another one.
 const NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -118,7 +119,8 @@ impl Service {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers after them, and the ledger last.
+    /// Serves until `shutdown`, then drains: not ready, gateways told, calls ended, workers after
+    /// them, and the ledger last.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,

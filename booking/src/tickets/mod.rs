@@ -1,4 +1,5 @@
-//! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and at the door.
+//! Tickets: a signed statement that opens one seat of one show, as a picture, a calendar entry, and
+//! at the door.
 
 mod calendar;
 pub mod render;
@@ -74,7 +75,8 @@ impl TicketDesk {
         self.ledger.ticket(&parsed).await?.ok_or_else(missing)
     }
 
-    /// Signs a ticket. The signature follows from the row, so the same ticket always looks the same.
+    /// Signs a ticket. The signature follows from the row, so the same ticket always looks the
+    /// same.
     ///
     /// # Errors
     /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::TooLong`].
@@ -92,7 +94,8 @@ impl TicketDesk {
             Some(journey) => journey.title(),
             None => show.document.title.clone(),
         };
-        // A door needs the beginning of a long title, and a QR code is read faster the less it holds.
+        // A door needs the beginning of a long title, and a QR code is read faster the less it
+        // holds.
         let short = |text: &str| text.chars().take(80).collect::<String>();
         let claims = TicketClaims {
             ticket: ticket.id.to_string(),
@@ -124,7 +127,8 @@ impl TicketDesk {
     /// Scans a ticket at the door. `by`, where the scan has a key: see [`scan_of`].
     ///
     /// # Errors
-    /// Where the ledger did not say that it took it; the same scan under its key finds whether it did.
+    /// Where the ledger did not say that it took it; the same scan under its key finds whether it
+    /// did.
     pub async fn scan(
         &self,
         ticket: &Ticket,
@@ -135,7 +139,8 @@ impl TicketDesk {
     }
 }
 
-/// What the ledger knows one scan by: the scanner's credential and the `Idempotency-Key`, of which neither is stored.
+/// What the ledger knows one scan by: the scanner's credential and the `Idempotency-Key`, of which
+/// neither is stored.
 #[must_use]
 pub fn scan_of(scanner: &str, key: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();

@@ -1,4 +1,5 @@
-//! What a party may ask for, read and checked whole: seats of a hall, or of a class of a train between two stops.
+//! What a party may ask for, read and checked whole: seats of a hall, or of a class of a train
+//! between two stops.
 
 use std::collections::BTreeMap;
 

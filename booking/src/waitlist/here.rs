@@ -1,5 +1,6 @@
-//! Who is here: whoever polled its place in the waitlist, and whose socket a gateway knows of. What a node has seen it
-//! tells the ledger in batches, so that every node knows it and a restart forgets nobody.
+//! Who is here: whoever polled its place in the waitlist, and whose socket a gateway knows of. What
+//! a node has seen it tells the ledger in batches, so that every node knows it and a restart
+//! forgets nobody.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

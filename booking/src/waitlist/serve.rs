@@ -1,6 +1,6 @@
-//! Serving the line: for each show that somebody waits for one node at a time, by a lease, ends what is over, keeps what
-//! comes free, and offers it. Every step may be cut off and made again: an offer's hold is named by its party, and the
-//! ledger notes each step once.
+//! Serving the line: for each show that somebody waits for one node at a time, by a lease, ends
+//! what is over, keeps what comes free, and offers it. Every step may be cut off and made again: an
+//! offer's hold is named by its party, and the ledger notes each step once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const TELL_EVERY: Duration = Duration::from_secs(2);
 /// How long a show's line is one node's without being renewed.
 const LEASE_MS: i64 = 3_000;
-/// How long freed cells are kept without a word that somebody waits: where all nodes die, they are free then.
+/// How long freed cells are kept without a word that somebody waits: where all nodes die, they are
+/// free then.
 const KEEP_MS: i64 = 15_000;
 
 /// The waitlist of all shows: a cheap handle.
@@ -87,8 +88,8 @@ impl Waitlist {
         self.ledger.waiters_seen(seen, self.clock.now_ms()).await
     }
 
-    /// Serves each show's line once. `served` are the shows of the last round: one that nobody waits for any more gives
-    /// back what was kept.
+    /// Serves each show's line once. `served` are the shows of the last round: one that nobody
+    /// waits for any more gives back what was kept.
     ///
     /// # Errors
     /// Where the ledger cannot be asked; the next round goes on.
@@ -133,7 +134,8 @@ impl Waitlist {
             self.settle(show, &waiter, life, now_ms).await?;
         }
         let mut line = self.ledger.waiters(&show.id).await?;
-        // Whose offer ended just now, after the sale did, is offered nothing more; the next round ends its waiting.
+        // Whose offer ended just now, after the sale did, is offered nothing more; the next round
+        // ends its waiting.
         line.retain(|waiter| {
             waiter.offer.is_some() || waiter.party.sale_end(show).at_ms() > now_ms
         });
@@ -159,7 +161,8 @@ impl Waitlist {
         }
     }
 
-    /// Ends what is over: offers that were ordered, let pass or lost, and the waiting of who waited long enough.
+    /// Ends what is over: offers that were ordered, let pass or lost, and the waiting of who waited
+    /// long enough.
     async fn settle(
         &self,
         show: &Show,
@@ -254,7 +257,8 @@ impl Waitlist {
         Ok(())
     }
 
-    /// Offers a party its seats. False where the store could not, though another choice or another moment may do.
+    /// Offers a party its seats. False where the store could not, though another choice or another
+    /// moment may do.
     async fn offer(
         &self,
         show: &Show,

@@ -44,7 +44,8 @@ fn without(map: &SeatMap, taken: &[&str]) -> impl Fn(u32) -> bool + use<> {
     move |cell| !taken.contains(&cell)
 }
 
-/// One row of seats from a picture: `.` free, `x` taken, `w` free and accessible, `c` free and for companions, `|` an aisle.
+/// One row of seats from a picture: `.` free, `x` taken, `w` free and accessible, `c` free and for
+/// companions, `|` an aisle.
 fn row(picture: &str) -> (SeatMap, impl Fn(u32) -> bool + use<>) {
     rows(&[picture])
 }

@@ -9,7 +9,8 @@ use rand::RngExt;
 
 use crate::{dice, grid, labels, rows};
 
-/// The best that a party can have, by looking at every window the slow way: (orphans left, distance).
+/// The best that a party can have, by looking at every window the slow way: (orphans left,
+/// distance).
 fn by_hand(map: &SeatMap, free: &dyn Fn(u32) -> bool, wish: &Wish) -> Option<(usize, f64)> {
     let focal = map.focal.expect("grids have one");
     let fits = |cell: u32| {

@@ -60,7 +60,8 @@ fn a_companion_sits_beside_even_where_the_whole_party_cannot() {
     wish.accessible = 1;
     check(&["..x", "cwx", "xxx"], &wish, "A-1 A-2 B-1 B-2");
     check(&["..x..", "xcwxx"], &wish, "A-1 A-2 B-2 B-3");
-    // Both neighbours of the wheelchair's place are free, but a fourth would then sit alone in row A.
+    // Both neighbours of the wheelchair's place are free, but a fourth would then sit alone in row
+    // A.
     check(&["..xx", "x.w."], &wish, "A-1 A-2 B-2 B-3");
     check(&[".xxx", "x.w."], &wish, "A-1 B-2 B-3 B-4");
 }

@@ -40,7 +40,8 @@ fn codes(faults: &[Fault]) -> Vec<&'static str> {
     faults.iter().map(|fault| fault.code).collect()
 }
 
-/// A sound chart: rows A (three seats) and B (two) of category 1, and an area of five of category "vip".
+/// A sound chart: rows A (three seats) and B (two) of category 1, and an area of five of category
+/// "vip".
 fn small() -> Value {
     let seat =
         |number: &str, x: u32, y: u32| json!({"label": number, "x": x, "y": y, "categoryKey": 1});

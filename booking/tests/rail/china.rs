@@ -14,7 +14,8 @@ fn read(folder: &Path) -> Read {
     read_timetable(folder, "Asia/Shanghai", &RailFile::default())
 }
 
-/// The calls of each trip as the file has them, read without the importer: sequence, station, departure.
+/// The calls of each trip as the file has them, read without the importer: sequence, station,
+/// departure.
 fn calls_in_the_file(folder: &Path) -> HashMap<String, Vec<(u32, String, String)>> {
     let text = std::fs::read_to_string(folder.join("stop_times.csv")).expect("readable");
     let mut calls: HashMap<String, Vec<_>> = HashMap::new();

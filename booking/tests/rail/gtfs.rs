@@ -11,7 +11,8 @@ fn read(name: &str) -> Option<Timetable> {
     Some(timetable(read_gtfs(&folder, &RailFile::default())))
 }
 
-/// Trains between two stations on a date: the train, when it leaves by the clocks there, its service date.
+/// Trains between two stations on a date: the train, when it leaves by the clocks there, its
+/// service date.
 fn trains(
     timetable: &Timetable,
     from: &str,

@@ -1,4 +1,5 @@
-//! Search over a small timetable that is understood whole, and journeys with a change over the real one.
+//! Search over a small timetable that is understood whole, and journeys with a change over the real
+//! one.
 
 use booking::rail::import::read_timetable;
 use booking::rail::settings::RailFile;
@@ -133,7 +134,8 @@ fn one_change_leads_where_no_train_goes() {
     assert!(timetable.journeys(to, from, day("2027-01-20")).is_empty());
 }
 
-/// Every pair of trains that one can change between, in a slow and simple way; the shortest time of them.
+/// Every pair of trains that one can change between, in a slow and simple way; the shortest time of
+/// them.
 fn shortest(timetable: &Timetable, from: u32, to: u32, date: Date) -> Option<i64> {
     let mut shortest = None;
     for change in (0..timetable.stations.len()).map(|at| u32::try_from(at).expect("few")) {

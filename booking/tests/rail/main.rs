@@ -1,4 +1,5 @@
-//! Timetables from outside and what is found in them. This file holds what the tests share: feeds, real and small.
+//! Timetables from outside and what is found in them. This file holds what the tests share: feeds,
+//! real and small.
 
 mod china;
 mod command;
@@ -83,8 +84,8 @@ fn in_short(faults: &[Fault]) -> Vec<String> {
     short.collect()
 }
 
-/// A small timetable in the CSV form: a line A – B – C – D, one train that turns, one that runs over midnight, one that
-/// runs for three days only.
+/// A small timetable in the CSV form: a line A – B – C – D, one train that turns, one that runs
+/// over midnight, one that runs for three days only.
 const SMALL: [(&str, &str); 3] = [
     (
         "stations.csv",

@@ -1,5 +1,5 @@
-//! `booking serve` as an operator meets it: it starts on a file, says what it is and is not, refuses what cannot work, and
-//! ends politely.
+//! `booking serve` as an operator meets it: it starts on a file, says what it is and is not,
+//! refuses what cannot work, and ends politely.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Two bookings over one PostgreSQL and one Redis: whatever is done at one is there at the other, once.
+//! Two bookings over one PostgreSQL and one Redis: whatever is done at one is there at the other,
+//! once.
 
 use std::time::Duration;
 
@@ -139,7 +140,8 @@ impl Two {
         let put = self.call(0, "PUT /v1/promoter/shows/night", PROMOTER, show, "");
         let put = put.await;
         assert_eq!(put.0, 200, "{}", put.1);
-        // The first to ask has the seats opened in Redis; both have seen them before anybody chooses.
+        // The first to ask has the seats opened in Redis; both have seen them before anybody
+        // chooses.
         for at in [0, 1] {
             self.until(at, "GET /v1/shows/night/seats", "", |told| told.0 == 200)
                 .await;

@@ -1,4 +1,5 @@
-//! Differences of exchanges that are smaller than the provider takes: they are let go, count in later sums, and never go back.
+//! Differences of exchanges that are smaller than the provider takes: they are let go, count in
+//! later sums, and never go back.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Sums that Stripe never takes: told before anything is written where they are known, and no order waits for them.
+//! Sums that Stripe never takes: told before anything is written where they are known, and no order
+//! waits for them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Money on its way back: it is back when the provider says so, and what could not be brought back is found.
+//! Money on its way back: it is back when the provider says so, and what could not be brought back
+//! is found.
 
 use booking::reconciler::finding::Kind;
 use fairgate_servers::Intent;

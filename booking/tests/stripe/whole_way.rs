@@ -1,4 +1,5 @@
-//! The whole way with Stripe, and hundreds of orders while it misbehaves: every order ends, every cent is explained.
+//! The whole way with Stripe, and hundreds of orders while it misbehaves: every order ends, every
+//! cent is explained.
 
 use std::collections::HashMap;
 
@@ -111,7 +112,8 @@ async fn through_chaos_every_order_ends_and_every_cent_is_explained() {
             if now["state"] == "expired" && now["payment"]["state"] == "created" {
                 reconciler.pass(0).await.expect("readable");
             }
-            // It is over when provider and ledger say the same: one of them may have moved since the other was asked.
+            // It is over when provider and ledger say the same: one of them may have moved since
+            // the other was asked.
             let payment = text(&order["payment"], "payment");
             let intents = shop.stripe.intents();
             let of = |status| {

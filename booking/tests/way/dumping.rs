@@ -1,4 +1,5 @@
-//! What an outside judge reads: the whole ledger beside a live booking, or an error and an untouched file.
+//! What an outside judge reads: the whole ledger beside a live booking, or an error and an
+//! untouched file.
 
 use std::path::Path;
 use std::process::Command;

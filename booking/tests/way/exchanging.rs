@@ -1,4 +1,5 @@
-//! Seats of a paid order given for others: for nothing, for more, for less, on another show, on another stretch.
+//! Seats of a paid order given for others: for nothing, for more, for less, on another show, on
+//! another stretch.
 
 use serde_json::{Value, json};
 

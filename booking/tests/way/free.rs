@@ -1,4 +1,5 @@
-//! Orders that cost nothing: confirmed at once, ticketed, given back and exchanged without anybody who takes money.
+//! Orders that cost nothing: confirmed at once, ticketed, given back and exchanged without anybody
+//! who takes money.
 
 use serde_json::{Value, json};
 

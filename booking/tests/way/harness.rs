@@ -1,5 +1,5 @@
-//! The actors of the tests: an app with its workers over a file of its own and a clock that stands still, visitors
-//! with passes, and a promoter.
+//! The actors of the tests: an app with its workers over a file of its own and a clock that stands
+//! still, visitors with passes, and a promoter.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -164,7 +164,8 @@ impl App {
         server.query(sql).await.expect("valid SQL");
     }
 
-    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell `night-1` in a hall of 40.
+    /// Several nodes over one PostgreSQL and one Redis, by the clock on the wall, that sell
+    /// `night-1` in a hall of 40.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
         Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await
     }
@@ -206,7 +207,8 @@ impl App {
         nodes
     }
 
-    /// This node ends, something happens to the server's ledger, and another node begins over the same Redis.
+    /// This node ends, something happens to the server's ledger, and another node begins over the
+    /// same Redis.
     pub async fn followed_by(self, redis_url: &str, meanwhile: &str) -> Self {
         let Self {
             folder,

@@ -1,4 +1,5 @@
-//! One `Idempotency-Key` with two bodies, at two nodes at once: one call is carried out, the other one does nothing.
+//! One `Idempotency-Key` with two bodies, at two nodes at once: one call is carried out, the other
+//! one does nothing.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};
@@ -27,8 +28,8 @@ fn seats(n: u16) -> [String; 2] {
     [1, 2].map(|of| format!("{row}-{}", n % 5 * 2 + of))
 }
 
-/// Sends two bodies under one key to two nodes at once. One of them must be granted and the other refused for its key;
-/// gives the one that was granted and its answer.
+/// Sends two bodies under one key to two nodes at once. One of them must be granted and the other
+/// refused for its key; gives the one that was granted and its answer.
 async fn pair(
     nodes: &[App],
     path: &str,

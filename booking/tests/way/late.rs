@@ -1,5 +1,5 @@
-//! Money that came after its order had expired: the same seats, seats like them with consent, or the money back, and in
-//! every case the reason in the order's history.
+//! Money that came after its order had expired: the same seats, seats like them with consent, or
+//! the money back, and in every case the reason in the order's history.
 
 use std::collections::HashMap;
 

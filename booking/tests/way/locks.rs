@@ -1,4 +1,5 @@
-//! What is paid stays locked for as long as the ledger keeps its claim, however long its event cannot be settled.
+//! What is paid stays locked for as long as the ledger keeps its claim, however long its event
+//! cannot be settled.
 
 use serde_json::{Value, json};
 
@@ -24,7 +25,8 @@ async fn paid_and_stuck() -> (App, Value) {
     (app, order)
 }
 
-/// Lets time pass until a basket that was taken just now has lapsed: whatever was due before it, was swept too.
+/// Lets time pass until a basket that was taken just now has lapsed: whatever was due before it,
+/// was swept too.
 async fn swept(app: &App, visitor: u16) {
     let call = post("/v1/shows/night-1/holds", &json!({"seats": ["D-1"]}));
     app.ask(call.by(&app.visitor(visitor))).await.is(201);

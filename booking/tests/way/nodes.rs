@@ -1,4 +1,5 @@
-//! Several nodes over one ledger and one Redis: no node is special, and what Redis forgets the ledger knows.
+//! Several nodes over one ledger and one Redis: no node is special, and what Redis forgets the
+//! ledger knows.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};

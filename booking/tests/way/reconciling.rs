@@ -216,7 +216,8 @@ async fn an_order_that_the_ledger_did_not_take_leaves_the_basket_its_own_deadlin
         orders.push((hold, path));
     }
     app.tamper("DROP TRIGGER away;").await;
-    // A moment after the ledger is back they are baskets again: one is ordered, the other lapses when it always would have.
+    // A moment after the ledger is back they are baskets again: one is ordered, the other lapses
+    // when it always would have.
     until("a second look at the holds", async || {
         app.clock.advance_ms(100);
         let path = format!("/v1/holds/{}/extend", orders[0].0);

@@ -228,7 +228,8 @@ async fn a_mass_refund_goes_on_after_a_crash() {
         ticketed(&app, &ana, &["A-1", "A-2"]).await,
         ticketed(&app, &ben, &["B-1", "B-2"]).await,
     ];
-    // The promoter's word is in the ledger, and the process dies before it has done anything about it.
+    // The promoter's word is in the ledger, and the process dies before it has done anything about
+    // it.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
     let fate = booking::catalogue::fate::Fate::Cancelled;

@@ -50,7 +50,8 @@ async fn many_old_answers_go_in_batches_beside_a_purchase_after_the_start() {
             })
             .await;
         }
-        // Behind every batch but the last one lies a rest: nothing goes at the start, and nothing goes whole.
+        // Behind every batch but the last one lies a rest: nothing goes at the start, and nothing
+        // goes whole.
         let rests = rest_after(Duration::ZERO) * (BATCHES - 1);
         assert!(began.elapsed() >= rests, "{:?}", began.elapsed());
     };

@@ -1,4 +1,5 @@
-//! When a sale ends: nothing more is held from then on, and whatever was held in time is still paid.
+//! When a sale ends: nothing more is held from then on, and whatever was held in time is still
+//! paid.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
-//! Money in a storm: paid orders are exchanged, refunded, scanned and paid for many times at once, while somebody orders the
-//! holds of their exchanges. Afterwards every cent follows from terms and rules, and nobody has more seats than it may.
-//! `FAIRGATE_STORM=orders,calls,at_once` sets the size; by default it is small.
+//! Money in a storm: paid orders are exchanged, refunded, scanned and paid for many times at once,
+//! while somebody orders the holds of their exchanges. Afterwards every cent follows from terms and
+//! rules, and nobody has more seats than it may. `FAIRGATE_STORM=orders,calls,at_once` sets the
+//! size; by default it is small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

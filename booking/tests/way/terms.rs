@@ -1,5 +1,5 @@
-//! At what price, by which rules: a hold names its terms, an order keeps them, and what was made for one thing serves no
-//! other.
+//! At what price, by which rules: a hold names its terms, an order keeps them, and what was made
+//! for one thing serves no other.
 
 use booking::ids::{CallIds, HoldId, OrderId, ShowId};
 use serde_json::{Value, json};
@@ -91,7 +91,8 @@ async fn of_six_exchanges_at_once_one_wins_and_the_others_seats_are_free_at_once
                 hold_of(app, &current, "night-1", &key).await,
             );
             tries.push(async move {
-                // Whoever works out the id of the hold tries to order it beside the exchange and after it.
+                // Whoever works out the id of the hold tries to order it beside the exchange and
+                // after it.
                 let beside = async {
                     for _ in 0..50 {
                         let tried = app.ask(checkout(hold.as_str()).by(ana)).await;

@@ -1,5 +1,5 @@
-//! A traveller's whole way: a departure of the timetable becomes a show when somebody holds seats of it, and its seats are
-//! sold by the leg.
+//! A traveller's whole way: a departure of the timetable becomes a show when somebody holds seats
+//! of it, and its seats are sold by the leg.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The waitlist: who waits is offered what comes free, in the order of coming, and orders it like any basket.
+//! The waitlist: who waits is offered what comes free, in the order of coming, and orders it like
+//! any basket.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -354,7 +355,8 @@ async fn a_restart_forgets_nobody_and_nothing_stays_locked() {
     assert_eq!((&seats["free"], &seats["held"]), (&json!(36), &json!(4)));
 }
 
-/// Two nodes over PostgreSQL and Redis: each serves whom the other let join, and one that dies is followed by the other.
+/// Two nodes over PostgreSQL and Redis: each serves whom the other let join, and one that dies is
+/// followed by the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_serve_one_line() {
     if servers::or_skip("the waitlist over two nodes") {
@@ -378,7 +380,8 @@ async fn two_nodes_serve_one_line() {
     }
     assert_eq!(look(&nodes[0], &parties[5]).await["ahead"], 5);
     redis.flush_all().await.expect("it is ours");
-    // The new life has everything free; the line stands as it stood, and each is offered seats again.
+    // The new life has everything free; the line stands as it stood, and each is offered seats
+    // again.
     let mut seen = HashSet::new();
     for party in &parties {
         let offer = once(&nodes[0], party, "an offer of the new life", |waiter| {
@@ -391,8 +394,9 @@ async fn two_nodes_serve_one_line() {
     }
 }
 
-/// Parties, lapses and a restart by dice: what is offered is offered to the first who are here and whom it fits, never twice
-/// at a time, and in the end nobody is forgotten. A thousand, by the clock on the wall: `loadtest bench waitlist`.
+/// Parties, lapses and a restart by dice: what is offered is offered to the first who are here and
+/// whom it fits, never twice at a time, and in the end nobody is forgotten. A thousand, by the
+/// clock on the wall: `loadtest bench waitlist`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
     let count = 60_u16;
@@ -469,7 +473,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             let basket =
                 |(_, hold): &(Visitor, Value)| hold["seats"].as_array().map_or(0, Vec::len);
             let baskets: usize = held.iter().map(basket).sum();
-            // All that is held is a basket's or an offer's, all is noted, and what is free fits nobody who is here.
+            // All that is held is a basket's or an offer's, all is noted, and what is free fits
+            // nobody who is here.
             let free = seats["free"].as_u64().expect("a number");
             let now_ms = app.clock.now_ms();
             let fits = line.iter().any(|waiter| {
@@ -480,7 +485,8 @@ async fn a_line_of_many_is_served_in_order_and_nobody_is_forgotten() {
             (seats["held"] == baskets + offered.len() && !fits).then_some(line)
         })
         .await;
-        // Whoever has an offer takes it, in the order of the line, and gives the seats back as a basket would.
+        // Whoever has an offer takes it, in the order of the line, and gives the seats back as a
+        // basket would.
         for waiter in line.iter().filter(|waiter| waiter.offer.is_some()) {
             let Some(offer) = &waiter.offer else { continue };
             let passed_over = line.iter().find(|other| {

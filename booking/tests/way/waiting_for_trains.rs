@@ -1,4 +1,5 @@
-//! The waitlist of a train: who waits for seats of a class between two stops is offered what comes free there, leg by leg.
+//! The waitlist of a train: who waits for seats of a class between two stops is offered what comes
+//! free there, leg by leg.
 
 use fairgate_servers as servers;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
-//! What each signed thing says. Times are unix seconds, but for those that people read, which are RFC 3339.
-//! `iss` and `aud` stand in the JWTs and not in these types: signing writes them and verifying checks them, so
-//! nobody can fill them in wrongly.
+//! What each signed thing says. Times are unix seconds, but for those that people read, which are
+//! RFC 3339. `iss` and `aud` stand in the JWTs and not in these types: signing writes them and
+//! verifying checks them, so nobody can fill them in wrongly.
 
 use std::ops::Deref;
 
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Holder};
 
-/// A place: who stands at which number of which room. It does not run out, except in a room whose places expire.
+/// A place: who stands at which number of which room. It does not run out, except in a room whose
+/// places expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceClaims {
     /// The room's slug.
@@ -94,8 +95,8 @@ pub struct TicketClaims {
     pub test: bool,
 }
 
-/// A pass whose signature holds. It may have run out: then its holder may still pay, read and cancel what it
-/// began, and nothing more.
+/// A pass whose signature holds. It may have run out: then its holder may still pay, read and
+/// cancel what it began, and nothing more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presented {
     /// Good for everything.
@@ -104,8 +105,8 @@ pub enum Presented {
     RanOut(PassClaims),
 }
 
-/// A verified pass that had not run out. Only verifying makes one, so a function that begins something new asks
-/// for it in its arguments.
+/// A verified pass that had not run out. Only verifying makes one, so a function that begins
+/// something new asks for it in its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivePass(pub(crate) PassClaims);
 
@@ -138,7 +139,8 @@ impl Presented {
         &self.claims().room
     }
 
-    /// What the pass says, live or not: for reading, not for deciding whether something new may begin.
+    /// What the pass says, live or not: for reading, not for deciding whether something new may
+    /// begin.
     pub fn claims(&self) -> &PassClaims {
         match self {
             Self::Live(pass) => &pass.0,

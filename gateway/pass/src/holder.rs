@@ -1,5 +1,5 @@
-//! The 32-byte values that travel as hex. `Holder` and `Digest` are two types, so that a commitment can never be
-//! handed over where a holder is meant.
+//! The 32-byte values that travel as hex. `Holder` and `Digest` are two types, so that a commitment
+//! can never be handed over where a holder is meant.
 
 use std::{fmt, str::FromStr};
 
@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder(pub [u8; 32]);
 
-/// A SHA-256 value that names something other than a holder: a commitment, a root, the hash of a code.
-/// Written as 64 lower-case hex digits.
+/// A SHA-256 value that names something other than a holder: a commitment, a root, the hash of a
+/// code. Written as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 

@@ -47,7 +47,8 @@ impl Keyring {
     /// # Errors
     /// A key that is damaged or misnamed, or no key that signs.
     pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, KeyError> {
-        // Two keys made in the same second are told apart by name, so that every node chooses the same one.
+        // Two keys made in the same second are told apart by name, so that every node chooses the
+        // same one.
         keys.sort_by(|a, b| {
             let rank = |key: &StoredKey| (key.retired_at.is_none(), key.created_at);
             rank(b).cmp(&rank(a)).then_with(|| a.kid.cmp(&b.kid))

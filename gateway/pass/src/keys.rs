@@ -1,4 +1,5 @@
-//! Keys at rest and in public: what the ledger stores, what the JWKS shows, and the thumbprint that names both.
+//! Keys at rest and in public: what the ledger stores, what the JWKS shows, and the thumbprint that
+//! names both.
 
 use std::fmt;
 
@@ -139,7 +140,8 @@ impl Jwk {
         }
     }
 
-    /// Whether this is a key of our kind. A key set may hold others, which are none of our business (RFC 7517 §5).
+    /// Whether this is a key of our kind. A key set may hold others, which are none of our business
+    /// (RFC 7517 §5).
     pub(crate) fn is_ours(&self) -> bool {
         (
             self.kty.as_str(),

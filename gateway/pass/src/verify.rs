@@ -1,5 +1,5 @@
-//! The one way in for everything signed: length, then type, algorithm and key of the header, then the signature,
-//! then issuer and audience, then the clock. What fails early costs no cryptography.
+//! The one way in for everything signed: length, then type, algorithm and key of the header, then
+//! the signature, then issuer and audience, then the clock. What fails early costs no cryptography.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -45,8 +45,8 @@ impl Kind {
         }
     }
 
-    /// What jsonwebtoken checks for us: the algorithm, and for JWTs `iss` and `aud`. Its clock is off, because
-    /// ours is an argument.
+    /// What jsonwebtoken checks for us: the algorithm, and for JWTs `iss` and `aud`. Its clock is
+    /// off, because ours is an argument.
     fn validation(self) -> Validation {
         let mut validation = Validation::new(Algorithm::EdDSA);
         (validation.validate_exp, validation.validate_nbf) = (false, false);
@@ -142,8 +142,8 @@ impl Verifier {
     /// Checks a place of `room` at `now` (unix seconds).
     ///
     /// # Errors
-    /// Not a place, a place in another room, or one that ran out. `iat` is not compared with the clock: a clock
-    /// that was set back must not cost anybody a place.
+    /// Not a place, a place in another room, or one that ran out. `iat` is not compared with the
+    /// clock: a clock that was set back must not cost anybody a place.
     pub fn verify_place(
         &self,
         token: &str,
@@ -160,7 +160,8 @@ impl Verifier {
         }
     }
 
-    /// Checks a pass at `now` (unix seconds). Which room's shows it opens is for the caller to compare.
+    /// Checks a pass at `now` (unix seconds). Which room's shows it opens is for the caller to
+    /// compare.
     ///
     /// # Errors
     /// Not a pass, or one whose time has not begun.
@@ -183,7 +184,8 @@ impl Verifier {
         self.read(Kind::Freeze, jws)
     }
 
-    /// Checks a ticket. Whether it was scanned before, refunded or is a test one is for the door to see.
+    /// Checks a ticket. Whether it was scanned before, refunded or is a test one is for the door to
+    /// see.
     ///
     /// # Errors
     /// Whatever makes it not a ticket signed by one of these keys.
@@ -211,8 +213,8 @@ impl Verifier {
 }
 
 impl FreezeClaims {
-    /// What a freeze says, with nothing proved about who signed it: for comparing it with a published record when
-    /// no key is at hand.
+    /// What a freeze says, with nothing proved about who signed it: for comparing it with a
+    /// published record when no key is at hand.
     ///
     /// # Errors
     /// Not shaped like a freeze.
@@ -222,8 +224,8 @@ impl FreezeClaims {
     }
 }
 
-/// Length, type, algorithm; gives the `kid`. The header's other members are never followed, and one that the
-/// signer calls critical is not understood here (RFC 7515 §4.1.11).
+/// Length, type, algorithm; gives the `kid`. The header's other members are never followed, and one
+/// that the signer calls critical is not understood here (RFC 7515 §4.1.11).
 fn check_header(kind: Kind, token: &str) -> Result<Option<String>, TokenError> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(TokenError::TooLong);

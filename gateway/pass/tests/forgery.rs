@@ -1,4 +1,5 @@
-//! Everything a stranger may try with a signed thing, and what rotation and the clock do to an honest one.
+//! Everything a stranger may try with a signed thing, and what rotation and the clock do to an
+//! honest one.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use fairgate_pass::*;

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
-/// A tick may come so much late, milliseconds, without losing the time: the next one comes as much earlier.
+/// A tick may come so much late, milliseconds, without losing the time: the next one comes as much
+/// earlier.
 const LATE_TICK_MS: i64 = 500;
 /// People whom the first guess of the show-up, that everybody comes, weighs as much as.
 pub const SHOW_UP_WEIGHT: f64 = 20.0;
@@ -12,8 +13,8 @@ pub const SHOW_UP_WEIGHT: f64 = 20.0;
 pub const SHOW_UP_MIN: f64 = 0.25;
 /// What is left of the weight of past releases with each further one.
 pub const PAST_KEPT: f64 = 0.95;
-/// A way in that nobody ended, because its node died while the claim was written, is free again after so long,
-/// milliseconds: longer than any ledger's answer is waited for.
+/// A way in that nobody ended, because its node died while the claim was written, is free again
+/// after so long, milliseconds: longer than any ledger's answer is waited for.
 pub const WAY_IN_LAPSES_MS: i64 = 30_000;
 
 /// One release.
@@ -27,7 +28,8 @@ struct Cohort {
     away: HashSet<u64>,
     /// How many of the people came.
     came: u64,
-    /// Ranks nobody is waited for any more. A set, because who claims and then leaves is one answer and not two.
+    /// Ranks nobody is waited for any more. A set, because who claims and then leaves is one answer
+    /// and not two.
     answered: HashSet<u64>,
 }
 
@@ -62,8 +64,9 @@ pub fn called_at(calls: &[Call], rank: u64) -> Option<i64> {
         .map(|call| call.at)
 }
 
-/// What the pace may count at `now` (ms), and up to when it has then counted: since it last counted. No time is counted
-/// twice, and none beyond one second; what a tick that came a little late leaves uncounted is left to the next one.
+/// What the pace may count at `now` (ms), and up to when it has then counted: since it last
+/// counted. No time is counted twice, and none beyond one second; what a tick that came a little
+/// late leaves uncounted is left to the next one.
 #[must_use]
 pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     let elapsed_ms = u64::try_from(now - counted_until)
@@ -73,8 +76,8 @@ pub fn elapsed_ms(counted_until: i64, now: i64) -> (u64, i64) {
     (elapsed_ms, until.max(now - LATE_TICK_MS))
 }
 
-/// How many come of whom was called, where `came` of `people` did before: 1 before anything is known, never below a
-/// quarter.
+/// How many come of whom was called, where `came` of `people` did before: 1 before anything is
+/// known, never below a quarter.
 #[must_use]
 pub fn show_up(people: f64, came: f64) -> f64 {
     ((SHOW_UP_WEIGHT + came) / (SHOW_UP_WEIGHT + people)).clamp(SHOW_UP_MIN, 1.0)
@@ -89,7 +92,8 @@ struct Entering {
     lapses_at: i64,
 }
 
-/// The releases whose window is open, oldest first; who is on the way in; and what the pace owes for late comers.
+/// The releases whose window is open, oldest first; who is on the way in; and what the pace owes
+/// for late comers.
 #[derive(Debug, Default)]
 pub struct Cohorts {
     recent: VecDeque<Cohort>,
@@ -169,8 +173,8 @@ impl Cohorts {
         self.recent.iter().map(of).collect()
     }
 
-    /// Ends a tick: up to when it counted, what is still owed, and what late comers earned, at most one visitor or one
-    /// second's worth.
+    /// Ends a tick: up to when it counted, what is still owed, and what late comers earned, at most
+    /// one visitor or one second's worth.
     pub fn ticked(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
         let most = per_s_u.max(VISITOR_U);
         self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(most);
@@ -189,8 +193,9 @@ impl Cohorts {
         self.entering.len() as u64
     }
 
-    /// How many of those called are still expected to come: of each release as many as the show-up says, less those
-    /// who came. Where half of the people never come, nobody is waited for once the other half is there.
+    /// How many of those called are still expected to come: of each release as many as the show-up
+    /// says, less those who came. Where half of the people never come, nobody is waited for once
+    /// the other half is there.
     #[must_use]
     pub fn expected(&self) -> u64 {
         let show_up = self.show_up();
@@ -237,7 +242,8 @@ impl Cohorts {
         self.entering.retain(|_, entering| entering.lapses_at > now);
     }
 
-    /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`], or until it lapses.
+    /// Reserves the way in of that rank until [`Self::entered`] or [`Self::turned_back`], or until
+    /// it lapses.
     pub fn enter(&mut self, rank: u64, now: i64) {
         let entering = self.entering.entry(rank).or_insert(Entering {
             calls: 0,

@@ -9,7 +9,8 @@ pub struct ReleaseRow {
     pub remainder_u: u64,
     /// When the counter last ticked.
     pub ticked_at: i64,
-    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on from here.
+    /// What else the pace learned, as JSON; empty before it has. Whichever node ticks next goes on
+    /// from here.
     pub memory: String,
 }
 
@@ -17,7 +18,8 @@ pub struct ReleaseRow {
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     row: ReleaseRow,
-    /// The ledger said that it has another row, and an older one: whoever tells of this row tells of moves it has lost.
+    /// The ledger said that it has another row, and an older one: whoever tells of this row tells
+    /// of moves it has lost.
     lost: Option<ReleaseRow>,
 }
 
@@ -34,8 +36,8 @@ impl Counter {
         &self.row
     }
 
-    /// Another node says that it left this row. Gives whether the counter goes on from it: not where a later one is
-    /// known, and not where the ledger has lost it.
+    /// Another node says that it left this row. Gives whether the counter goes on from it: not
+    /// where a later one is known, and not where the ledger has lost it.
     pub fn heard(&mut self, left: ReleaseRow) -> bool {
         let later = (left.released, left.ticked_at) >= (self.row.released, self.row.ticked_at);
         let goes_on = later && self.lost.as_ref() != Some(&left);
@@ -50,8 +52,8 @@ impl Counter {
         (self.row, self.lost) = (to, None);
     }
 
-    /// The ledger did not take a move, because this is what it has: the counter goes on from there. Gives whether it lies
-    /// behind what it had: then it is an older copy.
+    /// The ledger did not take a move, because this is what it has: the counter goes on from there.
+    /// Gives whether it lies behind what it had: then it is an older copy.
     pub fn stands(&mut self, stands: ReleaseRow) -> bool {
         let behind = (stands.released, stands.ticked_at) < (self.row.released, self.row.ticked_at);
         let before = std::mem::replace(&mut self.row, stands);

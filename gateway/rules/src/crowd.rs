@@ -1,8 +1,10 @@
-//! The line behind the counter as a picture of who is here, so that anybody's "ahead" is two look-ups.
+//! The line behind the counter as a picture of who is here, so that anybody's "ahead" is two
+//! look-ups.
 
 use super::pace::Who;
 
-/// Ranks from `from` on; one bit each says whether somebody is here, and running sums say how many before.
+/// Ranks from `from` on; one bit each says whether somebody is here, and running sums say how many
+/// before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Crowd {
     from: u64,

@@ -1,5 +1,5 @@
-//! What the people inside still want of the seats: how many more could use one, and how likely one is left for
-//! somebody further back. Plain means and variances; nothing here knows a visitor.
+//! What the people inside still want of the seats: how many more could use one, and how likely one
+//! is left for somebody further back. Plain means and variances; nothing here knows a visitor.
 
 /// Before anything is measured: seats a party takes.
 const PARTY: f64 = 2.0;
@@ -17,8 +17,8 @@ const DOUBT_HALVES: f64 = 50.0;
 /// The most seats that a party is believed to take.
 const PARTY_MAX: f64 = 10.0;
 
-/// Up to these ages inside, seconds, somebody without a basket wants seats with the weights beside it; past the last
-/// hardly anybody does.
+/// Up to these ages inside, seconds, somebody without a basket wants seats with the weights beside
+/// it; past the last hardly anybody does.
 pub const AGES_S: [u64; 3] = [30, 60, 120];
 const WEIGHTS: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
@@ -59,7 +59,8 @@ pub struct People {
 pub struct Demand {
     /// Seats that are free, or will be in a moment.
     supply: f64,
-    /// Seats that will not be kept by those who have them in their baskets, on top of the free ones.
+    /// Seats that will not be kept by those who have them in their baskets, on top of the free
+    /// ones.
     coming: f64,
     free: f64,
     /// People before the line who have no basket yet and want one.
@@ -117,7 +118,8 @@ impl Demand {
         self.party * self.chance
     }
 
-    /// How many more people could be let in before those inside cover all seats that are left or about to lapse.
+    /// How many more people could be let in before those inside cover all seats that are left or
+    /// about to lapse.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
         let left = self.supply - self.choosing * self.takes();

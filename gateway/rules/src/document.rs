@@ -90,7 +90,8 @@ pub struct Document {
     pub message: String,
 }
 
-/// A room document as it is sent. Settings whose machinery is not built stand here so that they can be refused by name.
+/// A room document as it is sent. Settings whose machinery is not built stand here so that they can
+/// be refused by name.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentInput {
@@ -229,8 +230,9 @@ impl Document {
         }
     }
 
-    /// Names what a new document would change of that which bears on the draw: fixed from the first join on. A
-    /// later `draw_at` is a postponement, which is public and logged, and stands here only where it is earlier.
+    /// Names what a new document would change of that which bears on the draw: fixed from the first
+    /// join on. A later `draw_at` is a postponement, which is public and logged, and stands here
+    /// only where it is earlier.
     #[must_use]
     pub fn draw_changes(&self, new: &Self) -> Vec<&'static str> {
         let mut changed = Vec::new();

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-/// Whoever asks does so at any moment between two ticks, and the last people of a wait leave with one: the two
-/// together are spread like a triangle of one second either side, nine tenths of which lie below this.
+/// Whoever asks does so at any moment between two ticks, and the last people of a wait leave with
+/// one: the two together are spread like a triangle of one second either side, nine tenths of which
+/// lie below this.
 const TICK_P90_S: f64 = 0.553;
 
 /// How long somebody will wait.
@@ -31,8 +32,8 @@ impl Wait {
         p90_s: Some(0.0),
     };
 
-    /// The wait of who has `before` people to go, itself among them, in a line that moves at `rates`: people a second
-    /// as expected, and as it falls short of once in ten times.
+    /// The wait of who has `before` people to go, itself among them, in a line that moves at
+    /// `rates`: people a second as expected, and as it falls short of once in ten times.
     #[must_use]
     pub fn at_rates(before: f64, (mean, low): (f64, f64)) -> Self {
         // The middle of one's own turn, so that a slow line's steps are told without a bias.
@@ -84,8 +85,8 @@ mod tests {
         assert_eq!(Wait::at_rates(5.0, (0.0, 0.0)), Wait::UNKNOWN);
     }
 
-    /// A line that moves `per_s` people each second, asked at every moment and from every position: the share of waits
-    /// that lay under what was told.
+    /// A line that moves `per_s` people each second, asked at every moment and from every position:
+    /// the share of waits that lay under what was told.
     fn told_right(per_s: u32) -> f64 {
         let (mut under, mut all) = (0.0, 0.0);
         let rate = f64::from(per_s);

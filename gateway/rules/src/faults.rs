@@ -33,7 +33,8 @@ impl Faults {
     }
 }
 
-/// What is wrong with what a promoter sent: fields, and why. One of the lists at least has something in it.
+/// What is wrong with what a promoter sent: fields, and why. One of the lists at least has
+/// something in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// Values that are wrong.
@@ -47,7 +48,8 @@ const YEAR_S: i64 = 366 * 86_400;
 /// Millionths of a visitor a second, from which the pace counts without rounding.
 #[must_use]
 pub fn micros_per_s(per_s: f64) -> u64 {
-    // Checked to lie in 0.001..=1_000_000 when the document was read, so this neither truncates nor wraps.
+    // Checked to lie in 0.001..=1_000_000 when the document was read, so this neither truncates nor
+    // wraps.
     (per_s * 1e6).round() as u64
 }
 
@@ -112,7 +114,8 @@ pub(super) fn required_time(field: &str, value: Option<&str>, faults: &mut Fault
 pub(super) fn time(field: &str, value: Option<&str>, faults: &mut Faults) -> Option<i64> {
     let parsed = value?.parse::<Timestamp>();
     match parsed {
-        // Beyond a century the calendar is a slip of the hand, and arithmetic stays far from its limits.
+        // Beyond a century the calendar is a slip of the hand, and arithmetic stays far from its
+        // limits.
         Ok(at) if (0..200 * YEAR_S).contains(&at.as_second()) => Some(at.as_millisecond()),
         _ => {
             faults.bad(

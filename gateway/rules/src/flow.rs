@@ -1,4 +1,5 @@
-//! How fast the line has been moving: for the waits that people are told, and for what booking completes.
+//! How fast the line has been moving: for the waits that people are told, and for what booking
+//! completes.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +15,8 @@ const SECONDS_IN_MEMORY: f64 = 10.0;
 /// Rates, visitors a second, each faded over the last seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// What was asked for in these seconds, millionths of a visitor a second: asked for something else, the line has
-    /// not moved yet.
+    /// What was asked for in these seconds, millionths of a visitor a second: asked for something
+    /// else, the line has not moved yet.
     asked_u: u64,
     released: Option<f64>,
     variance: f64,
@@ -75,8 +76,8 @@ impl Flow {
         (self.left_inside * VISITOR_U as f64) as u64
     }
 
-    /// The rate of the line, visitors a second: what may be expected, and what is fallen short of once in ten times.
-    /// `asked_u` is taken where nothing was seen of it yet.
+    /// The rate of the line, visitors a second: what may be expected, and what is fallen short of
+    /// once in ten times. `asked_u` is taken where nothing was seen of it yet.
     #[must_use]
     pub fn rates(&self, asked_u: u64) -> (f64, f64) {
         let known = self.released.filter(|_| self.asked_u == asked_u);

@@ -1,5 +1,5 @@
-//! From one second's shared measurements to what the pace may use: the room inside, the valve of auto mode, and the
-//! seats that are left. The planner runs this same code.
+//! From one second's shared measurements to what the pace may use: the room inside, the valve of
+//! auto mode, and the seats that are left. The planner runs this same code.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,11 +61,12 @@ pub struct Limits {
     pub demand: Option<Demand>,
 }
 
-/// A tick that comes later than this after the one before says nothing of how fast the line moved, milliseconds.
+/// A tick that comes later than this after the one before says nothing of how fast the line moved,
+/// milliseconds.
 const SILENCE_MS: i64 = 10_000;
 
-/// What is remembered from one tick to the next. It goes with the release counter, so that whichever node makes the
-/// next tick goes on from here.
+/// What is remembered from one tick to the next. It goes with the release counter, so that
+/// whichever node makes the next tick goes on from here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     valve: Option<Valve>,
@@ -75,7 +76,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// As the last tick left it; nothing is remembered where nothing, or nothing readable, was left.
+    /// As the last tick left it; nothing is remembered where nothing, or nothing readable, was
+    /// left.
     #[must_use]
     pub fn parse(left: &str) -> Self {
         serde_json::from_str(left).unwrap_or_default()
@@ -102,7 +104,8 @@ impl Memory {
     #[must_use]
     pub fn peek(&self, settings: &PaceSettings, measured: &Measured) -> Limits {
         let coming = measured.coming();
-        // Room for one who comes is room for more than one who is called, where not everybody comes.
+        // Room for one who comes is room for more than one who is called, where not everybody
+        // comes.
         let room_of = |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
         let well = measured.reading.state(settings.p99_ms) != State::Ill;
         let inside_max = match settings.mode {
@@ -132,7 +135,8 @@ impl Memory {
                 .per_s_u
                 .min(self.flow.left_inside_u())
                 .max(trickle_u),
-            // What has opened again fills up step by step, or all who come at once would make booking ill again.
+            // What has opened again fills up step by step, or all who come at once would make
+            // booking ill again.
             Mode::Auto if self.is_recovering(measured.now) => {
                 let left_u = self.flow.left_inside_u();
                 settings.per_s_u.min(left_u + left_u / 4).max(trickle_u)
@@ -162,7 +166,8 @@ impl Memory {
         settings: &PaceSettings,
         measured: &Measured,
     ) {
-        // What happened is divided by the time that passed, and not by that which the pace may count.
+        // What happened is divided by the time that passed, and not by that which the pace may
+        // count.
         let passed = self.went_at.map_or(0, |at| measured.now - at);
         let passed = if passed > SILENCE_MS { 0 } else { passed };
         let elapsed_ms = elapsed_ms.max(u64::try_from(passed).unwrap_or(0));

@@ -1,4 +1,5 @@
-//! Names of rooms and patterns of shows: what they may look like, and when two of them mean the same show.
+//! Names of rooms and patterns of shows: what they may look like, and when two of them mean the
+//! same show.
 
 use super::faults::Faults;
 

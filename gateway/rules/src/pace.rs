@@ -1,12 +1,12 @@
-//! The pace as a pure function: how many ranks to release now. What it may use is worked out in `limits`; the loop in
-//! `release` carries it out.
+//! The pace as a pure function: how many ranks to release now. What it may use is worked out in
+//! `limits`; the loop in `release` carries it out.
 
 /// The longest silence that earns releases, milliseconds: a stopped clock banks nothing.
 pub const BANKED_MS_MAX: u64 = 1000;
 /// One visitor, in the unit of [`Input::remainder_u`].
 pub const VISITOR_U: u64 = 1_000_000;
-/// So many ranks of people who are away are passed for each one who is here. A line whose people all lost their
-/// network for a minute must not be run through to its end before they are back.
+/// So many ranks of people who are away are passed for each one who is here. A line whose people
+/// all lost their network for a minute must not be run through to its end before they are back.
 pub const AWAY_PER_PERSON: u64 = 32;
 
 /// Who stands at a rank.
@@ -14,7 +14,8 @@ pub const AWAY_PER_PERSON: u64 = 32;
 pub enum Who {
     /// Somebody whose socket is open, or who looked a moment ago.
     Here,
-    /// Somebody who has not been seen for a while: called with the others, and waited for by nobody.
+    /// Somebody who has not been seen for a while: called with the others, and waited for by
+    /// nobody.
     Away,
     /// Nobody: a void, or a place that was left.
     Nobody,
@@ -27,7 +28,8 @@ pub struct Input {
     pub elapsed_ms: u64,
     /// Millionths of a visitor left over from the last tick; below one visitor.
     pub remainder_u: u64,
-    /// The most that may be released, millionths of a visitor a second; `None` for a room without a line.
+    /// The most that may be released, millionths of a visitor a second; `None` for a room without a
+    /// line.
     pub rate_u: Option<u64>,
     /// What is released even where `wanted` is nothing, millionths of a visitor a second.
     pub trickle_u: u64,
@@ -90,7 +92,8 @@ pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
     let wanted_u = input.wanted.saturating_mul(VISITOR_U).max(slow_u);
     let late_u = full_u.map_or(0, |full_u| full_u.min(wanted_u));
     if !input.selling || input.released >= input.end {
-        // Nothing is banked while nobody is released, but what late comers took is repaid: time passes all the same.
+        // Nothing is banked while nobody is released, but what late comers took is repaid: time
+        // passes all the same.
         return Release {
             released: input.released,
             people: 0,
@@ -106,8 +109,8 @@ pub fn step(input: &Input, who: impl Fn(u64) -> Who) -> Release {
     Release {
         released: walked.released,
         people: walked.people,
-        // What binds is either the rate, and then the fraction goes on, or the room or the line, and then nothing is
-        // banked beyond that fraction. An emptied line starts from nothing.
+        // What binds is either the rate, and then the fraction goes on, or the room or the line,
+        // and then nothing is banked beyond that fraction. An emptied line starts from nothing.
         remainder_u: if emptied { 0 } else { budget.remainder_u },
         owed_u: budget.owed_u,
         late_u,

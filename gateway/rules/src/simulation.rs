@@ -1,5 +1,6 @@
-//! A small on-sale in seconds, without sockets: a crowd, a booking that slows down when it is pushed, and the real pace
-//! between them. What the design promises of the pace is shown here first.
+//! A small on-sale in seconds, without sockets: a crowd, a booking that slows down when it is
+//! pushed, and the real pace between them. What the design promises of the pace is shown here
+//! first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -93,7 +94,8 @@ impl Sale {
         for at in 1..=seconds {
             let now = at as i64 * 1000;
             cohorts.expire(now, self.claim_s as i64 * 1000);
-            // Whoever is inside asks something every other second, and waits for the answer before asking again.
+            // Whoever is inside asks something every other second, and waits for the answer before
+            // asking again.
             let capacity = (self.capacity)(at);
             let mut asked_now = 0;
             for visit in inside.iter_mut().filter(|visit| visit.asks_at == Some(at)) {

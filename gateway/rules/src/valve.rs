@@ -1,13 +1,14 @@
-//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a third, when it is not.
-//! The decrease is that of Chiu and Jain (1989); the increase is by a part of what is open, at the most by a fixed part of
-//! what the promoter allows.
+//! How many may be inside in auto mode: more, step by step, while booking is well; fewer, by a
+//! third, when it is not. The decrease is that of Chiu and Jain (1989); the increase is by a part
+//! of what is open, at the most by a fixed part of what the promoter allows.
 
 use serde::{Deserialize, Serialize};
 
 use super::pace::VISITOR_U;
 use super::settings::PaceSettings;
 
-/// In good health the valve opens each second by this part of itself, and at the most by that of `max_inside`;
+/// In good health the valve opens each second by this part of itself, and at the most by that of
+/// `max_inside`;
 const CLIMB_PART: u64 = 8;
 const CLIMB_PART_OF_ALL: u64 = 20;
 /// near the number at which booking last fell ill only by this part of itself,
@@ -18,13 +19,15 @@ const TRUSTED_AFTER_MS: i64 = 8000;
 const START_PART: u64 = 5;
 /// The valve never closes below this part of `max_inside`.
 const FLOOR_PART: u64 = 100;
-/// A cut shows in the measurements only after their window has passed, so the next one waits for that, milliseconds,
+/// A cut shows in the measurements only after their window has passed, so the next one waits for
+/// that, milliseconds,
 const SETTLE_MS: i64 = 3000;
 /// and longer where the cut is seen to help.
 const HELPS_MS: i64 = 10_000;
 /// Fewer calls than these say little of how slow booking is.
 const CALLS_MIN: u64 = 20;
-/// What people feel is more than the door measures, so booking counts as ill before it reaches its target,
+/// What people feel is more than the door measures, so booking counts as ill before it reaches its
+/// target,
 const ILL_PERCENT: u64 = 70;
 /// and as it may stay from here on.
 const TIGHT_PERCENT: u64 = 50;
@@ -62,7 +65,8 @@ impl Reading {
     #[must_use]
     pub fn state(&self, target_ms: u64) -> State {
         let p99_ms = self.p99_ms.unwrap_or(0);
-        // One slow or failed call among few is no illness; it only keeps the valve from opening further.
+        // One slow or failed call among few is no illness; it only keeps the valve from opening
+        // further.
         let slow = p99_ms > target_ms * ILL_PERCENT / 100 && self.calls >= CALLS_MIN;
         let failing = self.errors > 1 && self.errors.saturating_mul(ERRORS_PART) > self.calls;
         if self.shedding || slow || failing {
@@ -124,8 +128,8 @@ impl Valve {
         self.most.clamp(floor(max_inside), max_inside)
     }
 
-    /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their way, `rate` those who
-    /// would be called within a second if nothing held them back.
+    /// The valve after one second's reading at `now` (ms). `inside` are those inside or on their
+    /// way, `rate` those who would be called within a second if nothing held them back.
     #[must_use]
     pub fn next(self, reading: &Reading, settings: &PaceSettings, inside: u64, now: i64) -> Self {
         let max_inside = settings.max_inside;

@@ -1,5 +1,5 @@
-//! What one node measured of booking in the last seconds, small enough to be handed round once a second, and what
-//! several nodes' measurements come to together.
+//! What one node measured of booking in the last seconds, small enough to be handed round once a
+//! second, and what several nodes' measurements come to together.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,8 @@ pub fn read(nodes: &[Vitals]) -> Reading {
             }
         }
     }
-    // A call waits before anybody looks at it, too: where that is longer than the answers take, it is what people feel.
+    // A call waits before anybody looks at it, too: where that is longer than the answers take, it
+    // is what people feel.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
     Reading {
         p99_ms: match p99_ms(&buckets, calls) {

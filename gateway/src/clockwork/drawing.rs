@@ -1,5 +1,5 @@
-//! Carries a draw forward, one durable step at a time: freeze, root, draw. A crash between two steps resumes with
-//! the same n and root, because every step reads what the step before it wrote.
+//! Carries a draw forward, one durable step at a time: freeze, root, draw. A crash between two
+//! steps resumes with the same n and root, because every step reads what the step before it wrote.
 
 use std::sync::Arc;
 

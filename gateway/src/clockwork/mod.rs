@@ -1,5 +1,6 @@
-//! The loop of one room: phases and draw five times a second, release once a second, samples every ten. Every beat
-//! starts from what is stored, so a beat that failed is simply done again by the next.
+//! The loop of one room: phases and draw five times a second, release once a second, samples every
+//! ten. Every beat starts from what is stored, so a beat that failed is simply done again by the
+//! next.
 
 mod drawing;
 mod returning;
@@ -24,7 +25,8 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(10);
 /// Shows come and go by the promoter's hand: looking for them more often would only cost booking.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
 
-/// Who is here is told to the store well before the minute after which who is not seen counts as away.
+/// Who is here is told to the store well before the minute after which who is not seen counts as
+/// away.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 struct RoomBeats {
@@ -103,7 +105,8 @@ async fn one_beat(
         }
     }
     reported?;
-    // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one second.
+    // A beat that comes a moment early counts: waiting for the next would lose what lies beyond one
+    // second.
     let due = Instant::now() + BEAT / 2 >= beats.release;
     if due || nudged {
         let pulse = if due {
@@ -113,7 +116,8 @@ async fn one_beat(
         };
         release::tick(rooms, room, pulse, due, now).await?;
         if due {
-            // The next one is due a second after this one was, not after it came: a late tick loses no time.
+            // The next one is due a second after this one was, not after it came: a late tick loses
+            // no time.
             beats.release = (beats.release + RELEASE_EVERY).max(Instant::now() + RELEASE_EVERY / 2);
         }
     }
@@ -128,7 +132,8 @@ async fn one_beat(
     Ok(())
 }
 
-/// Tells the store who is here, where that is due. In a new life of it, whoever is here shows their place again.
+/// Tells the store who is here, where that is due. In a new life of it, whoever is here shows their
+/// place again.
 async fn report(
     rooms: &Rooms,
     room: &Room,
@@ -188,7 +193,8 @@ async fn measure(
     Ok(Some(pulse))
 }
 
-/// The sample of these ten seconds: whichever node comes first writes it, and the others find it written.
+/// The sample of these ten seconds: whichever node comes first writes it, and the others find it
+/// written.
 fn sample(room: &Room, now: i64) -> Sample {
     let tick = room.tick();
     let every_ms = i64::try_from(SAMPLE_EVERY.as_millis()).unwrap_or(i64::MAX);

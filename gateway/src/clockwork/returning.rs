@@ -1,13 +1,14 @@
-//! Whoever is here shows their place again where the store began a new life, so that it has what the last one lost. That
-//! goes on beside the room's beats, and is begun anew until it is through: a socket that says nothing would lose its
-//! place unawares.
+//! Whoever is here shows their place again where the store began a new life, so that it has what
+//! the last one lost. That goes on beside the room's beats, and is begun anew until it is through:
+//! a socket that says nothing would lose its place unawares.
 
 use tokio::task::JoinHandle;
 
 use crate::room::{Room, Rooms};
 use crate::store::StoreFailure;
 
-/// Shown at once, and again with the next report: a socket may have been on its way in when the first list was made.
+/// Shown at once, and again with the next report: a socket may have been on its way in when the
+/// first list was made.
 const TIMES: u8 = 2;
 
 /// How far that has come, in one room of this node.
@@ -23,8 +24,8 @@ pub(super) struct ReturningPlaces {
 }
 
 impl ReturningPlaces {
-    /// That life of the store heard who is here. The first one has lost nothing; any other may have begun while this node
-    /// took places at their word.
+    /// That life of the store heard who is here. The first one has lost nothing; any other may have
+    /// begun while this node took places at their word.
     pub(super) fn heard(&mut self, life: u64) {
         if life <= 1 {
             self.stands = Some(life);

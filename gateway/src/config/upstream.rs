@@ -9,7 +9,8 @@ use super::{Internal, Reader};
 /// Where booking is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upstream {
-    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in this process.
+    /// `FAIRGATE_BOOKING_URL`: base addresses of bookings, by commas. Default none: booking is in
+    /// this process.
     pub bases: Vec<Url>,
     /// How they know this gateway.
     pub internal: Internal,

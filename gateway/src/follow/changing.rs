@@ -1,5 +1,5 @@
-//! Room documents are changed by one node at a time, so that no two rooms cover one show: a lock in this process, and a
-//! lease in the ledger for the others.
+//! Room documents are changed by one node at a time, so that no two rooms cover one show: a lock in
+//! this process, and a lease in the ledger for the others.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,8 @@ pub struct Changing<'r> {
 }
 
 impl Changing<'_> {
-    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run out.
+    /// Lets the others go on. Where this is not called, or fails, they go on when the lease has run
+    /// out.
     pub async fn end(self) {
         drop(self.held);
         // A renewal that is on its way would take the lease again.
@@ -48,7 +49,8 @@ impl Changing<'_> {
 }
 
 impl RoomFollower {
-    /// Held while a room document is changed. When it is given this node knows all that the others wrote.
+    /// Held while a room document is changed. When it is given this node knows all that the others
+    /// wrote.
     ///
     /// # Errors
     /// Where the ledger did not answer, or another node kept changing rooms for too long.

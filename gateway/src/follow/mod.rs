@@ -1,5 +1,5 @@
-//! What other nodes did to rooms: this node reads it, takes it over, and tells booking where it bears on who covers which
-//! show. Room documents are changed by one node at a time.
+//! What other nodes did to rooms: this node reads it, takes it over, and tells booking where it
+//! bears on who covers which show. Room documents are changed by one node at a time.
 
 mod changing;
 mod http;

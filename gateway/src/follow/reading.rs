@@ -1,5 +1,6 @@
-//! Several times a second one short reading tells which rooms are new, changed, or further with their draw, and only those
-//! are read again. A reading that failed is simply done again by the next.
+//! Several times a second one short reading tells which rooms are new, changed, or further with
+//! their draw, and only those are read again. A reading that failed is simply done again by the
+//! next.
 
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ impl RoomFollower {
         if !self.owes_coverage() {
             return Ok(());
         }
-        // Under the lease, from what the ledger has by then: of two nodes that tell booking, the later one knows more.
+        // Under the lease, from what the ledger has by then: of two nodes that tell booking, the
+        // later one knows more.
         let changing = self.changing_anywhere().await?;
         let told = self.cover().await;
         changing.end().await;
@@ -69,8 +71,9 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left as it was, and the ones
-    /// after it are taken over all the same. Gives why, for the rooms that the ledger only kept silent about.
+    /// Takes over whatever other nodes wrote, each room for itself: one that cannot be read is left
+    /// as it was, and the ones after it are taken over all the same. Gives why, for the rooms that
+    /// the ledger only kept silent about.
     async fn read_changes(&self) -> Result<Vec<Failure>, Failure> {
         let mut silent = Vec::new();
         for version in self.rooms().ledger().versions().await? {
@@ -127,7 +130,8 @@ impl RoomFollower {
         Ok(())
     }
 
-    /// Tells booking which room covers which shows, as the ledger has it; done while [`Changing`](super::Changing) is held.
+    /// Tells booking which room covers which shows, as the ledger has it; done while
+    /// [`Changing`](super::Changing) is held.
     ///
     /// # Errors
     /// Where the ledger or booking did not answer.

@@ -1,5 +1,5 @@
-//! A room that this node does not know may have been made at another a moment ago: before anybody is told that there
-//! is none, the ledger is read once more, by one caller for all who wait.
+//! A room that this node does not know may have been made at another a moment ago: before anybody
+//! is told that there is none, the ledger is read once more, by one caller for all who wait.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,9 @@ const APART: Duration = Duration::from_millis(100);
 pub(super) struct LookedAt(tokio::sync::Mutex<Option<Instant>>);
 
 impl RoomFollower {
-    /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares one reading. Where
-    /// the ledger does not answer the room stays unknown, until the next reading.
+    /// Reads what other nodes made, unless this room is known. Whoever calls this at once shares
+    /// one reading. Where the ledger does not answer the room stays unknown, until the next
+    /// reading.
     pub async fn look_for(&self, room: &str) {
         if self.rooms().get(room).is_ok() {
             return;

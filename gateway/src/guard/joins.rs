@@ -20,7 +20,8 @@ pub struct JoinGuard<C: Clock = DefaultClock> {
 
 struct Inner<C: Clock> {
     networks: Networks<C>,
-    /// When those who were refused are expected back, by network: `None` for those that are not told apart.
+    /// When those who were refused are expected back, by network: `None` for those that are not
+    /// told apart.
     away: Mutex<HashMap<Option<Network>, Appointments>>,
     /// So many of them can be let in within one and the same second.
     back_per_s: u64,

@@ -1,5 +1,5 @@
-//! How often anybody may ask: joins by network, searches by network or by the key of a partner. governor is named only in
-//! this folder.
+//! How often anybody may ask: joins by network, searches by network or by the key of a partner.
+//! governor is named only in this folder.
 
 mod http;
 mod joins;

@@ -10,7 +10,8 @@ use governor::{Quota, RateLimiter};
 
 use crate::web::Network;
 
-/// More networks than this are not told apart: the rest share one quota, so that memory stays bounded.
+/// More networks than this are not told apart: the rest share one quota, so that memory stays
+/// bounded.
 const NETWORKS_MAX: usize = 100_000;
 
 type Keyed<C> =

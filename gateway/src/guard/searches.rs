@@ -1,5 +1,5 @@
-//! Searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages): each network has a quota that is plenty for
-//! people, and a partner's programs have their own, by a key.
+//! Searches (`/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and their pages): each network has a
+//! quota that is plenty for people, and a partner's programs have their own, by a key.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -33,7 +33,8 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Reads `name:key:per_s:burst`; the name a slug, the key 16 to 200 characters of A–Z, a–z, 0–9, `-` and `_`.
+    /// Reads `name:key:per_s:burst`; the name a slug, the key 16 to 200 characters of A–Z, a–z,
+    /// 0–9, `-` and `_`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let [name, key, per_s, burst] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
@@ -74,7 +75,8 @@ fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
 }
 
 impl SearchQuotas {
-    /// Lets each network search `per_s` times a second, and `burst` times at once; each key as it says.
+    /// Lets each network search `per_s` times a second, and `burst` times at once; each key as it
+    /// says.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
         let clock = DefaultClock::default();

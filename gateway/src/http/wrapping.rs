@@ -1,5 +1,5 @@
-//! What wraps all routes: quotas of searches, rooms that other nodes made, errors that explain themselves, and the headers
-//! of every answer.
+//! What wraps all routes: quotas of searches, rooms that other nodes made, errors that explain
+//! themselves, and the headers of every answer.
 
 use std::net::SocketAddr;
 
@@ -31,7 +31,8 @@ pub fn shown(test: bool, uri: &Uri, problem: Problem) -> Response {
     }
 }
 
-/// A fan who follows the promoter's link at once may reach a node that has not heard of the room yet.
+/// A fan who follows the promoter's link at once may reach a node that has not heard of the room
+/// yet.
 pub async fn rooms_of_other_nodes_are_found(
     State(follower): State<RoomFollower>,
     named: RawPathParams,

@@ -1,5 +1,5 @@
-//! What copied rows come to, decided from what the ledger has of their numbers, holders and codes. Pure: every
-//! database looks the same things up, and carries the same writes out.
+//! What copied rows come to, decided from what the ledger has of their numbers, holders and codes.
+//! Pure: every database looks the same things up, and carries the same writes out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -131,8 +131,8 @@ impl Deciding {
         self.writes.rows.insert(number, row);
     }
 
-    /// Uses the code up for this number, also where the holder's `other` one had it; gives whether somebody else has, or
-    /// the room has no such code.
+    /// Uses the code up for this number, also where the holder's `other` one had it; gives whether
+    /// somebody else has, or the room has no such code.
     fn code_of_another(&mut self, join: &JoinRow, other: Option<u64>) -> bool {
         let Some(code) = join.code else {
             return false;

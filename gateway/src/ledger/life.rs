@@ -1,10 +1,11 @@
-//! The lives of a room's fast store. Numbers are given by the store and reserved here in blocks, so that a store that
-//! was lost, went back in time or was replaced never gives a number again: the next life begins above the block.
+//! The lives of a room's fast store. Numbers are given by the store and reserved here in blocks, so
+//! that a store that was lost, went back in time or was replaced never gives a number again: the
+//! next life begins above the block.
 
 use super::{Failure, Freeze, JoinRow};
 
-/// So long after a life began, those whose places the last one lost can come back with them before the line is frozen.
-/// The first life of a room has lost nothing, and waits for nobody.
+/// So long after a life began, those whose places the last one lost can come back with them before
+/// the line is frozen. The first life of a room has lost nothing, and waits for nobody.
 pub const FREEZE_AFTER_MS: i64 = 60_000;
 
 /// One life of the store's data of one room.
@@ -12,7 +13,8 @@ pub const FREEZE_AFTER_MS: i64 = 60_000;
 pub struct RoomLife {
     /// From 1, by one with each life.
     pub incarnation: u64,
-    /// Its first number. What lies below and is not in the ledger is void until somebody brings it back.
+    /// Its first number. What lies below and is not in the ledger is void until somebody brings it
+    /// back.
     pub first: u64,
     /// It gives numbers below this only.
     pub ceiling: u64,
@@ -31,7 +33,8 @@ impl RoomLife {
         )))
     }
 
-    /// Whether this is a room's first life and no number of it can have been given: whatever Redis lacks of it is not lost.
+    /// Whether this is a room's first life and no number of it can have been given: whatever Redis
+    /// lacks of it is not lost.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.incarnation == 1 && self.ceiling == self.first
@@ -69,7 +72,8 @@ pub enum LineRow {
 pub struct Copied {
     /// Numbers that are void: left before the freeze, or their holder or code has another one.
     pub voided: Vec<u64>,
-    /// Numbers that are not this holder's: below the freeze, beyond what was reserved, or somebody else's.
+    /// Numbers that are not this holder's: below the freeze, beyond what was reserved, or somebody
+    /// else's.
     pub refused: Vec<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! The slow and precious half of a room: documents, secrets, the line, the draw, the release counter,
-//! passes, audit. One method of [`Ledger`] is one domain transition; [`sql`] has each of them once, for
-//! both databases.
+//! The slow and precious half of a room: documents, secrets, the line, the draw, the release
+//! counter, passes, audit. One method of [`Ledger`] is one domain transition; [`sql`] has each of
+//! them once, for both databases.
 //!
-//! **Architecture invariant:** SQL stands only under `ledger/sql`. rusqlite and tokio-postgres are not
-//! named in this crate: `fairgate-databases` has them.
+//! **Architecture invariant:** SQL stands only under `ledger/sql`. rusqlite and tokio-postgres are
+//! not named in this crate: `fairgate-databases` has them.
 
 #[cfg(test)]
 pub mod contract;
@@ -31,8 +31,8 @@ pub enum Failure {
     /// The write was not taken, or the read did not come through.
     #[error("the ledger did not answer: {0}")]
     Unavailable(String),
-    /// The answer to a commit was lost: the transition stands whole or not at all. Every transition may be asked for
-    /// again, and then says which.
+    /// The answer to a commit was lost: the transition stands whole or not at all. Every transition
+    /// may be asked for again, and then says which.
     #[error("whether the ledger took it is not known: {0}")]
     Unknown(String),
     /// A row holds something this version cannot read.
@@ -50,7 +50,8 @@ impl From<LedgerError> for Failure {
     }
 }
 
-/// What a queued write will come to; it is queued when the call returns, and runs even if this is dropped.
+/// What a queued write will come to; it is queued when the call returns, and runs even if this is
+/// dropped.
 pub type Durable<T> = BoxFuture<'static, Result<T, Failure>>;
 
 /// The rooms' ledger. Times are milliseconds since the epoch.
@@ -60,12 +61,14 @@ pub trait Ledger: Send + Sync + 'static {
     async fn rooms(&self) -> Result<Vec<RoomRow>, Failure>;
     /// One room.
     async fn room(&self, room: &str) -> Result<Option<RoomRow>, Failure>;
-    /// How far every room has come: so little that a node can ask several times a second what others changed.
+    /// How far every room has come: so little that a node can ask several times a second what
+    /// others changed.
     async fn versions(&self) -> Result<Vec<RoomVersion>, Failure>;
-    /// Makes a room with its draw secret; `false` where it exists already, and then nothing is changed.
+    /// Makes a room with its draw secret; `false` where it exists already, and then nothing is
+    /// changed.
     async fn create_room(&self, row: RoomRow, entry: Entry) -> Result<bool, Failure>;
-    /// Replaces document and facts where the row still has `version`. With `before_joins` also only while nobody
-    /// has joined, checked in the same transaction.
+    /// Replaces document and facts where the row still has `version`. With `before_joins` also only
+    /// while nobody has joined, checked in the same transaction.
     async fn change_room(
         &self,
         room: &str,
@@ -85,10 +88,12 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// Queues one join. The number is the caller's; numbers of a room are queued in rising order.
     fn record_join(&self, room: &str, join: JoinRow) -> Durable<JoinRecorded>;
-    /// Queues one leaving. `void` makes the leaf nobody's (before the freeze); else only the place is gone.
+    /// Queues one leaving. `void` makes the leaf nobody's (before the freeze); else only the place
+    /// is gone.
     fn record_leave(&self, room: &str, number: u64, at: i64, void: bool) -> Durable<()>;
-    /// Queues the freeze of numbers below `n`: a second freeze changes nothing, and is told the first. A store with
-    /// lives names its `life`, and freezes only while that one stands and none is younger than [`FREEZE_AFTER_MS`].
+    /// Queues the freeze of numbers below `n`: a second freeze changes nothing, and is told the
+    /// first. A store with lives names its `life`, and freezes only while that one stands and none
+    /// is younger than [`FREEZE_AFTER_MS`].
     fn record_freeze(
         &self,
         room: &str,
@@ -101,7 +106,8 @@ pub trait Ledger: Send + Sync + 'static {
     async fn check(&self) -> Result<(), Failure>;
     /// All that the room store must know again after a restart.
     async fn line(&self, room: &str) -> Result<StoredLine, Failure>;
-    /// The same without the places: those come by [`Ledger::places`], so that a long line is never whole in memory.
+    /// The same without the places: those come by [`Ledger::places`], so that a long line is never
+    /// whole in memory.
     async fn bare_line(&self, room: &str) -> Result<StoredLine, Failure>;
     /// At most `max` places with numbers from `from` on, rising.
     async fn places(&self, room: &str, from: u64, max: u32) -> Result<Vec<StoredPlace>, Failure>;
@@ -110,10 +116,11 @@ pub trait Ledger: Send + Sync + 'static {
     /// The holders of numbers 0..n, 32 bytes each; zeros where nobody holds the number.
     async fn leaves(&self, room: &str, n: u64) -> Result<Vec<u8>, Failure>;
 
-    /// Begins the next life of a room's fast store where the one that stands is still `from` (0: there was none);
-    /// else gives the one that stands. Its numbers begin where the last one's ended, above every recorded number, and not
-    /// below `above`, which is what the caller has heard to be given: this ledger may have lost some of it.
-    /// A `from` that never was says that this ledger is an older copy, or another: [`Failure::Corrupt`].
+    /// Begins the next life of a room's fast store where the one that stands is still `from` (0:
+    /// there was none); else gives the one that stands. Its numbers begin where the last one's
+    /// ended, above every recorded number, and not below `above`, which is what the caller has
+    /// heard to be given: this ledger may have lost some of it. A `from` that never was says that
+    /// this ledger is an older copy, or another: [`Failure::Corrupt`].
     async fn begin_life(
         &self,
         room: &str,
@@ -121,7 +128,8 @@ pub trait Ledger: Send + Sync + 'static {
         above: u64,
         at: i64,
     ) -> Result<RoomLife, Failure>;
-    /// Allows a life to give numbers below `upto`, and gives what it may by now; `None` where another life has begun.
+    /// Allows a life to give numbers below `upto`, and gives what it may by now; `None` where
+    /// another life has begun.
     async fn reserve(
         &self,
         room: &str,
@@ -130,9 +138,10 @@ pub trait Ledger: Send + Sync + 'static {
     ) -> Result<Option<RoomLife>, Failure>;
     /// The lives of all rooms that have one.
     async fn lives(&self) -> Result<Vec<(String, RoomLife)>, Failure>;
-    /// Brings what a life's store gave and took into the ledger; again is harmless. Where a holder comes to two living
-    /// numbers the lower one stays, and where a code comes to two the first; the other number is void, and its code
-    /// stays used. `None` where another life has begun: nothing was written.
+    /// Brings what a life's store gave and took into the ledger; again is harmless. Where a holder
+    /// comes to two living numbers the lower one stays, and where a code comes to two the first;
+    /// the other number is void, and its code stays used. `None` where another life has begun:
+    /// nothing was written.
     async fn copy_line(
         &self,
         room: &str,
@@ -142,10 +151,11 @@ pub trait Ledger: Send + Sync + 'static {
 
     /// How far the draw of a room has come.
     async fn draw(&self, room: &str) -> Result<DrawRow, Failure>;
-    /// Stores root and signature of a freeze, and the audit row with them; gives what stands. A second seal changes
-    /// nothing.
+    /// Stores root and signature of a freeze, and the audit row with them; gives what stands. A
+    /// second seal changes nothing.
     async fn seal(&self, room: &str, sealed: Sealed, entry: Entry) -> Result<Sealed, Failure>;
-    /// Stores the seed, and the audit row with it; gives what stands. A second draw changes nothing.
+    /// Stores the seed, and the audit row with it; gives what stands. A second draw changes
+    /// nothing.
     async fn record_draw(&self, room: &str, drawn: Drawn, entry: Entry) -> Result<Drawn, Failure>;
 
     /// The release counter.
@@ -178,8 +188,8 @@ pub trait Ledger: Send + Sync + 'static {
     /// The samples of a room, oldest first.
     async fn samples(&self, room: &str) -> Result<Vec<Sample>, Failure>;
 
-    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock; `false` while
-    /// somebody else has it. Whoever works under it counts from before this call.
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock;
+    /// `false` while somebody else has it. Whoever works under it counts from before this call.
     async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, Failure>;
     /// Gives a lease back before its time; somebody else's stays.
     async fn let_go(&self, name: &str, owner: &str) -> Result<(), Failure>;

@@ -245,8 +245,8 @@ impl AuditRow {
     /// The first row's `prev`.
     pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-    /// Chains an entry behind `prev`: SHA-256 of the text `prev \n seq \n at \n role \n action \n detail`, with the
-    /// detail as compact JSON.
+    /// Chains an entry behind `prev`: SHA-256 of the text `prev \n seq \n at \n role \n action \n
+    /// detail`, with the detail as compact JSON.
     #[must_use]
     pub fn chain(seq: u64, prev: &str, entry: &Entry) -> Self {
         let mut row = Self {

@@ -87,8 +87,8 @@ pub async fn claim(
         exp: now_s.saturating_add(pass_s),
         jti: format!("pass_{:032x}", rand::rng().random::<u128>()),
     };
-    // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not counted inside,
-    // or a way in that stays reserved.
+    // In a task of its own: a visitor who hangs up in the middle must not leave a pass that is not
+    // counted inside, or a way in that stays reserved.
     let written = tokio::spawn(write(rooms.clone(), room.clone(), fresh, entered, now_s)).await;
     let stored = written
         .unwrap_or_else(|error| Err(Failure::Unavailable(error.to_string())))
@@ -139,8 +139,8 @@ async fn write(
     written
 }
 
-/// The pass is written and will be answered. A store that does not hear of it at once is told again beside that, for as
-/// long as the pass lives: until then somebody is inside whom nobody counts.
+/// The pass is written and will be answered. A store that does not hear of it at once is told again
+/// beside that, for as long as the pass lives: until then somebody is inside whom nobody counts.
 async fn count_inside(rooms: &Rooms, room: &Room, claimed: WrittenClaim) {
     if tell(rooms, room, claimed).await {
         return;
@@ -216,7 +216,8 @@ async fn may_enter(
 fn not_called(room: &Room, place: &Place, now: i64) -> ClaimRefusal {
     let view = describe(room, place, now);
     let row = room.row();
-    // Who was called and comes late is let in by the pace: the place says "now", and this call knows better.
+    // Who was called and comes late is let in by the pace: the place says "now", and this call
+    // knows better.
     let wait = match view.state {
         PlaceState::Called if !row.facts.paused => Wait::at_rates(1.0, room.tick().rates),
         PlaceState::Called => Wait::UNKNOWN,

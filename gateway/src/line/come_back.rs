@@ -1,5 +1,5 @@
-//! When somebody who came to booking's door without a pass should come back: when their own turn is expected, or that of
-//! somebody who joins now.
+//! When somebody who came to booking's door without a pass should come back: when their own turn is
+//! expected, or that of somebody who joins now.
 
 use async_trait::async_trait;
 use fairgate_rules::estimate::Wait;

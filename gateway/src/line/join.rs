@@ -1,4 +1,5 @@
-//! Joining: one place for one holder, and for one code; the same visitor always finds the same place.
+//! Joining: one place for one holder, and for one code; the same visitor always finds the same
+//! place.
 
 use fairgate_pass::{Digest, Holder};
 use rand::Rng;
@@ -111,7 +112,8 @@ impl WaitingLine {
             self.load.admit_join()?;
             self.guard.admit(network)?;
         }
-        // Also where there is a place already: another call of the same visitor may still be writing it.
+        // Also where there is a place already: another call of the same visitor may still be
+        // writing it.
         let code = body
             .code
             .as_deref()
@@ -136,8 +138,8 @@ impl WaitingLine {
         })
     }
 
-    /// The place that the request shows. A cookie that is no longer good is passed over, since the browser sends it
-    /// unasked and a new place replaces it; a place shown on purpose must be good.
+    /// The place that the request shows. A cookie that is no longer good is passed over, since the
+    /// browser sends it unasked and a new place replaces it; a place shown on purpose must be good.
     async fn of_before(
         &self,
         room: &Room,
@@ -151,7 +153,8 @@ impl WaitingLine {
         }
     }
 
-    /// Whether the holder stands here already; a place of the built-in room that ran out is given up first.
+    /// Whether the holder stands here already; a place of the built-in room that ran out is given
+    /// up first.
     async fn has_place(&self, room: &Room, holder: Holder, now: i64) -> Result<bool, StoreFailure> {
         let place = self.rooms.store().place_of(room.id(), holder).await;
         let Some(place) = place? else {

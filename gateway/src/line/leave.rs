@@ -9,8 +9,8 @@ impl WaitingLine {
     /// Gives a place up at `now` (ms).
     ///
     /// # Errors
-    /// Where the store did not take it; the place is then still there after a restart, and leaving can be
-    /// asked again.
+    /// Where the store did not take it; the place is then still there after a restart, and leaving
+    /// can be asked again.
     pub async fn leave(&self, room: &Room, place: &Place, now: i64) -> Result<(), StoreFailure> {
         let leaving = Leaving {
             number: place.number,

@@ -1,5 +1,5 @@
-//! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder hash is public
-//! and opens nothing.
+//! Coming in, coming back, going away. A place is a signed thing that the visitor carries; a holder
+//! hash is public and opens nothing.
 
 pub mod claim;
 pub mod come_back;
@@ -22,7 +22,8 @@ use crate::room::{EVERYDAY_PLACE_S, Room, Rooms};
 use crate::store::Place;
 use crate::web::Web;
 
-/// The life of the room store that gives the numbers. The embedded store has one life: its data directory's.
+/// The life of the room store that gives the numbers. The embedded store has one life: its data
+/// directory's.
 const INCARNATION: u64 = 1;
 
 /// The lobby's handle.

@@ -43,8 +43,8 @@ pub struct PlaceView {
     pub state: PlaceState,
     /// How long it will take.
     pub wait: Wait,
-    /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a line, and from the
-    /// turn on.
+    /// How likely a seat is left when the turn comes, in tenths; null before the draw, without a
+    /// line, and from the turn on.
     pub odds: Option<f64>,
     /// When the call is expected to be answered, RFC 3339; nothing is lost after it.
     pub claim_before: Option<String>,
@@ -114,8 +114,8 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     }
 }
 
-/// Where no seat is free the line may go on or end at any moment, and whoever only looks now and then should soon know.
-/// Nobody looks so rarely that they would count as away.
+/// Where no seat is free the line may go on or end at any moment, and whoever only looks now and
+/// then should soon know. Nobody looks so rarely that they would count as away.
 fn look_again_s(tick: &Tick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
     let most = if near_the_end {
@@ -126,8 +126,8 @@ fn look_again_s(tick: &Tick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     refresh_s(ahead, per_s_u).min(most)
 }
 
-/// When the call of a rank is expected to be answered, RFC 3339. A call whose window has passed is as good as one
-/// made now.
+/// When the call of a rank is expected to be answered, RFC 3339. A call whose window has passed is
+/// as good as one made now.
 #[must_use]
 pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)

@@ -1,4 +1,5 @@
-//! Recognising a visitor who comes back with a place: from the header, the cookie, or the socket's subprotocol.
+//! Recognising a visitor who comes back with a place: from the header, the cookie, or the socket's
+//! subprotocol.
 
 use fairgate_pass::PlaceError;
 

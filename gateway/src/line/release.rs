@@ -1,6 +1,6 @@
-//! Moves the release counter: measures, lets the pace decide, writes by compare-and-set, and leaves the figures
-//! for whoever tells the line. Every node does so once a second; the second belongs to whichever comes first, and the
-//! others take over what it left.
+//! Moves the release counter: measures, lets the pace decide, writes by compare-and-set, and leaves
+//! the figures for whoever tells the line. Every node does so once a second; the second belongs to
+//! whichever comes first, and the others take over what it left.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use fairgate_rules::settings::PaceSettings;
 /// A line up to this long is looked at anew every second; a longer one every so often.
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
-/// So much of a second must have passed since another node's tick, milliseconds, before the next one begins: that node
-/// may be a little early or late itself.
+/// So much of a second must have passed since another node's tick, milliseconds, before the next
+/// one begins: that node may be a little early or late itself.
 const OTHERS_SECOND_MS: u64 = 800;
 
 /// What one tick found.
@@ -35,11 +35,13 @@ struct TickFindings {
     now: i64,
 }
 
-/// Carries out one tick of `room` at `now` (ms): the `second`'s own, or one in between, because somebody came. With
-/// `pulse` the booking figures are replaced as well; before they were ever known, nobody in a line is called.
+/// Carries out one tick of `room` at `now` (ms): the `second`'s own, or one in between, because
+/// somebody came. With `pulse` the booking figures are replaced as well; before they were ever
+/// known, nobody in a line is called.
 ///
 /// # Errors
-/// Where the store did not answer, or the ledger did not take the move; the counter stands where it stood.
+/// Where the store did not answer, or the ledger did not take the move; the counter stands where it
+/// stood.
 pub async fn tick(
     rooms: &Rooms,
     room: &Room,
@@ -80,7 +82,8 @@ pub async fn tick(
         released: told,
         end: found.figures.counts.next,
     };
-    // A room with nobody to call is not written every second; what it could earn in the meantime is capped anyway.
+    // A room with nobody to call is not written every second; what it could earn in the meantime is
+    // capped anyway.
     let idle = (!input.selling || told >= input.end) && told == counter.row().released;
     // Where there is no line, nobody waits for a second that is another node's.
     if !others || !(settings.line || idle) {
@@ -162,7 +165,8 @@ fn take_over(room: &Room, counter: &mut Counter, left: Left) {
     }
 }
 
-/// The ledger has another row than this node thought: another node was first, or the ledger is an older copy.
+/// The ledger has another row than this node thought: another node was first, or the ledger is an
+/// older copy.
 async fn follow(rooms: &Rooms, room: &Room, counter: &mut Counter) -> Result<(), StoreFailure> {
     let stands = rooms.ledger().release(room.id()).await?;
     *room.memory() = Memory::parse(&stands.memory);
@@ -263,7 +267,8 @@ fn tell(room: &Room, released: u64, found: TickFindings, limits: &Limits, settin
         figures, line, now, ..
     } = found;
     let next = figures.counts.next;
-    // Who leaves in between is told to whoever stands behind: a short line is counted anew each time.
+    // Who leaves in between is told to whoever stands behind: a short line is counted anew each
+    // time.
     let crowd = if found.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
         Arc::new(Crowd::take(released, next, |rank| line.who(rank)))
     } else {

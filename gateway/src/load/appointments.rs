@@ -1,20 +1,21 @@
-//! When those who were sent away come back: each at a time of its own, so that obeying `Retry-After` is worth it.
+//! When those who were sent away come back: each at a time of its own, so that obeying
+//! `Retry-After` is worth it.
 
 use std::time::Duration;
 
 /// Nobody is sent away for longer; beyond this the book begins again at the half of it.
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
-/// The next free time, since whatever moment its owner counts from. A book that nobody wrote in for a while is empty
-/// by itself.
+/// The next free time, since whatever moment its owner counts from. A book that nobody wrote in for
+/// a while is empty by itself.
 #[derive(Debug, Default)]
 pub struct Appointments {
     next: Duration,
 }
 
 impl Appointments {
-    /// How long somebody who is sent away at `now` should wait: at least `earliest`, and behind everybody sent away
-    /// before, `per_s` of them a second.
+    /// How long somebody who is sent away at `now` should wait: at least `earliest`, and behind
+    /// everybody sent away before, `per_s` of them a second.
     pub fn book(&mut self, now: Duration, earliest: Duration, per_s: u64) -> Duration {
         let soonest = now + earliest;
         let mut at = self.next.max(soonest);

@@ -1,4 +1,5 @@
-//! From what was measured to what is shed: pure, up after a second of it, down step by step after three calm ones.
+//! From what was measured to what is shed: pure, up after a second of it, down step by step after
+//! three calm ones.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,8 @@ pub struct Measured {
     pub ledger_ms: u64,
 }
 
-/// From here on each level sheds: what a person notices, what a page stumbles over, what a call times out by.
+/// From here on each level sheds: what a person notices, what a page stumbles over, what a call
+/// times out by.
 const LAG_MS: [u64; 3] = [250, 500, 1_000];
 const LEDGER_MS: [u64; 3] = [500, 1_000, 2_000];
 /// One stall is no overload: a level is taken when it was called for this long.

@@ -1,5 +1,5 @@
-//! How loaded this process is, and what it sheds for it: new joins first, then the cadence of deltas, then new holds.
-//! Payments, webhooks, claims and reads of own orders are never shed.
+//! How loaded this process is, and what it sheds for it: new joins first, then the cadence of
+//! deltas, then new holds. Payments, webhooks, claims and reads of own orders are never shed.
 
 mod appointments;
 mod http;
@@ -101,7 +101,8 @@ impl Load {
         Level::of(self.inner.level.load(Ordering::Relaxed))
     }
 
-    /// How late this runtime runs what is due: of a hundred timers lately, the latest but one, in milliseconds.
+    /// How late this runtime runs what is due: of a hundred timers lately, the latest but one, in
+    /// milliseconds.
     #[must_use]
     pub fn lag_p99_ms(&self) -> u64 {
         self.inner.lag_p99_ms.load(Ordering::Relaxed)
@@ -144,9 +145,9 @@ impl Load {
         Err(LoadRefusal::HoldsShed { wait_s })
     }
 
-    /// Whole seconds until somebody who is sent away now should be back: not before the load can have sunk below what
-    /// sheds them, behind those sent away before, at the pace this process has shown that it can take, and never all in
-    /// one moment.
+    /// Whole seconds until somebody who is sent away now should be back: not before the load can
+    /// have sunk below what sheds them, behind those sent away before, at the pace this process has
+    /// shown that it can take, and never all in one moment.
     fn back_in(&self, book: &Mutex<Appointments>, shed_from: Level) -> u64 {
         let steps = (self.level() as u8).saturating_sub(shed_from as u8) + 1;
         let earliest = judge::FALL_AFTER * u32::from(steps) + BACK_MARGIN;
@@ -238,7 +239,8 @@ mod tests {
             .map(|_| retry_after_s(load.admit_join().expect_err("shed")))
             .collect();
         assert!(waits.iter().all(|wait| *wait >= 4), "{waits:?}");
-        // 500 people at 50 a second are ten seconds' work, and nobody is asked to come within one and the same second.
+        // 500 people at 50 a second are ten seconds' work, and nobody is asked to come within one
+        // and the same second.
         let most = (0..40)
             .map(|second| waits.iter().filter(|wait| **wait == second).count())
             .max();

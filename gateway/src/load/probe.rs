@@ -1,5 +1,5 @@
-//! Measures what waiting feels like here: a timer that should come every hundredth of a second, and a write that
-//! writes nothing.
+//! Measures what waiting feels like here: a timer that should come every hundredth of a second, and
+//! a write that writes nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ pub async fn lag(load: Load) {
     }
 }
 
-/// How long the ledger's writer keeps a write waiting, for ever. A write that has not come back yet counts by how
-/// long it has been waiting.
+/// How long the ledger's writer keeps a write waiting, for ever. A write that has not come back yet
+/// counts by how long it has been waiting.
 pub async fn ledger(load: Load, ledger: Arc<dyn Ledger>) {
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
@@ -49,7 +49,8 @@ pub async fn ledger(load: Load, ledger: Arc<dyn Ledger>) {
         {
             load.set_ledger_ms(ms(asked.elapsed()));
         }
-        // Also where it failed: the calls that need the ledger say so by themselves, and waited just as long.
+        // Also where it failed: the calls that need the ledger say so by themselves, and waited
+        // just as long.
         load.set_ledger_ms(ms(asked.elapsed()));
     }
 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::Ops;
 use crate::upstream::vitals;
 
-/// Longer than this, and the ledger counts as not answering. What is wrong shows within two seconds.
+/// Longer than this, and the ledger counts as not answering. What is wrong shows within two
+/// seconds.
 const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 /// Whoever found this process not ready looks again after so many seconds.
@@ -50,7 +51,8 @@ pub(crate) async fn readyz(State(ops): State<Ops>) -> Response {
     }
     let core = ops.rooms.core().condition().await;
     let mut warnings = ops.warnings;
-    // Without booking the lobby and the places go on: whoever stands in front must not take the gateways away for it.
+    // Without booking the lobby and the places go on: whoever stands in front must not take the
+    // gateways away for it.
     warnings.extend(core.reasons.into_iter().chain(core.warnings));
     warnings.extend(ops.rooms.warnings());
     if let Some(silent) = ops.follower.unheard_for() {

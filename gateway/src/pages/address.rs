@@ -1,5 +1,5 @@
-//! Addresses with what visitors typed in them: everything but plain letters is written as percent and two digits, so that
-//! nothing typed can mean anything but itself.
+//! Addresses with what visitors typed in them: everything but plain letters is written as percent
+//! and two digits, so that nothing typed can mean anything but itself.
 
 use std::fmt::Write;
 

@@ -123,7 +123,8 @@ fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
     }
 }
 
-/// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are chosen.
+/// A showing as the page tells it: its times by the clocks of its cinema, and where its seats are
+/// chosen.
 fn shown(mut showing: Value, party: u32) -> Value {
     let zone = showing["cinema"]["time_zone"].as_str().unwrap_or("UTC");
     let (start, end) = (there(&showing["start"], zone), there(&showing["end"], zone));

@@ -1,4 +1,5 @@
-//! Moments by the clocks of the place they are told for: a showing by its cinema's, a train by its timetable's.
+//! Moments by the clocks of the place they are told for: a showing by its cinema's, a train by its
+//! timetable's.
 
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! What the templates of the pages are given, one type a page. What booking answers goes in as the document that it is.
+//! What the templates of the pages are given, one type a page. What booking answers goes in as the
+//! document that it is.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The lobby's forms, for browsers without scripts: the same steps as the calls, answered by going back to the page.
+//! The lobby's forms, for browsers without scripts: the same steps as the calls, answered by going
+//! back to the page.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -77,7 +78,8 @@ pub(crate) async fn leave(
     answer(&pages, &id, &headers, step).await
 }
 
-/// Takes the step and goes back to the lobby, with the cookie it gave, or shows the lobby with what went wrong.
+/// Takes the step and goes back to the lobby, with the cookie it gave, or shows the lobby with what
+/// went wrong.
 async fn answer(
     pages: &Pages,
     id: &str,

@@ -1,4 +1,5 @@
-//! What pages may load and call. Everything comes from here, but for a payment form, which comes from its provider.
+//! What pages may load and call. Everything comes from here, but for a payment form, which comes
+//! from its provider.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 

@@ -1,4 +1,5 @@
-//! The search for trains: a form that needs no scripts, the stations that may be meant, trains and journeys with one change.
+//! The search for trains: a form that needs no scripts, the stations that may be meant, trains and
+//! journeys with one change.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,8 @@ pub(crate) async fn rail(
     State(pages): State<Pages>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    // Which days there are, by the clocks of the stations; and whether there is a timetable at all, before anybody types.
+    // Which days there are, by the clocks of the stations; and whether there is a timetable at all,
+    // before anybody types.
     let days = pages.ask("/v1/rail/timetable").await;
     let day = |name: &str| {
         let days = days.as_ref().ok();
@@ -227,7 +229,8 @@ pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
     departs.is_some_and(|at| at.as_millisecond() <= now_ms)
 }
 
-/// A train as the page tells it: by the timetable's clocks, each class with where its seats are held.
+/// A train as the page tells it: by the timetable's clocks, each class with where its seats are
+/// held.
 pub(super) fn shown(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();

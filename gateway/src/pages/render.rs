@@ -1,4 +1,5 @@
-//! From a template to an answer. A page that cannot be rendered is a fault of ours, and says so plainly.
+//! From a template to an answer. A page that cannot be rendered is a fault of ours, and says so
+//! plainly.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};

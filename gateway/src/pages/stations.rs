@@ -84,7 +84,8 @@ impl Pages {
         }
     }
 
-    /// Stations whose names are like words that none begins with: the search for trains offers them.
+    /// Stations whose names are like words that none begins with: the search for trains offers
+    /// them.
     async fn like(&self, typed: &str) -> Vec<Value> {
         let query = [("from", typed), ("to", typed), ("date", "2000-01-01")];
         let refused = self.ask_with("/v1/rail/trips", &query).await.err();

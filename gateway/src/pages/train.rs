@@ -1,4 +1,5 @@
-//! The page of a departure: from where to where, in which class, how many; then the names on the checkout.
+//! The page of a departure: from where to where, in which class, how many; then the names on the
+//! checkout.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -72,7 +73,8 @@ fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     own.or_else(|| trip["time_zone"].as_str())
 }
 
-/// The stops of the stretch: the first at which the train calls at `from`, and the next one behind it at `to`.
+/// The stops of the stretch: the first at which the train calls at `from`, and the next one behind
+/// it at `to`.
 fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
     let at = |code: &str, after: usize| {
@@ -87,8 +89,9 @@ fn stretch(stops: &[Value], from: &str, to: &str) -> Range<usize> {
     start..end
 }
 
-/// The train in the search over this stretch: what its classes cost there, and what is free. The day on which it leaves there is
-/// in the address, or else follows from the timetable's clocks; where those are not known it is one of three.
+/// The train in the search over this stretch: what its classes cost there, and what is free. The
+/// day on which it leaves there is in the address, or else follows from the timetable's clocks;
+/// where those are not known it is one of three.
 async fn trip(pages: &Pages, show: &Value, from: &Value, to: &Value, date: &str) -> Option<Value> {
     let there = day(
         &from["departs"],

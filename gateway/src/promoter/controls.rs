@@ -1,5 +1,5 @@
-//! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit row in the same
-//! transaction.
+//! Changing rooms: whole documents, live settings, phases by hand. Every change writes its audit
+//! row in the same transaction.
 
 use fairgate_pass::Digest;
 use serde::Deserialize;
@@ -134,7 +134,8 @@ impl Promoter {
     /// Makes or replaces a room. Gives its row, and whether it is new.
     ///
     /// # Errors
-    /// Where the document is not good, another room covers a show of it, or the room can no longer change so.
+    /// Where the document is not good, another room covers a show of it, or the room can no longer
+    /// change so.
     pub async fn put_room(
         &self,
         id: &str,
@@ -347,8 +348,8 @@ impl Promoter {
         }
     }
 
-    /// Writes what was decided from `row`; `None` where the room was changed since, and is then known anew: decide
-    /// again.
+    /// Writes what was decided from `row`; `None` where the room was changed since, and is then
+    /// known anew: decide again.
     async fn change(
         &self,
         room: &Room,
@@ -428,8 +429,9 @@ impl Promoter {
     }
 }
 
-/// A room goes through its phases once: a time that has done its work does not move ahead again. Where the new time
-/// has passed as well, nothing goes back: a file whose times are reckoned from now can be applied again.
+/// A room goes through its phases once: a time that has done its work does not move ahead again.
+/// Where the new time has passed as well, nothing goes back: a file whose times are reckoned from
+/// now can be applied again.
 fn refuse_going_back(
     before: &Document,
     after: &Document,

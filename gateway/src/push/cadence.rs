@@ -1,12 +1,13 @@
-//! How often a socket is woken: by nearness, in a few groups, each group spread over its own seconds so that a room
-//! never wakes all at once for a frame that most of it does not need. Pure.
+//! How often a socket is woken: by nearness, in a few groups, each group spread over its own
+//! seconds so that a room never wakes all at once for a frame that most of it does not need. Pure.
 
 use std::time::Duration;
 
 use fairgate_rules::estimate::refresh_s;
 
-/// The seconds between two wakes, by group. A socket that is due every 7 s is in the group of 5, and is told every
-/// other time or so; the slowest group still wakes often enough to notice a client that has gone.
+/// The seconds between two wakes, by group. A socket that is due every 7 s is in the group of 5,
+/// and is told every other time or so; the slowest group still wakes often enough to notice a
+/// client that has gone.
 const GROUPS: [u64; 4] = [1, 2, 5, 15];
 /// One slot for every second of every group.
 pub const SLOTS: usize = 1 + 2 + 5 + 15;
@@ -25,8 +26,8 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// Of a place with so many people ahead (`None` before the draw), which `called` says is past waiting. `key` is
-    /// any number of the place's own.
+    /// Of a place with so many people ahead (`None` before the draw), which `called` says is past
+    /// waiting. `key` is any number of the place's own.
     #[must_use]
     pub fn of(ahead: Option<u64>, called: bool, per_s_u: u64, key: u64) -> Self {
         let every_s = if called {
@@ -50,7 +51,8 @@ impl Cadence {
         cadence
     }
 
-    /// Whether a socket that was last told `since` ago is told at this wake: at the wake that is nearest to its time.
+    /// Whether a socket that was last told `since` ago is told at this wake: at the wake that is
+    /// nearest to its time.
     #[must_use]
     pub fn is_due(&self, since: Duration) -> bool {
         since + Duration::from_secs(self.wake_s) / 2 >= Duration::from_secs(self.every_s)

@@ -1,5 +1,6 @@
-//! What a client has read of what was sent to it. Pings travel in line with the frames, so an answered ping proves that
-//! everything before it was taken in by the client itself, and not by some buffer on the way. Pure.
+//! What a client has read of what was sent to it. Pings travel in line with the frames, so an
+//! answered ping proves that everything before it was taken in by the client itself, and not by
+//! some buffer on the way. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +62,8 @@ impl Drain {
         Some(self.number)
     }
 
-    /// Takes an answer; `false` for one that was not asked for, or was given before, which says nothing.
+    /// Takes an answer; `false` for one that was not asked for, or was given before, which says
+    /// nothing.
     pub fn answered(&mut self, number: u32) -> bool {
         let asked = self.open.is_some_and(|(open, _)| open == number);
         if asked {

@@ -7,7 +7,8 @@ const SNAPSHOT: u8 = 0x01;
 /// The cells that changed.
 const DELTA: u8 = 0x02;
 
-/// `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four to a byte, lowest bits first.
+/// `0x01, u64le version, u32le cells`, then the packed cells: 2 bits each, four to a byte, lowest
+/// bits first.
 #[must_use]
 pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(13 + packed.len());
@@ -18,7 +19,8 @@ pub fn snapshot(version: u64, cells: u32, packed: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 | state`, indices ascending.
+/// `0x02, u64le from, u64le to`, then LEB128 values `(index − previous) << 2 | state`, indices
+/// ascending.
 #[must_use]
 pub fn delta(from: u64, to: u64, cells: &[(u32, u8)]) -> Bytes {
     let mut frame = BytesMut::with_capacity(17 + cells.len() * 3);

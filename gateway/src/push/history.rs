@@ -1,5 +1,5 @@
-//! The latest deltas of one show, and from them what a watcher missed: one delta with the newest state of every cell,
-//! or nothing where a snapshot is the better answer. Pure.
+//! The latest deltas of one show, and from them what a watcher missed: one delta with the newest
+//! state of every cell, or nothing where a snapshot is the better answer. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -9,7 +9,8 @@ use super::frame;
 
 /// Older deltas than this many are forgotten; at four a second, a quarter of a minute of them.
 const DELTAS_MAX: usize = 64;
-/// Together they remember at most this many cells, so that a burst of sales costs no more memory than a quiet hour.
+/// Together they remember at most this many cells, so that a burst of sales costs no more memory
+/// than a quiet hour.
 const CELLS_MAX: usize = 20_000;
 
 struct Delta {
@@ -24,12 +25,14 @@ struct Delta {
 pub struct History {
     deltas: VecDeque<Delta>,
     cells: usize,
-    /// What was merged since the last delta, by the version it starts from: watchers that missed the same share it.
+    /// What was merged since the last delta, by the version it starts from: watchers that missed
+    /// the same share it.
     merged: HashMap<u64, Bytes>,
 }
 
 impl History {
-    /// Adds the delta that brings the newest version. One that does not follow begins the history anew.
+    /// Adds the delta that brings the newest version. One that does not follow begins the history
+    /// anew.
     pub fn add(&mut self, from: u64, to: u64, cells: Vec<(u32, u8)>) {
         if self.deltas.back().is_some_and(|last| last.to != from) {
             self.clear();
@@ -55,7 +58,8 @@ impl History {
         *self = Self::default();
     }
 
-    /// One frame from version `have` to the newest; `None` where that is not known, or would be longer than `len_max`.
+    /// One frame from version `have` to the newest; `None` where that is not known, or would be
+    /// longer than `len_max`.
     pub fn since(&mut self, have: u64, len_max: usize) -> Option<Bytes> {
         let first = self.deltas.iter().position(|delta| delta.from == have)?;
         let last = self.deltas.back()?;

@@ -1,5 +1,6 @@
-//! Shared frames of one room: encoded once, cloned by reference. What everybody must hear goes to everybody at once;
-//! how far the line has come goes to each socket as often as its nearness asks, and at once to whoever was called by it.
+//! Shared frames of one room: encoded once, cloned by reference. What everybody must hear goes to
+//! everybody at once; how far the line has come goes to each socket as often as its nearness asks,
+//! and at once to whoever was called by it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,8 @@ use super::cadence::{SLOTS, wakes};
 use super::message::{Message, encode};
 use crate::room::{Phase, Room, RoomView, Tick};
 
-/// So much news a socket may miss before it is brought up to date instead; the news is kept once for all.
+/// So much news a socket may miss before it is brought up to date instead; the news is kept once
+/// for all.
 const BACKLOG: usize = 16;
 /// Nobody waits in a slot.
 const NOBODY: u64 = u64::MAX;
@@ -70,11 +72,13 @@ pub struct Hub {
     /// When this hub began, and how many seconds of it the slots have been woken for.
     begun: Instant,
     woken: Mutex<u64>,
-    /// The phase that was told last, whoever told it: a change by hand is not told again by the clock.
+    /// The phase that was told last, whoever told it: a change by hand is not told again by the
+    /// clock.
     told: Mutex<Option<Phase>>,
 }
 
-/// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has a backlog of it.
+/// Sockets that are woken in the same seconds. The newest frame replaces the one before: nobody has
+/// a backlog of it.
 #[derive(Debug)]
 struct Slot {
     line: watch::Sender<Option<LineFrame>>,
@@ -142,8 +146,9 @@ impl Hub {
         self.news.receiver_count()
     }
 
-    /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`. Whoever calls this reads
-    /// the room's tick afterwards: a line that came to `rank` in between woke nobody.
+    /// Wakes the listener with `slot` from now on, and earlier when the line comes to `rank`.
+    /// Whoever calls this reads the room's tick afterwards: a line that came to `rank` in between
+    /// woke nobody.
     pub fn wake(&self, listener: &mut HubListener, slot: usize, rank: Option<u64>) {
         let at = &self.slots[slot];
         if listener.slot != slot {
@@ -188,7 +193,8 @@ impl Hub {
         }
     }
 
-    /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and to those it called.
+    /// Tells how far the line has come, as the room's tick has it: to those whose second it is, and
+    /// to those it called.
     pub fn line(&self, room: &Room, now: i64) {
         let tick = room.tick();
         let text = || encode(&Message::line(&tick, room.pace(), now));
@@ -221,8 +227,8 @@ impl Hub {
 }
 
 impl HubListener {
-    /// The next thing to hear. News only where `with_news`: a socket that cannot pass it on leaves it where it is, once
-    /// for all.
+    /// The next thing to hear. News only where `with_news`: a socket that cannot pass it on leaves
+    /// it where it is, once for all.
     pub async fn next(&mut self, with_news: bool) -> HubEvent {
         loop {
             tokio::select! {

@@ -1,4 +1,5 @@
-//! How many sockets this process holds at once: fewer than the files it may open, so that calls are still answered.
+//! How many sockets this process holds at once: fewer than the files it may open, so that calls are
+//! still answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +33,8 @@ pub struct SocketPermit {
 }
 
 impl SocketLimit {
-    /// At most `wanted` sockets, and at most three quarters of the files that this process may open.
+    /// At most `wanted` sockets, and at most three quarters of the files that this process may
+    /// open.
     #[must_use]
     pub fn new(wanted: usize) -> Self {
         let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();

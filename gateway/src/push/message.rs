@@ -77,7 +77,8 @@ pub struct LineSeats {
 }
 
 impl Message<'_> {
-    /// The `closed` frame of a line that has come to an end for now: the same for everybody, so written once.
+    /// The `closed` frame of a line that has come to an end for now: the same for everybody, so
+    /// written once.
     pub const SOLD_OUT: &'static str = r#"{"type":"closed","reason":"sold_out"}"#;
     /// The `closed` frame of a line that has come to an end for good.
     pub const CLOSED: &'static str = r#"{"type":"closed","reason":"closed"}"#;

@@ -1,4 +1,5 @@
-//! Telling everybody at once: messages apart from frames, the hub apart from the socket, polling as the twin.
+//! Telling everybody at once: messages apart from frames, the hub apart from the socket, polling as
+//! the twin.
 
 pub mod cadence;
 pub mod drain;

@@ -1,5 +1,6 @@
-//! The seats of watched shows: one reader a show keeps the picture, and every watcher fetches what it has not seen yet
-//! when it is able to send it. Nothing is queued for anybody: who comes late gets one longer delta, or a snapshot.
+//! The seats of watched shows: one reader a show keeps the picture, and every watcher fetches what
+//! it has not seen yet when it is able to send it. Nothing is queued for anybody: who comes late
+//! gets one longer delta, or a snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -228,7 +229,8 @@ impl SeatWatch {
         }
     }
 
-    /// The next frame: a snapshot first, then what has changed since the frame before. `None` where the show has gone.
+    /// The next frame: a snapshot first, then what has changed since the frame before. `None` where
+    /// the show has gone.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.version.mark_unchanged();

@@ -1,5 +1,6 @@
-//! One visitor's socket: forwards shared frames, works out its own turn, and keeps no timer of its own. It never waits
-//! for its client: what cannot be sent now is not queued, but told later as things stand then.
+//! One visitor's socket: forwards shared frames, works out its own turn, and keeps no timer of its
+//! own. It never waits for its client: what cannot be sent now is not queued, but told later as
+//! things stand then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,7 +93,8 @@ impl VisitorSocket {
         self.greet().await?;
         self.settle().await?;
         loop {
-            // Whatever waits while this is false waits in one place for all: nothing is kept for this client.
+            // Whatever waits while this is false waits in one place for all: nothing is kept for
+            // this client.
             let open = self.wire.is_open();
             tokio::select! {
                 moved = self.wire.next() => self.happened(moved?, open).await?,
@@ -133,8 +135,8 @@ impl VisitorSocket {
         Ok(())
     }
 
-    /// The client takes frames again: it is told how things stand, once. Seats need nothing here: the watch knows what
-    /// the client has.
+    /// The client takes frames again: it is told how things stand, once. Seats need nothing here:
+    /// the watch knows what the client has.
     async fn resume_after_backpressure(&mut self) -> Result<(), SocketEnd> {
         if self.listener.skip_news() {
             self.catch_up().await
@@ -200,7 +202,8 @@ impl VisitorSocket {
         self.settle().await
     }
 
-    /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at once.
+    /// Says anew when this socket is woken. A line that has come to its rank meanwhile is told at
+    /// once.
     async fn settle(&mut self) -> Result<(), SocketEnd> {
         let tick = self.room.tick();
         let called = self.rank.is_some_and(|rank| rank < tick.released);
@@ -318,7 +321,8 @@ impl VisitorSocket {
         }
         match heard {
             None | Some(Ok(Ws::Close(_))) => Err(SocketEnd::Gone),
-            // Also a message over the limit ends here: saying why does no harm where the client has gone.
+            // Also a message over the limit ends here: saying why does no harm where the client has
+            // gone.
             Some(Err(_)) => Err(SocketEnd::policy(
                 "a message was too long, or not a WebSocket message",
             )),

@@ -1,5 +1,5 @@
-//! Keeps the offers coming to whoever waits for seats with a socket: booking names who waits, and is told who of them is
-//! here. Nobody else's socket is named to anybody.
+//! Keeps the offers coming to whoever waits for seats with a socket: booking names who waits, and
+//! is told who of them is here. Nobody else's socket is named to anybody.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! The wire of one client: what is put on it goes out without anybody waiting for it, and what does not go out is not
-//! added to. At most one burst of frames lies in the socket's own buffer, and at most a window of bytes unread beyond it.
+//! The wire of one client: what is put on it goes out without anybody waiting for it, and what does
+//! not go out is not added to. At most one burst of frames lies in the socket's own buffer, and at
+//! most a window of bytes unread beyond it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -47,7 +48,8 @@ impl ClientWire {
         }
     }
 
-    /// Whether the client takes more. Where not, what would be said now is said later, as things stand then.
+    /// Whether the client takes more. Where not, what would be said now is said later, as things
+    /// stand then.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.stuck && self.drain.may_send()
@@ -59,7 +61,8 @@ impl ClientWire {
         self.drain.is_over(Instant::now())
     }
 
-    /// Puts a frame on the wire. It is for the caller to ask [`ClientWire::is_open`] before a burst of frames.
+    /// Puts a frame on the wire. It is for the caller to ask [`ClientWire::is_open`] before a burst
+    /// of frames.
     ///
     /// # Errors
     /// Where the client has gone.

@@ -1,5 +1,5 @@
-//! How far a room's draw has come on this node: what the ledger has of it, what is published, and the line as it was
-//! frozen and ranked.
+//! How far a room's draw has come on this node: what the ledger has of it, what is published, and
+//! the line as it was frozen and ranked.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! One room of this node: a cheap handle over what the loops learned last. Deciding reads from here; nothing here
-//! waits for a database.
+//! One room of this node: a cheap handle over what the loops learned last. Deciding reads from
+//! here; nothing here waits for a database.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -85,8 +85,8 @@ impl Room {
         )
     }
 
-    /// Takes over a row that was written, here or by another node; an older one changes nothing. Gives whether it was
-    /// newer.
+    /// Takes over a row that was written, here or by another node; an older one changes nothing.
+    /// Gives whether it was newer.
     pub fn set_row(&self, row: RoomRow) -> bool {
         let mut known = self
             .inner
@@ -100,7 +100,8 @@ impl Room {
         newer
     }
 
-    /// Another node has begun the draw, so this one goes along, whatever its own settings say of the time.
+    /// Another node has begun the draw, so this one goes along, whatever its own settings say of
+    /// the time.
     pub(crate) fn begun_elsewhere(&self) {
         self.inner.begun_elsewhere.store(true, Ordering::Release);
         self.nudge();
@@ -112,8 +113,8 @@ impl Room {
         self.inner.begun_elsewhere.load(Ordering::Acquire)
     }
 
-    /// The draw is due and waits until then (ms), so that whoever a lost store forgot comes back with their place; or it
-    /// waits no more. Gives whether that is news.
+    /// The draw is due and waits until then (ms), so that whoever a lost store forgot comes back
+    /// with their place; or it waits no more. Gives whether that is news.
     pub(crate) fn draw_waits(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
         let mut waits = waits.write().unwrap_or_else(PoisonError::into_inner);
@@ -166,14 +167,16 @@ impl Room {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(tick);
     }
 
-    /// Visitors released a second: as the line has been moving, or as the promoter asked where it has not.
+    /// Visitors released a second: as the line has been moving, or as the promoter asked where it
+    /// has not.
     #[must_use]
     pub fn pace(&self) -> f64 {
         let (tick, asked) = (self.tick(), self.row().document.per_s);
         if tick.at == 0 {
             return asked;
         }
-        // A promoter's change is seen at once, and a tenth of a visitor in a hundred seconds by nobody.
+        // A promoter's change is seen at once, and a tenth of a visitor in a hundred seconds by
+        // nobody.
         let (mean, _) = tick.rates;
         (mean.min(asked) * 1000.0).round() / 1000.0
     }

@@ -1,5 +1,6 @@
-//! Who is here, as this node sees it: open sockets, and pollers as they look. The room's loop reports it to the store,
-//! which adds up all nodes; "ahead of you" then counts people and not abandoned tabs.
+//! Who is here, as this node sees it: open sockets, and pollers as they look. The room's loop
+//! reports it to the store, which adds up all nodes; "ahead of you" then counts people and not
+//! abandoned tabs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -85,7 +85,8 @@ impl Rooms {
         }
     }
 
-    /// Opens a stored room on this node and hands it to whoever runs its loop; a room that is open stays as it is.
+    /// Opens a stored room on this node and hands it to whoever runs its loop; a room that is open
+    /// stays as it is.
     ///
     /// # Errors
     /// Where the ledger cannot be read.

@@ -1,5 +1,5 @@
-//! What is wrong with rooms and what stands behind them, for whoever runs this: told at `/readyz` and counted, while
-//! everything else goes on.
+//! What is wrong with rooms and what stands behind them, for whoever runs this: told at `/readyz`
+//! and counted, while everything else goes on.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -71,14 +71,15 @@ pub struct RoomView {
     pub codes: Codes,
     /// The shows, as the promoter named them.
     pub shows: Vec<String>,
-    /// RFC 3339: the draw is due and waits until then, because the line's store was lost a moment ago and whoever it
-    /// forgot comes back with their place. Left out at all other times.
+    /// RFC 3339: the draw is due and waits until then, because the line's store was lost a moment
+    /// ago and whoever it forgot comes back with their place. Left out at all other times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw_waits_until: Option<String>,
 }
 
 impl RoomView {
-    /// The room now, with whoever joined since the last tick: for the calls, which may ask the store.
+    /// The room now, with whoever joined since the last tick: for the calls, which may ask the
+    /// store.
     pub async fn fresh(rooms: &Rooms, room: &Room) -> Self {
         let now = rooms.now();
         let counts = rooms.store().counts(room.id(), now.div_euclid(1000)).await;
@@ -92,7 +93,8 @@ impl RoomView {
         view
     }
 
-    /// The room at `now` (ms), as the last tick found it: for shared frames, which wait for nothing.
+    /// The room at `now` (ms), as the last tick found it: for shared frames, which wait for
+    /// nothing.
     #[must_use]
     pub fn of(room: &Room, now: i64) -> Self {
         let (row, tick) = (room.row(), room.tick());

@@ -1,4 +1,5 @@
-//! How well booking answers, as its door measures it: the last seconds' latencies in buckets, and its failures.
+//! How well booking answers, as its door measures it: the last seconds' latencies in buckets, and
+//! its failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,8 +61,8 @@ impl Window {
     }
 }
 
-/// A call on its way. One that is given up before its answer counts as failed: nobody waits so long for booking that
-/// is well.
+/// A call on its way. One that is given up before its answer counts as failed: nobody waits so long
+/// for booking that is well.
 pub struct MeasuredCall {
     health: BookingHealth,
     asked: Instant,

@@ -1,4 +1,5 @@
-//! What stands between the line and booking: one trait, so that booking may live in this process or behind an address.
+//! What stands between the line and booking: one trait, so that booking may live in this process or
+//! behind an address.
 
 pub mod door;
 pub mod health;
@@ -95,7 +96,8 @@ pub async fn open(shared: CoreParts) -> anyhow::Result<Arc<dyn Core>> {
 /// Booking as the line sees it.
 #[async_trait]
 pub trait Core: Send + Sync + 'static {
-    /// All of booking's routes (public, promoter venues and shows, door scan), verifying passes again by itself.
+    /// All of booking's routes (public, promoter venues and shows, door scan), verifying passes
+    /// again by itself.
     fn router(&self) -> OpenApiRouter;
     /// The room that covers a show; `None` where this is no show's name.
     fn room_of(&self, show: &str) -> Option<String>;

@@ -1,5 +1,6 @@
-//! Gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in one process, and what people
-//! meet while booking is away. Booking runs here on a runtime of its own, which ends as a killed process does: at once.
+//! Gateway and booking as two processes over one PostgreSQL and one Redis: the same way as in one
+//! process, and what people meet while booking is away. Booking runs here on a runtime of its own,
+//! which ends as a killed process does: at once.
 
 use std::net::TcpListener;
 

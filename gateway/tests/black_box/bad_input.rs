@@ -1,4 +1,5 @@
-//! Bad input to the line's calls, one row a case: each is refused with a problem that helps, and changes nothing.
+//! Bad input to the line's calls, one row a case: each is refused with a problem that helps, and
+//! changes nothing.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -34,7 +35,8 @@ type Row = (
 async fn state(server: &Server) -> Value {
     let promoter = Promoter::of(server);
     let mut room = promoter.room("sale").await;
-    // Counted once a second: the exact picture is compared below, and who joined by the next number given.
+    // Counted once a second: the exact picture is compared below, and who joined by the next number
+    // given.
     for lagging in ["seats", "joined", "waiting"] {
         room[lagging] = Value::Null;
     }
@@ -139,7 +141,8 @@ fn request(server: &Server, ana: &Visitor<'_>, row: &Row) -> RequestBuilder {
         Who::Bearer(what) => request.bearer_auth(what),
     };
     if body.len() > 64 << 10 {
-        // A server that will not read a body to its end closes; nobody else should be on that connection.
+        // A server that will not read a body to its end closes; nobody else should be on that
+        // connection.
         request = request.header("connection", "close");
     }
     if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {

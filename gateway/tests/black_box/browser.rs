@@ -1,5 +1,5 @@
-//! Real browsers: two people who wait, choose, see each other's seats go and pay; one who came around the line; one
-//! whose browser runs no scripts.
+//! Real browsers: two people who wait, choose, see each other's seats go and pay; one who came
+//! around the line; one whose browser runs no scripts.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! A browser that pays by card with a provider's own form, and one whose money came too late and is asked for consent.
+//! A browser that pays by card with a provider's own form, and one whose money came too late and is
+//! asked for consent.
 
 use fairgate_servers::{STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, Stripe};
 use serde_json::json;

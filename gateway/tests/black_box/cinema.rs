@@ -1,5 +1,5 @@
-//! From the cinema's search to a ticket: typed wrongly, found all the same, chosen by how many and then which, in a browser;
-//! and the search alone in one that runs no scripts.
+//! From the cinema's search to a ticket: typed wrongly, found all the same, chosen by how many and
+//! then which, in a browser; and the search alone in one that runs no scripts.
 
 use serde_json::{Value, json};
 

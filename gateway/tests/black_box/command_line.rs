@@ -1,5 +1,5 @@
-//! The commands: an on-sale file applied, a data directory that belongs to one process, settings refused all at once,
-//! and a server that says good-bye.
+//! The commands: an on-sale file applied, a data directory that belongs to one process, settings
+//! refused all at once, and a server that says good-bye.
 
 use std::process::{Command, Output};
 

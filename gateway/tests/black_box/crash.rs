@@ -1,4 +1,5 @@
-//! The power goes, again and again, in the middle of people joining, holding and paying. Whatever was answered holds.
+//! The power goes, again and again, in the middle of people joining, holding and paying. Whatever
+//! was answered holds.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -111,7 +112,8 @@ async fn reach(stage: &Stage, more: usize) {
     .await;
 }
 
-/// After each restart: every answered place keeps its number and its rank, the counter has not fallen, the draw is the same.
+/// After each restart: every answered place keeps its number and its rank, the counter has not
+/// fallen, the draw is the same.
 async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
     let room = server.get("/v1/rooms/sale").await.expect(200);
     let released = room["released"].as_u64().expect("a counter");
@@ -156,8 +158,8 @@ async fn look_again(server: &Server, crowd: &[Member<'_>], seen: &mut Seen) {
     seen.places += join_all(checks).await.len();
 }
 
-/// In the end: every acknowledged order is there and has not fallen back, no cell is in two of them, no ticket is
-/// twice, and the seats shown as sold are exactly those.
+/// In the end: every acknowledged order is there and has not fallen back, no cell is in two of
+/// them, no ticket is twice, and the seats shown as sold are exactly those.
 async fn settle_orders(server: &Server, crowd: &[Member<'_>], told: &[Told]) -> (usize, usize) {
     let (mut owners, mut tickets) = (HashMap::new(), HashSet::new());
     let (mut orders, mut sold) = (0, 0);

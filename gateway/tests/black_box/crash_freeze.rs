@@ -1,4 +1,5 @@
-//! The power goes while the line is being frozen and drawn: the room ends with one draw, over everybody who was answered.
+//! The power goes while the line is being frozen and drawn: the room ends with one draw, over
+//! everybody who was answered.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Answer, DEADLINE, PROMOTER_KEY, Promoter, Server, Visitor, room, until};
 
-/// How long after the draw was asked for the power goes, in microseconds: before, in and after the freeze's transaction.
+/// How long after the draw was asked for the power goes, in microseconds: before, in and after the
+/// freeze's transaction.
 const KILLED_AFTER_US: [u64; 10] = [0, 300, 600, 900, 1_200, 1_600, 2_000, 3_000, 6_000, 30_000];
 /// People in each room.
 const JOINERS: usize = 25;

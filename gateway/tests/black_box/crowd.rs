@@ -1,5 +1,5 @@
-//! A crowd that joins, holds and pays through a server that keeps dying. Each member writes down what it was told, so
-//! that afterwards nothing told may turn out untrue.
+//! A crowd that joins, holds and pays through a server that keeps dying. Each member writes down
+//! what it was told, so that afterwards nothing told may turn out untrue.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

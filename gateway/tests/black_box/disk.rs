@@ -1,5 +1,5 @@
-//! The disk of the ledger runs full beside a server that goes on: `/readyz` tells of it at once, nothing that was answered is
-//! lost, and the line goes on when there is room again.
+//! The disk of the ledger runs full beside a server that goes on: `/readyz` tells of it at once,
+//! nothing that was answered is lost, and the line goes on when there is room again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

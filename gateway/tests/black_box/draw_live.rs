@@ -1,5 +1,6 @@
-//! A live room's draw, checked from outside: by an oracle that is not the product, by the product's own offline
-//! command, and by every visitor's proof. And every byte of it that may be changed is missed by neither.
+//! A live room's draw, checked from outside: by an oracle that is not the product, by the product's
+//! own offline command, and by every visitor's proof. And every byte of it that may be changed is
+//! missed by neither.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The server is asked to end, again and again, in the middle of calls. Every call that got in is answered, and the ledger's
-//! file is whole by itself.
+//! The server is asked to end, again and again, in the middle of calls. Every call that got in is
+//! answered, and the ledger's file is whole by itself.
 
 use std::sync::Mutex;
 

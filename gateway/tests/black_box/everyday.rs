@@ -1,4 +1,5 @@
-//! What no room names is covered by the room `everyday`, so that every client walks the same way: place, pass, hold.
+//! What no room names is covered by the room `everyday`, so that every client walks the same way:
+//! place, pass, hold.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Exchanging on the order's page, in a browser: a dearer night is paid first, and the old tickets are good until then.
+//! Exchanging on the order's page, in a browser: a dearer night is paid first, and the old tickets
+//! are good until then.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! The line keeps its order and its pace: late joiners stay behind, a pause holds everybody, a pass is the same pass.
+//! The line keeps its order and its pace: late joiners stay behind, a pause holds everybody, a pass
+//! is the same pass.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,8 @@ async fn the_pace_releases_no_more_than_it_says_and_the_counter_never_falls() {
         async || {
             let released = promoter.room("sale").await["released"].as_u64()?;
             assert!(released >= last, "fell from {last} to {released}");
-            // One second's worth may be banked, and the tick that counts may come just before the look.
+            // One second's worth may be banked, and the tick that counts may come just before the
+            // look.
             let budget = 2.0 * (started.elapsed().as_secs_f64() + 2.0);
             assert!(
                 released as f64 <= budget,

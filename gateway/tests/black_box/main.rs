@@ -1,5 +1,6 @@
-//! The gateway's binary from outside: a process on a free port with a data directory of its own, and actors that
-//! know only what a browser, a promoter or a door knows. One program, so that the harness is linked once.
+//! The gateway's binary from outside: a process on a free port with a data directory of its own,
+//! and actors that know only what a browser, a promoter or a door knows. One program, so that the
+//! harness is linked once.
 
 mod apart;
 mod bad_input;

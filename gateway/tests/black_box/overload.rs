@@ -1,5 +1,5 @@
-//! A server that cannot keep up sheds new joins, then new holds, and nothing of what people have begun; whoever is sent
-//! away and comes back when told is let in.
+//! A server that cannot keep up sheds new joins, then new holds, and nothing of what people have
+//! begun; whoever is sent away and comes back when told is let in.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The pages as a browser gets them: whole, guarded by their headers, and a page even where something is missing.
+//! The pages as a browser gets them: whole, guarded by their headers, and a page even where
+//! something is missing.
 
 use serde_json::json;
 
@@ -46,7 +47,8 @@ async fn every_page_comes_with_its_headers_and_without_inline_scripts() {
     }
 }
 
-/// The pages on the way to a ticket, and both searches, are measured where their own tests take their pictures.
+/// The pages on the way to a ticket, and both searches, are measured where their own tests take
+/// their pictures.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_is_wider_than_the_narrowest_phone() {
     let Some(browser) = Browser::open().await else {

@@ -1,5 +1,5 @@
-//! From the search for trains to tickets with names: stations suggested while one types, a train found, two seats held, paid;
-//! and the search alone in a browser that runs no scripts.
+//! From the search for trains to tickets with names: stations suggested while one types, a train
+//! found, two seats held, paid; and the search alone in a browser that runs no scripts.
 
 use std::path::Path;
 
@@ -158,7 +158,8 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.close("Ana").await;
 }
 
-/// Somebody far away who has the key of the order reads it, and its ticket, by the clocks of the stations.
+/// Somebody far away who has the key of the order reads it, and its ticket, by the clocks of the
+/// stations.
 async fn on_another_device(ana: &Browser, server: &Server) {
     let ben = Browser::in_zone("America/New_York").await;
     let ben = ben.expect("chromium was there before");
@@ -222,7 +223,8 @@ async fn the_search_proposes_the_date_at_the_stations() {
     assert_ne!(first, today, "the clocks of Greenwich are another day's");
 }
 
-/// The same class and stretch of another train of that day, for the same price; its travellers stay.
+/// The same class and stretch of another train of that day, for the same price; its travellers
+/// stay.
 async fn exchange_for_a_later_train(ana: &Browser) {
     let before: String = ana.until("location.pathname").await;
     ana.click("#exchange-find").await;
@@ -241,7 +243,8 @@ async fn exchange_for_a_later_train(ana: &Browser) {
     }
 }
 
-/// One of the two tickets goes back, an hour before the train leaves at the latest; the other one stays good.
+/// One of the two tickets goes back, an hour before the train leaves at the latest; the other one
+/// stays good.
 async fn give_bens_ticket_back(ana: &Browser) {
     let offered: Vec<String> = ana
         .until("document.querySelectorAll('#refund-tickets input').length === 2 && [...document.querySelectorAll('#refund-tickets li, #refund-until')].map(one => one.textContent)")

@@ -1,5 +1,5 @@
-//! A room that covers trains counts their seats: it is sold out when no stretch that is offered has a free seat, and its line is
-//! told so.
+//! A room that covers trains counts their seats: it is sold out when no stretch that is offered has
+//! a free seat, and its line is told so.
 
 use reqwest::Method;
 use serde_json::{Value, json};

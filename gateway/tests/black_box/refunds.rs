@@ -1,4 +1,5 @@
-//! Giving tickets back on the order's page, in a browser: what it keeps is told before, and where the money is after.
+//! Giving tickets back on the order's page, in a browser: what it keeps is told before, and where
+//! the money is after.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! The same place, however one comes back: by cookie, by the place itself, by the secret. And leaving it for good.
+//! The same place, however one comes back: by cookie, by the place itself, by the secret. And
+//! leaving it for good.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,5 +1,6 @@
-//! Two thousand sockets, five hundred of which never read: they cost no memory that grows, and the others nothing. Beside
-//! them runs a second server with the good ones only, so that both are measured in the same seconds.
+//! Two thousand sockets, five hundred of which never read: they cost no memory that grows, and the
+//! others nothing. Beside them runs a second server with the good ones only, so that both are
+//! measured in the same seconds.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -108,7 +109,8 @@ impl Hall {
         self.heard.sent.lock().expect("no panic").len()
     }
 
-    /// The middle and the 99th percentile of the waits for those messages, in milliseconds, and how many there were.
+    /// The middle and the 99th percentile of the waits for those messages, in milliseconds, and how
+    /// many there were.
     fn waits(&self, numbers: &std::ops::Range<usize>) -> (f64, f64, usize) {
         let all = self.heard.waits.lock().expect("no panic");
         let mut waits: Vec<_> = all
@@ -122,8 +124,8 @@ impl Hall {
     }
 }
 
-/// Both halls speak in turn for so long, so that whatever else the machine does happens to both; gives the numbers of
-/// what was said in each.
+/// Both halls speak in turn for so long, so that whatever else the machine does happens to both;
+/// gives the numbers of what was said in each.
 async fn speak(halls: [&Hall; 2], long: Duration) -> std::ops::Range<usize> {
     let (first, begun) = (halls[0].spoken(), Instant::now());
     let mut beat = tokio::time::interval(SPEAK_EVERY / 2);

@@ -1,4 +1,5 @@
-//! The waitlist from outside: offers on a socket, a server that is killed, and a browser that waits.
+//! The waitlist from outside: offers on a socket, a server that is killed, and a browser that
+//! waits.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -63,7 +64,8 @@ async fn who_waits_with_a_socket_is_told_of_its_offer_and_a_kill_forgets_nobody(
     );
     server.kill();
     server.restart().await;
-    // Baskets and offers are gone with the process; the line is not, and both find seats in the empty hall.
+    // Baskets and offers are gone with the process; the line is not, and both find seats in the
+    // empty hall.
     let mut seats = Vec::new();
     for (who, size) in [(&ana, 2), (&ben, 3)] {
         let waiter = stands(who, "offered").await;
@@ -134,7 +136,8 @@ async fn a_browser_waits_is_offered_seats_and_takes_them() {
     ana.click("#to-checkout").await;
     ana.until::<bool>("document.querySelector('#pay') && true")
         .await;
-    // Declined: nobody else waits, so seats that fit come again, and it is told that it let one pass.
+    // Declined: nobody else waits, so seats that fit come again, and it is told that it let one
+    // pass.
     ben.click("#wait-decline").await;
     ben.until::<bool>("document.querySelector('#wait').dataset.missed === '1'")
         .await;

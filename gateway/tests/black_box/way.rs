@@ -1,4 +1,5 @@
-//! One visitor's whole way: lobby, draw, pass, seats, money, ticket, door, over plain HTTP and the live socket.
+//! One visitor's whole way: lobby, draw, pass, seats, money, ticket, door, over plain HTTP and the
+//! live socket.
 
 use fairgate_pass::Verifier;
 use reqwest::Method;

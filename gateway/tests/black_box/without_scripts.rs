@@ -1,4 +1,5 @@
-//! A browser that runs no scripts: the lobby still takes the visitor from joining to the seats, by forms alone.
+//! A browser that runs no scripts: the lobby still takes the visitor from joining to the seats, by
+//! forms alone.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! Keeping by the ledger's clock. Every second its difference to this process's monotonic time is measured anew;
-//! between two measurements time runs on monotonic time alone, so that a machine whose own clock is wrong, or jumps,
-//! opens and closes rooms at the same moment as all others.
+//! Keeping by the ledger's clock. Every second its difference to this process's monotonic time is
+//! measured anew; between two measurements time runs on monotonic time alone, so that a machine
+//! whose own clock is wrong, or jumps, opens and closes rooms at the same moment as all others.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -47,8 +47,8 @@ impl Measured {
     }
 }
 
-/// What the followed clock showed at the beginning, from what was known and one look: a look can be wrong by half of
-/// its round trip, and where it may be right as it was known nothing moves.
+/// What the followed clock showed at the beginning, from what was known and one look: a look can be
+/// wrong by half of its round trip, and where it may be right as it was known nothing moves.
 fn began_at(known: i64, measured: &Measured) -> i64 {
     let error_ms = ms(measured.took()) / 2 + 1;
     let middle = measured.asked + measured.took() / 2;
@@ -64,8 +64,8 @@ fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Keeps a clock of [`Clock::following`] by what `ask` shows, for ever; any other clock is left alone. While the
-/// followed one does not answer, time goes on as it went.
+/// Keeps a clock of [`Clock::following`] by what `ask` shows, for ever; any other clock is left
+/// alone. While the followed one does not answer, time goes on as it went.
 pub async fn follow<E, F>(clock: Clock, ask: impl Fn() -> F)
 where
     F: Future<Output = Result<i64, E>>,
@@ -91,7 +91,8 @@ where
     }
 }
 
-/// Looks at the followed clock some times in a row, and goes by the quickest answer; gives whether there was one.
+/// Looks at the followed clock some times in a row, and goes by the quickest answer; gives whether
+/// there was one.
 async fn look<E, F>(followed: &Followed, ask: &impl Fn() -> F) -> bool
 where
     F: Future<Output = Result<i64, E>>,

@@ -1,5 +1,5 @@
-//! Where `now` comes from: the ledger's clock where many processes share one, else the system's; in tests a hand-set
-//! one.
+//! Where `now` comes from: the ledger's clock where many processes share one, else the system's; in
+//! tests a hand-set one.
 
 mod follow;
 

@@ -1,4 +1,5 @@
-//! Where settings come from: the command line, the environment, a file, in this order; every bad value told at once.
+//! Where settings come from: the command line, the environment, a file, in this order; every bad
+//! value told at once.
 
 use std::collections::BTreeMap;
 use std::fmt;

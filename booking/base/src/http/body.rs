@@ -115,7 +115,8 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 /// Parses a JSON document of the contract.
 ///
 /// # Errors
-/// 400 `invalid_json` with line and column for bad syntax; 422 `unknown_field` or `invalid_field` with the field's path.
+/// 400 `invalid_json` with line and column for bad syntax; 422 `unknown_field` or `invalid_field`
+/// with the field's path.
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let empty_object: &[u8] = b"{}";
     let bytes = if bytes.is_empty() {

@@ -28,7 +28,8 @@ impl Role {
         }
     }
 
-    /// Whether a key of this role opens what needs `needed`. A promoter opens everything; a viewer never scans.
+    /// Whether a key of this role opens what needs `needed`. A promoter opens everything; a viewer
+    /// never scans.
     #[must_use]
     pub fn opens(self, needed: Self) -> bool {
         self == Self::Promoter || self == needed
@@ -50,7 +51,8 @@ impl RoleKeys {
     /// The role of the request's Bearer key, if it opens what needs `needed`.
     ///
     /// # Errors
-    /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for one of another role.
+    /// 401 `key_required` without a key, 401 `key_invalid` for an unknown one, 403 `key_role` for
+    /// one of another role.
     pub fn admit(&self, headers: &HeaderMap, needed: Role) -> Result<Role, Problem> {
         let key = bearer(headers).ok_or_else(|| {
             Problem::new(

@@ -51,7 +51,8 @@ impl Problem {
         Self::new(422, "invalid_field", "A field is not valid", detail).with("field", field)
     }
 
-    /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not configured here.
+    /// 422 `not_available`: the setting exists in the contract, its machinery is not built or not
+    /// configured here.
     pub fn not_available(field: &str, detail: impl Into<String>) -> Self {
         Self::new(422, "not_available", "Not available here", detail).with("field", field)
     }

@@ -1,4 +1,5 @@
-//! What wraps every route of both processes: nobody waits for ever, and a fault of ours is said to be one.
+//! What wraps every route of both processes: nobody waits for ever, and a fault of ours is said to
+//! be one.
 
 use std::any::Any;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::Problem;
 
-/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing up.
+/// The longest a request may take, its body included: whoever sends a byte a minute holds nothing
+/// up.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// Puts both around a router.

@@ -1,6 +1,7 @@
-//! Who else works on this database. Rooms or seats in a process's own memory are right for one process only, so a
-//! process without Redis must be alone, and the others must all share theirs through it. A lease in the ledger says
-//! which of the two holds: taken by one process as itself, or by all that share as one.
+//! Who else works on this database. Rooms or seats in a process's own memory are right for one
+//! process only, so a process without Redis must be alone, and the others must all share theirs
+//! through it. A lease in the ledger says which of the two holds: taken by one process as itself,
+//! or by all that share as one.
 
 use std::time::{Duration, Instant};
 
@@ -80,7 +81,8 @@ struct Place {
 }
 
 impl Company {
-    /// Takes a lease for each thing this process keeps: alone, or (where its store is `shared`) together with others.
+    /// Takes a lease for each thing this process keeps: alone, or (where its store is `shared`)
+    /// together with others.
     ///
     /// # Errors
     /// [`Refused`], after waiting for a process that may have been killed just now.
@@ -108,8 +110,8 @@ impl Company {
         })
     }
 
-    /// Answers when a lease is somebody else's: this process stood still for so long that another one took its place,
-    /// and must end.
+    /// Answers when a lease is somebody else's: this process stood still for so long that another
+    /// one took its place, and must end.
     pub async fn lost(&self) {
         let mut lost = self.lost.clone();
         let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
@@ -172,7 +174,8 @@ async fn take(
     })
 }
 
-/// Renews until somebody else has a lease. A database that does not answer has not given it to anybody.
+/// Renews until somebody else has a lease. A database that does not answer has not given it to
+/// anybody.
 async fn renew(installation: Installation, places: Vec<Place>, lost: watch::Sender<Option<Keeps>>) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;

@@ -1,4 +1,5 @@
-//! What a process of Fairgate needs whichever part it is: a log, an accept loop, a folder of its own, an end.
+//! What a process of Fairgate needs whichever part it is: a log, an accept loop, a folder of its
+//! own, an end.
 
 pub mod company;
 pub mod data;
@@ -59,7 +60,8 @@ pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
     }
 }
 
-/// What is counted. The recorder is the process's; a second part in one process (a test) has its own and counts nothing.
+/// What is counted. The recorder is the process's; a second part in one process (a test) has its
+/// own and counts nothing.
 #[must_use]
 pub fn recorder() -> PrometheusHandle {
     let recorder = PrometheusBuilder::new().build_recorder();

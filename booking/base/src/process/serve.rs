@@ -1,4 +1,5 @@
-//! The accept loop: header timeouts that work, connections that end politely, and a drain with a deadline.
+//! The accept loop: header timeouts that work, connections that end politely, and a drain with a
+//! deadline.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,14 +28,14 @@ use super::stopped;
 const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// After an accept failed (no more files, mostly) the next try waits this long.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-/// A process that drains answers for so long as before, and tells every client not to use its connection again: none of
-/// them sends a call on a connection that is closed at the same moment.
+/// A process that drains answers for so long as before, and tells every client not to use its
+/// connection again: none of them sends a call on a connection that is closed at the same moment.
 const LAST_CALLS: Duration = Duration::from_millis(300);
 /// A connection that was opened in that time and has sent nothing so much later is not waited for.
 const FIRST_CALL_MAX: Duration = Duration::from_secs(1);
 
-/// Accepts until `closing`, then lets calls in flight end for at most `drain`. A process that drains closes last: until
-/// then a new connection is told by `/readyz` to go elsewhere.
+/// Accepts until `closing`, then lets calls in flight end for at most `drain`. A process that
+/// drains closes last: until then a new connection is told by `/readyz` to go elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
@@ -89,7 +90,8 @@ async fn serve(
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
-    // Small frames must not wait for each other; where the system refuses this they merely come later.
+    // Small frames must not wait for each other; where the system refuses this they merely come
+    // later.
     let _ = stream.set_nodelay(true);
     let called = Arc::new(AtomicBool::new(false));
     let service = {
@@ -144,7 +146,8 @@ fn tell_last(answer: &mut Response) {
     }
 }
 
-/// Ends where no call comes within the time for a first one: browsers open connections that they never use.
+/// Ends where no call comes within the time for a first one: browsers open connections that they
+/// never use.
 async fn never_called(called: &AtomicBool) {
     sleep(FIRST_CALL_MAX).await;
     if called.load(Ordering::Relaxed) {

@@ -1,12 +1,13 @@
-//! What belongs to the installation and not to one crate: the ledger's id, values made once, named leases,
-//! the time, and whether the database takes writes.
+//! What belongs to the installation and not to one crate: the ledger's id, values made once, named
+//! leases, the time, and whether the database takes writes.
 
 use super::Installation;
 use crate::LedgerError;
 use crate::finding::Finding;
 use crate::sql::now_ms;
 
-/// Takes or renews a lease. Its end is told and compared by the database's clock, within one statement.
+/// Takes or renews a lease. Its end is told and compared by the database's clock, within one
+/// statement.
 const TAKE_LEASE: &str = concat!(
     "INSERT INTO leases (name, owner, until) VALUES ($1, $2, ",
     now_ms!(),
@@ -59,8 +60,8 @@ impl Installation {
         self.read((), |tx, ()| Box::pin(tx.now_ms())).await
     }
 
-    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time; false
-    /// while another owner has it. Whoever works under it counts from before this call.
+    /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's time;
+    /// false while another owner has it. Whoever works under it counts from before this call.
     ///
     /// # Errors
     /// Where the database did not take it.
@@ -90,8 +91,8 @@ impl Installation {
         .await
     }
 
-    /// Whether the database takes writes just now: one is made to find out. Of a file's disk it is asked
-    /// how much room is left.
+    /// Whether the database takes writes just now: one is made to find out. Of a file's disk it is
+    /// asked how much room is left.
     ///
     /// # Errors
     /// [`LedgerError::Unavailable`] with the reason where it does not.

@@ -15,8 +15,9 @@ const CONNECTIONS_MAX: usize = 16;
 /// How long a transaction waits for a free connection before it is refused.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What "written before it is answered" rests on, and the limits that keep one stuck transaction from holding up
-/// the others: a statement, a wait for a lock, and a process that stopped in the middle of a transaction.
+/// What "written before it is answered" rests on, and the limits that keep one stuck transaction
+/// from holding up the others: a statement, a wait for a lock, and a process that stopped in the
+/// middle of a transaction.
 const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=5000 \
                         -c idle_in_transaction_session_timeout=5000";
 
@@ -25,7 +26,8 @@ const SETTINGS: &str = "-c synchronous_commit=on -c statement_timeout=30000 -c l
 /// # Errors
 /// Where the address cannot be read, or TLS is asked for and this machine has no root certificates.
 pub(super) fn pool(url: &str) -> Result<Pool, LedgerError> {
-    // The chain and the name are verified whenever TLS is used at all, so the stricter words mean the same here.
+    // The chain and the name are verified whenever TLS is used at all, so the stricter words mean
+    // the same here.
     let url = url
         .replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require");

@@ -1,9 +1,10 @@
 //! What became of a transaction whose commit was not answered.
 //!
-//! PostgreSQL tells the status of a recent transaction by its number. A crash may lose numbers that no durable record
-//! names, and give them out a second time: "committed" could then be another's. So a transaction also notes the
-//! *life* of the server, a random value in an unlogged table, which every crash and every promotion empties; the
-//! answer "committed" counts only within the same life. "Aborted" always does: what was committed is durable.
+//! PostgreSQL tells the status of a recent transaction by its number. A crash may lose numbers that
+//! no durable record names, and give them out a second time: "committed" could then be another's.
+//! So a transaction also notes the *life* of the server, a random value in an unlogged table, which
+//! every crash and every promotion empties; the answer "committed" counts only within the same
+//! life. "Aborted" always does: what was committed is durable.
 
 use std::time::{Duration, Instant};
 

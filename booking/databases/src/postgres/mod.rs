@@ -19,7 +19,8 @@ use fate::{Fate, Identity};
 use tx::Lent;
 pub use tx::Tx;
 
-/// How often one transaction is begun at most: it may give way to others, or lose its connection before the commit.
+/// How often one transaction is begun at most: it may give way to others, or lose its connection
+/// before the commit.
 const TRIES_MAX: u32 = 6;
 
 /// How long a caller waits for its answer. The transaction goes on to its end all the same.
@@ -36,8 +37,9 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with `sslmode=require` for TLS) and
-    /// makes what belongs to the installation. Needs PostgreSQL 13 or newer.
+    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
+    /// `sslmode=require` for TLS) and makes what belongs to the installation. Needs PostgreSQL 13
+    /// or newer.
     ///
     /// # Errors
     /// Where the address cannot be read, or the database does not answer.
@@ -48,8 +50,8 @@ impl Database {
         Ok(database)
     }
 
-    /// A handle for reading only, over the same kind of address: it makes no tables, and asks nothing of the database
-    /// before it is used.
+    /// A handle for reading only, over the same kind of address: it makes no tables, and asks
+    /// nothing of the database before it is used.
     ///
     /// # Errors
     /// Where the address cannot be read.
@@ -65,15 +67,17 @@ impl Database {
         &self.finding
     }
 
-    /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled back whole.
+    /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled
+    /// back whole.
     ///
-    /// It runs on a task of its own: a caller that goes away never cancels it half-way. It is run again, from its
-    /// beginning, where it gave way to another one or lost its connection before the commit, so the closure must do
-    /// the same each time. An answer that got lost at the commit is read back from the server.
+    /// It runs on a task of its own: a caller that goes away never cancels it half-way. It is run
+    /// again, from its beginning, where it gave way to another one or lost its connection before
+    /// the commit, so the closure must do the same each time. An answer that got lost at the commit
+    /// is read back from the server.
     ///
     /// # Errors
-    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was written whole or
-    /// not at all, with any other nothing was written.
+    /// Whatever the transaction returns, or [`LedgerError`]: with [`LedgerError::Unknown`] it was
+    /// written whole or not at all, with any other nothing was written.
     pub async fn write<T, E, F, R>(&self, transaction: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -146,8 +150,8 @@ impl Database {
             .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
     }
 
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database lacks, in order.
-    /// Nodes that start at once wait for one another.
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database
+    /// lacks, in order. Nodes that start at once wait for one another.
     ///
     /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
     ///
@@ -163,7 +167,8 @@ impl Database {
             .into_iter()
             .map(|step| step.to_string())
             .collect();
-        // Not by `write`: the table that it looks into may not be there yet, and a migration may take its time.
+        // Not by `write`: the table that it looks into may not be there yet, and a migration may
+        // take its time.
         let migrating = tokio::spawn(async move {
             let lent = lend(&pool).await?;
             let tx = lent.tx();
@@ -205,8 +210,8 @@ async fn lend(pool: &Pool) -> Result<Arc<Lent>, LedgerError> {
     }
 }
 
-/// How long a transaction that gave way stays back: whoever it gave way to takes what it let go. Longer each time, and
-/// never quite as long as another's.
+/// How long a transaction that gave way stays back: whoever it gave way to takes what it let go.
+/// Longer each time, and never quite as long as another's.
 fn pause(tries: u32) -> Duration {
     let dice = RandomState::new().build_hasher().finish();
     let longest_us = 10_000_u64 << tries.min(5);
@@ -242,7 +247,8 @@ where
                 (error, may_run_again)
             }
             Ended::Lost(value, who, lost) => {
-                // The broken connection leaves the pool first: many that ask at once would wait for one another.
+                // The broken connection leaves the pool first: many that ask at once would wait for
+                // one another.
                 drop(lent);
                 let fate = fate::of(pool, &who).await;
                 tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
@@ -273,7 +279,8 @@ where
     };
     let value = match transaction(lent.tx()).await {
         Ok(value) if !lent.failed() => value,
-        // An error that the closure swallowed has spoilt the transaction: its commit would be a rollback.
+        // An error that the closure swallowed has spoilt the transaction: its commit would be a
+        // rollback.
         Ok(_) => {
             let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());
             return Ended::Undone(spoilt.into(), lent.may_run_again());

@@ -13,8 +13,8 @@ use crate::error::{cut_off, gave_way};
 /// What a statement is given.
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// Runs the statements of one transaction, or of one reading. It is good for as long as the closure that was given
-/// it runs, and must not be kept beyond.
+/// Runs the statements of one transaction, or of one reading. It is good for as long as the closure
+/// that was given it runs, and must not be kept beyond.
 pub struct Tx {
     lent: Arc<Lent>,
 }
@@ -24,7 +24,8 @@ pub(super) struct Lent {
     connection: Option<Object>,
     /// A statement failed: the transaction can only be rolled back.
     failed: AtomicBool,
-    /// The transaction gave way to another, or its connection was lost before the commit: it may be run again.
+    /// The transaction gave way to another, or its connection was lost before the commit: it may be
+    /// run again.
     again: AtomicBool,
     /// Nothing is open on the connection, and it may go back to the pool.
     clean: AtomicBool,
@@ -77,7 +78,8 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // A panic or a shutdown in the middle leaves a transaction open; closing the connection rolls it back.
+        // A panic or a shutdown in the middle leaves a transaction open; closing the connection
+        // rolls it back.
         if let Some(connection) = self.connection.take()
             && !self.clean.load(Ordering::Acquire)
         {

@@ -1,7 +1,7 @@
 //! Named locks: what keeps two transactions apart that touch no common row.
 //!
-//! PostgreSQL knows them as advisory locks, and each ends with its transaction. SQLite has one writer,
-//! so nobody is ever in the way there.
+//! PostgreSQL knows them as advisory locks, and each ends with its transaction. SQLite has one
+//! writer, so nobody is ever in the way there.
 
 use super::{SqlDialect, SqlTransaction, SqlValue, ToSqlValue};
 use crate::LedgerError;
@@ -32,8 +32,8 @@ impl<'a> NamedLock<'a> {
         }
     }
 
-    /// The lock of a kind and a word, which several transactions have together, but not beside one that
-    /// has it alone.
+    /// The lock of a kind and a word, which several transactions have together, but not beside one
+    /// that has it alone.
     #[must_use]
     pub fn shared(kind: i32, word: &'a str) -> Self {
         Self {
@@ -63,7 +63,8 @@ impl ToSqlValue for LockName<'_> {
 }
 
 impl SqlTransaction {
-    /// Waits for locks, in their order and in one round trip, and has them until the transaction ends.
+    /// Waits for locks, in their order and in one round trip, and has them until the transaction
+    /// ends.
     ///
     /// # Errors
     /// As [`SqlTransaction::query`]; the wait for a lock is bounded.
@@ -93,8 +94,8 @@ impl SqlTransaction {
         self.query(&sql, &with).await.map(drop)
     }
 
-    /// Waits for one lock of each word, in one statement and in the order of the words, and has them
-    /// until the transaction ends.
+    /// Waits for one lock of each word, in one statement and in the order of the words, and has
+    /// them until the transaction ends.
     ///
     /// # Errors
     /// As [`SqlTransaction::query`].

@@ -1,14 +1,14 @@
 //! One way to say a transaction that both databases carry out.
 //!
-//! A transaction is an `async fn` over [`SqlTransaction`]. Its statements are written for PostgreSQL;
-//! for SQLite they are translated when they are prepared, once. What only one of the databases can do
-//! in one statement is told apart by [`SqlTransaction::dialect`].
+//! A transaction is an `async fn` over [`SqlTransaction`]. Its statements are written for
+//! PostgreSQL; for SQLite they are translated when they are prepared, once. What only one of the
+//! databases can do in one statement is told apart by [`SqlTransaction::dialect`].
 //!
-//! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits for
-//! anything else is rolled back and answered as an error.
+//! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits
+//! for anything else is rolled back and answered as an error.
 
-/// The database's time in milliseconds since the epoch, within a statement. Unlike `now()` it goes on
-/// within a transaction.
+/// The database's time in milliseconds since the epoch, within a statement. Unlike `now()` it goes
+/// on within a transaction.
 macro_rules! now_ms {
     () => {
         "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

@@ -22,7 +22,8 @@ pub enum ColumnValue<'a> {
 }
 
 impl ColumnValue<'_> {
-    /// What an error says of the value. Text and bytes may be secrets or people's, so they are not told.
+    /// What an error says of the value. Text and bytes may be secrets or people's, so they are not
+    /// told.
     fn kind(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),

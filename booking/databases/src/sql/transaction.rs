@@ -11,8 +11,8 @@ use crate::LedgerError;
 use crate::postgres::Tx;
 use crate::sqlite::SqliteConnection;
 
-/// Runs the statements of one transaction, or of one reading. It is good for as long as the function
-/// that was given it runs, and must not be kept beyond.
+/// Runs the statements of one transaction, or of one reading. It is good for as long as the
+/// function that was given it runs, and must not be kept beyond.
 pub struct SqlTransaction(On);
 
 enum On {
@@ -59,8 +59,8 @@ impl SqlTransaction {
         Ok(rows)
     }
 
-    /// Gives the rows of a query one by one, for what is too large to hold twice. The first error that
-    /// `each` returns ends it.
+    /// Gives the rows of a query one by one, for what is too large to hold twice. The first error
+    /// that `each` returns ends it.
     ///
     /// # Errors
     /// As [`Self::query`], and whatever `each` returns.

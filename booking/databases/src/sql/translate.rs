@@ -1,7 +1,8 @@
 //! From the SQL that statements are written in, PostgreSQL's, to SQLite's.
 //!
-//! Only what the ledgers' statements use is translated. All else is SQL that both read alike, or belongs
-//! in a branch by [`super::SqlDialect`]; a statement that SQLite cannot read fails when it is prepared.
+//! Only what the ledgers' statements use is translated. All else is SQL that both read alike, or
+//! belongs in a branch by [`super::SqlDialect`]; a statement that SQLite cannot read fails when it
+//! is prepared.
 
 /// Functions that mean the same, by which SQLite calls them.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -15,7 +16,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
 /// SQLite has no clock of its own: this is the system's.
 const SYSTEM_CLOCK: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
-/// The order of bytes, in which PostgreSQL compares text where it is told to, and SQLite always does.
+/// The order of bytes, in which PostgreSQL compares text where it is told to, and SQLite always
+/// does.
 const ORDER_OF_BYTES: &str = " COLLATE \"C\"";
 
 /// Row locks: SQLite has one writer, whose rows are nobody else's.
@@ -34,8 +36,9 @@ const TYPES: &[(&str, &str)] = &[
     (" JSONB", " TEXT"),
 ];
 
-/// One statement for SQLite: `$1` becomes `?1`, casts and row locks go, `= ANY ($1::bytea[])` becomes
-/// a look into the JSON list that the value is sent as, and columns of a new table get SQLite's types.
+/// One statement for SQLite: `$1` becomes `?1`, casts and row locks go, `= ANY ($1::bytea[])`
+/// becomes a look into the JSON list that the value is sent as, and columns of a new table get
+/// SQLite's types.
 pub(crate) fn for_sqlite(sql: &str) -> String {
     let mut out = without_row_locks(sql)
         .replace(ORDER_OF_BYTES, "")

@@ -10,7 +10,8 @@ use super::Writer;
 use crate::LedgerError;
 use crate::finding::Finding;
 
-/// With less room than this the next commits may not fit, though a small one may find room in the log.
+/// With less room than this the next commits may not fit, though a small one may find room in the
+/// log.
 const ROOM_MIN_BYTES: u64 = 1 << 20;
 /// A commit that failed counts for so long, because a small one may fit where that one did not.
 const FAILED_COUNTS: Duration = Duration::from_secs(1);
@@ -55,7 +56,8 @@ impl Writer {
     }
 }
 
-/// Whether the disk has room for what is written next. Where the system does not say, the write itself finds out.
+/// Whether the disk has room for what is written next. Where the system does not say, the write
+/// itself finds out.
 fn has_room(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());

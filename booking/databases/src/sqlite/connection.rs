@@ -10,8 +10,8 @@ use rusqlite::{CachedStatement, Connection};
 use crate::LedgerError;
 use crate::sql::{SqlFuture, SqlRow, SqlTransaction, SqlValues, for_sqlite};
 
-/// A connection that a transaction's future may name while another thread could in principle run it.
-/// It never is: the lock is free whenever it is taken.
+/// A connection that a transaction's future may name while another thread could in principle run
+/// it. It never is: the lock is free whenever it is taken.
 pub(crate) struct SqliteConnection(Mutex<Inner>);
 
 struct Inner {

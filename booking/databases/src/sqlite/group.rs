@@ -17,7 +17,8 @@ const GROUP_MAX: usize = 512;
 /// Idle time after which the thread folds the log into the file, while nobody waits.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// A queued transaction: runs inside the group, and hands back what to do once the group's fate is known.
+/// A queued transaction: runs inside the group, and hands back what to do once the group's fate is
+/// known.
 pub(crate) type Job = Box<dyn FnOnce(Option<&Arc<SqliteConnection>>) -> Settle + Send>;
 
 /// What the writing thread is told.
@@ -50,7 +51,8 @@ where
                 (Ok(_), Some(reason)) => Err(LedgerError::Unavailable(reason.to_owned()).into()),
                 (result, _) => result,
             };
-            // A caller that has gone away no longer wants its answer; the write stands all the same.
+            // A caller that has gone away no longer wants its answer; the write stands all the
+            // same.
             let _ = answer.send(settled);
         })
     })
@@ -127,8 +129,8 @@ fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     committed
 }
 
-/// Commits the first write and all that wait with it. Where it comes upon the order to close, it gives that back: nothing
-/// is written after it.
+/// Commits the first write and all that wait with it. Where it comes upon the order to close, it
+/// gives that back: nothing is written after it.
 fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: Job,

@@ -1,4 +1,5 @@
-//! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few connections read.
+//! The ledger in one SQLite file: one thread writes and groups what waits into one commit, a few
+//! connections read.
 
 mod condition;
 mod connection;
@@ -142,7 +143,8 @@ impl Writer {
         self.read_on(move |connection| connection.with(query)).await
     }
 
-    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says so.
+    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says
+    /// so.
     pub(crate) async fn read_sql<A, T, E, F>(
         &self,
         one_moment: bool,
@@ -176,8 +178,8 @@ impl Writer {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }
 
-    /// Writes what was queued before, folds the log into the file, and closes it: from then on the file is whole by itself,
-    /// and every further call is refused.
+    /// Writes what was queued before, folds the log into the file, and closes it: from then on the
+    /// file is whole by itself, and every further call is refused.
     ///
     /// # Errors
     /// Where the log could not be folded in. The file is then whole together with its log.
@@ -192,7 +194,8 @@ impl Writer {
         closed.await.map_err(|_| stopped())?
     }
 
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks, in order.
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks,
+    /// in order.
     ///
     /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
     ///
@@ -225,7 +228,8 @@ where
     connection.snapshot(given, query)
 }
 
-/// Settings every connection shares; `synchronous=FULL` is what makes "written before it is answered" true.
+/// Settings every connection shares; `synchronous=FULL` is what makes "written before it is
+/// answered" true.
 fn prepare(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -1,4 +1,5 @@
-//! A few reading connections beside the writer; SQLite's write-ahead log lets them see every commit.
+//! A few reading connections beside the writer; SQLite's write-ahead log lets them see every
+//! commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

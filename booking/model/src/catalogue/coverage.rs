@@ -34,7 +34,8 @@ impl Coverage {
     }
 }
 
-/// Whether a pattern names a show: `*` stands for any run of characters, everything else for itself.
+/// Whether a pattern names a show: `*` stands for any run of characters, everything else for
+/// itself.
 #[must_use]
 pub fn matches(pattern: &str, show: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -1,5 +1,5 @@
-//! Until when seats are sold: a show until its `sells_until`, or else until it begins; a train at each stop until it leaves
-//! there. What was held in time may still be ordered and paid.
+//! Until when seats are sold: a show until its `sells_until`, or else until it begins; a train at
+//! each stop until it leaves there. What was held in time may still be ordered and paid.
 
 use std::ops::Range;
 
@@ -16,7 +16,8 @@ impl Show {
         ends.unwrap_or(self.document.starts_at)
     }
 
-    /// When the train leaves where some legs begin. One that was put off leaves every station later by as much.
+    /// When the train leaves where some legs begin. One that was put off leaves every station later
+    /// by as much.
     fn leaves(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
         let put_off = self.document.starts_at.duration_since(run.leaves(&(0..1))?);
@@ -35,13 +36,15 @@ impl Show {
         self.fate == Some(Fate::Cancelled)
     }
 
-    /// Whether nothing of it can be held any more, wherever one gets on: it is cancelled, or its sale has ended.
+    /// Whether nothing of it can be held any more, wherever one gets on: it is cancelled, or its
+    /// sale has ended.
     #[must_use]
     pub fn is_over(&self, now_ms: i64) -> bool {
         self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()
     }
 
-    /// The first leg that is still sold: where the train calls next, or the only leg of a show without stops.
+    /// The first leg that is still sold: where the train calls next, or the only leg of a show
+    /// without stops.
     #[must_use]
     pub fn first_leg_on_sale(&self, now_ms: i64) -> Option<u16> {
         let mut legs = self.legs();

@@ -107,7 +107,8 @@ pub struct ExchangeRule {
     /// Hours before the show.
     #[serde(default)]
     pub until_h: u32,
-    /// What an exchange costs beside the difference, in minor units; once, however many seats it is for.
+    /// What an exchange costs beside the difference, in minor units; once, however many seats it is
+    /// for.
     #[serde(default)]
     pub fee: i64,
     /// What becomes of the difference where the new seats are cheaper.
@@ -370,8 +371,8 @@ pub struct Geometry {
     pub digest: String,
 }
 
-/// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch that they name. A class
-/// without any fare is not for sale.
+/// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch
+/// that they name. A class without any fare is not for sale.
 #[must_use]
 pub fn prices_of_run(run: &Run, map: &SeatMap) -> Prices {
     let legs = run.legs();
@@ -399,13 +400,16 @@ pub struct Show {
     pub plan: Arc<Plan>,
     /// By category index; of a run, see [`prices_of_run`].
     pub prices: Prices,
-    /// A train's run on one date: its legs, and what they cost. None for whatever stays where it is.
+    /// A train's run on one date: its legs, and what they cost. None for whatever stays where it
+    /// is.
     pub run: Option<Arc<Run>>,
-    /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the store.
+    /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the
+    /// store.
     pub untouched: bool,
     /// What became of it, where it does not simply take place.
     pub fate: Option<Fate>,
-    /// The number of the terms that its document states; [`super::terms::UNNUMBERED`] while it has no row in the ledger.
+    /// The number of the terms that its document states; [`super::terms::UNNUMBERED`] while it has
+    /// no row in the ledger.
     pub terms: u32,
 }
 
@@ -425,8 +429,8 @@ impl Show {
         0..self.grid().legs
     }
 
-    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other edition. A run's stops
-    /// never change once something of it was held.
+    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other
+    /// edition. A run's stops never change once something of it was held.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();

@@ -1,6 +1,6 @@
-//! The terms that seats are sold under. Each change of a show's terms is a numbered version in the ledger that never
-//! changes: a hold names the version that it was taken under, an order keeps it, and later ones count only where they are
-//! better for the buyer.
+//! The terms that seats are sold under. Each change of a show's terms is a numbered version in the
+//! ledger that never changes: a hold names the version that it was taken under, an order keeps it,
+//! and later ones count only where they are better for the buyer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::show::{ExchangeRule, RefundRule, ShowDocument};
 use crate::money::Currency;
 use crate::rail::run::Run;
 
-/// The version that a hold or an order names which was made before terms had numbers: the show's terms of the moment count.
+/// The version that a hold or an order names which was made before terms had numbers: the show's
+/// terms of the moment count.
 pub const UNNUMBERED: u32 = 0;
 
 /// What seats of a show cost, in which currency, and how they may be given back or exchanged.
@@ -54,7 +55,8 @@ impl SaleTerms {
         }
     }
 
-    /// What a seat of a category costs over some legs, in minor units; `None` where it is not for sale.
+    /// What a seat of a category costs over some legs, in minor units; `None` where it is not for
+    /// sale.
     #[must_use]
     pub fn price(
         &self,
@@ -71,7 +73,8 @@ impl SaleTerms {
         }
     }
 
-    /// When what some legs are for begins, in milliseconds since the epoch: a train where it is boarded.
+    /// When what some legs are for begins, in milliseconds since the epoch: a train where it is
+    /// boarded.
     #[must_use]
     pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&Run>) -> i64 {
         let starts_ms = self.starts_at.as_millisecond();

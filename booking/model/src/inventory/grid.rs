@@ -1,5 +1,5 @@
-//! A show is a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg, a train as
-//! many as it has stretches between stops, and one core sells both.
+//! A show is a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg, a
+//! train as many as it has stretches between stops, and one core sells both.
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
-//! The picture of a show: the state of every cell, its version, and the changes that lead from one version
-//! to the next. `version = incarnation × 2^40 + counter`, so it never decreases, whatever is lost.
+//! The picture of a show: the state of every cell, its version, and the changes that lead from one
+//! version to the next. `version = incarnation × 2^40 + counter`, so it never decreases, whatever
+//! is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -62,7 +63,8 @@ pub struct Picture {
     counts: [u64; 4],
 }
 
-/// Bits of a version that count the changes within one life of the data; the number of the life stands above them.
+/// Bits of a version that count the changes within one life of the data; the number of the life
+/// stands above them.
 const COUNTER_BITS: u32 = 40;
 
 /// The version with which a life of the data begins.
@@ -189,7 +191,8 @@ impl Picture {
         else {
             return Changes::Gap;
         };
-        // The log may have lost a part of its oldest version, so only what lies behind that one is whole.
+        // The log may have lost a part of its oldest version, so only what lies behind that one is
+        // whole.
         let whole_after = if self.log.len() == LOG_MAX {
             self.log.front().map_or(0, |first| first.0)
         } else {

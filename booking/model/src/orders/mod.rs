@@ -1,4 +1,5 @@
-//! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it out.
+//! Orders: a hold on its way to money and tickets. The state machine is pure; the ledger carries it
+//! out.
 
 pub mod exchange;
 pub mod item;
@@ -34,7 +35,8 @@ pub enum OrderState {
     AwaitingConsent,
     /// Some of its tickets were given back; the others are good.
     PartlyRefunded,
-    /// All its tickets that could be were given back; the seats are free, and the money is back or on its way.
+    /// All its tickets that could be were given back; the seats are free, and the money is back or
+    /// on its way.
     Refunded,
     /// Its seats were given for others, which another order has; its money pays for those.
     Exchanged,
@@ -139,7 +141,8 @@ pub struct Order {
     pub plan_version: u32,
     /// The version of the show's terms that it was made under.
     pub terms: u32,
-    /// What of its seats' prices was never charged, because the provider takes no sums so small: of exchanges only.
+    /// What of its seats' prices was never charged, because the provider takes no sums so small: of
+    /// exchanges only.
     pub let_go: i64,
     /// Where it stands.
     pub state: OrderState,

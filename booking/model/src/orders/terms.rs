@@ -1,5 +1,5 @@
-//! The terms that count for an order: those that it was made under, and the show's own of the moment, of which whatever is
-//! better for the buyer counts.
+//! The terms that count for an order: those that it was made under, and the show's own of the
+//! moment, of which whatever is better for the buyer counts.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub struct OrderTerms {
 }
 
 impl OrderTerms {
-    /// When what some seats are for begins, in milliseconds since the epoch: the later of what the buyer was told and what
-    /// is planned now.
+    /// When what some seats are for begins, in milliseconds since the epoch: the later of what the
+    /// buyer was told and what is planned now.
     #[must_use]
     pub fn begins_ms(&self, items: &[OrderItem]) -> i64 {
         let first_leg = items.iter().map(|item| item.held.legs.start).min();

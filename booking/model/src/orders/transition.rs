@@ -1,5 +1,5 @@
-//! What may happen to an order and what follows from it: one pure table, so that a deadline, a webhook and a
-//! visitor's click that race on the same order find exactly one winner.
+//! What may happen to an order and what follows from it: one pure table, so that a deadline, a
+//! webhook and a visitor's click that race on the same order find exactly one winner.
 
 use super::OrderState;
 use super::refund::RefundReason;
@@ -14,7 +14,8 @@ pub const PAYMENT_REFUSED: &str = "payment_refused";
 pub enum Happening {
     /// The provider holds the money for us.
     Authorised,
-    /// The provider holds the money for us, and the card has bought as many seats of the show as it may.
+    /// The provider holds the money for us, and the card has bought as many seats of the show as it
+    /// may.
     CardFull,
     /// The provider refused the money; the buyer may try again until the deadline.
     Declined,
@@ -141,7 +142,8 @@ pub enum Owed {
 }
 
 impl Owed {
-    /// The effect, by where the payment stands: what was captured is refunded, everything else let go.
+    /// The effect, by where the payment stands: what was captured is refunded, everything else let
+    /// go.
     #[must_use]
     pub fn effect(self, payment: PaymentState) -> EffectKind {
         match (self, payment) {
@@ -239,7 +241,8 @@ impl Decision {
     }
 }
 
-/// Decides; `None` means that nothing follows, now or ever: a repetition, or an event that came out of order.
+/// Decides; `None` means that nothing follows, now or ever: a repetition, or an event that came out
+/// of order.
 #[must_use]
 pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
     use Happening as H;
@@ -266,12 +269,14 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::Confirmed | S::Ticketed | S::PartlyRefunded, H::RefundedAll(why)) => {
             to(S::Refunded, why.word()).frees()
         }
-        // The seats went back before the money was taken, and now it will not be: nothing is left but to let it go.
+        // The seats went back before the money was taken, and now it will not be: nothing is left
+        // but to let it go.
         (S::Refunded, H::CaptureRefused) => to(S::Refunded, "capture_refused").money_back(),
         (S::Confirmed, H::CaptureRefused) => {
             to(S::CaptureFailed, "capture_refused").frees().money_back()
         }
-        // Money that comes too late: what it still buys is found out beside the ledger, for seats must be taken first.
+        // Money that comes too late: what it still buys is found out beside the ledger, for seats
+        // must be taken first.
         (S::Expired, H::Authorised) => Decision {
             late: true,
             ..to(S::Expired, "late_money")
@@ -291,7 +296,8 @@ pub fn decide(state: OrderState, happening: Happening) -> Option<Decision> {
         (S::AwaitingConsent, H::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }
-        // Nobody who gave an order up gets it back: the money returns in the transaction that records it.
+        // Nobody who gave an order up gets it back: the money returns in the transaction that
+        // records it.
         (S::Cancelled, H::Authorised | H::CardFull) => {
             to(S::Cancelled, "late_money_voided").money_back()
         }

@@ -25,7 +25,8 @@ impl ProviderKind {
         matches!(self, Self::Stripe)
     }
 
-    /// The sums that it takes in one payment. Where nobody takes money yet, every sum may still be asked for.
+    /// The sums that it takes in one payment. Where nobody takes money yet, every sum may still be
+    /// asked for.
     #[must_use]
     pub fn limits(self, currency: Currency) -> Limits {
         match self {

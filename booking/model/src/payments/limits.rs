@@ -46,7 +46,8 @@ impl Limits {
         self.check_price(sum.amount)
     }
 
-    /// Whether something may have this price: small prices add up to sums that may be paid, and nothing costs nothing.
+    /// Whether something may have this price: small prices add up to sums that may be paid, and
+    /// nothing costs nothing.
     ///
     /// # Errors
     /// [`SumRefused::TooLarge`], [`SumRefused::TooFine`].

@@ -169,8 +169,9 @@ pub struct ReadBack {
 }
 
 impl ReadBack {
-    /// The events that would have told this. Their ids follow from what they say, so that what is read twice is stored
-    /// once. A refund is told only of a payment that is known to be captured: the capture has to be settled before.
+    /// The events that would have told this. Their ids follow from what they say, so that what is
+    /// read twice is stored once. A refund is told only of a payment that is known to be captured:
+    /// the capture has to be settled before.
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
@@ -216,7 +217,8 @@ pub struct Made {
     pub client: String,
 }
 
-/// Why a call to the provider did not do what it should. Only what can pass is [`ProviderError::Later`].
+/// Why a call to the provider did not do what it should. Only what can pass is
+/// [`ProviderError::Later`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// It may work later, or may even have been done: no answer, or a fault on the provider's side.

@@ -1,4 +1,5 @@
-//! What an event of the provider does to a payment and to its order: pure, so that every ledger carries out the same.
+//! What an event of the provider does to a payment and to its order: pure, so that every ledger
+//! carries out the same.
 
 use super::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
 use crate::orders::OrderState;
@@ -13,7 +14,8 @@ pub struct Settling {
     pub happening: Option<Happening>,
     /// How much went back so far, where the event tells.
     pub refunded: Option<i64>,
-    /// Whether less went back than is written: what was done for tickets that were given back is to be asked about anew.
+    /// Whether less went back than is written: what was done for tickets that were given back is to
+    /// be asked about anew.
     pub came_back: bool,
     /// The event's outcome where the order does not change.
     pub outcome: &'static str,
@@ -31,7 +33,8 @@ impl Settling {
     }
 }
 
-/// Decides. `over_card_limit`: whether the order's seats and those bought with the same card are more than the show allows.
+/// Decides. `over_card_limit`: whether the order's seats and those bought with the same card are
+/// more than the show allows.
 #[must_use]
 pub fn settle(
     payment: &Payment,
@@ -90,7 +93,8 @@ fn refunded(payment: &Payment, says: &ProviderEvent) -> Settling {
     {
         return Settling::nothing("wrong_amount");
     }
-    // A refund of what is not known to be captured waits for the reconciler, which reads both back in order.
+    // A refund of what is not known to be captured waits for the reconciler, which reads both back
+    // in order.
     if !matches!(
         payment.state,
         PaymentState::Captured | PaymentState::Refunded

@@ -1,6 +1,6 @@
-//! Amounts as Stripe writes them. Ours are minor units of ISO 4217; Stripe's are the same but for a few currencies,
-//! which its documentation of zero-decimal and special-case currencies lists (<https://docs.stripe.com/currencies>, as are
-//! the smallest and largest charges).
+//! Amounts as Stripe writes them. Ours are minor units of ISO 4217; Stripe's are the same but for a
+//! few currencies, which its documentation of zero-decimal and special-case currencies lists
+//! (<https://docs.stripe.com/currencies>, as are the smallest and largest charges).
 
 use crate::money::{Currency, Money};
 use crate::payments::limits::Limits;
@@ -42,12 +42,13 @@ const SMALLEST: [(&str, i64); 24] = [
     ("THB", 1_000),
 ];
 
-/// What most currencies have. A charge in a currency that the account is not paid out in must come to the other one's
-/// smallest charge after conversion, at a rate that only Stripe knows: what is more than this and still too small, Stripe
-/// itself refuses.
+/// What most currencies have. A charge in a currency that the account is not paid out in must come
+/// to the other one's smallest charge after conversion, at a rate that only Stripe knows: what is
+/// more than this and still too small, Stripe itself refuses.
 const SMALLEST_ELSEWHERE: i64 = 50;
 
-/// The largest charge by a card, as Stripe writes amounts, where it is not [`LARGEST_ELSEWHERE`]: so many digits.
+/// The largest charge by a card, as Stripe writes amounts, where it is not [`LARGEST_ELSEWHERE`]:
+/// so many digits.
 const LARGEST: [(&str, i64); 6] = [
     ("IDR", 999_999_999_999),
     ("INR", 999_999_999),

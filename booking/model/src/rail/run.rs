@@ -1,5 +1,5 @@
-//! A train's run on one service date: its calls in order, and what its stretches cost. Whoever sells legs of it needs no more
-//! of the timetable than this.
+//! A train's run on one service date: its calls in order, and what its stretches cost. Whoever
+//! sells legs of it needs no more of the timetable than this.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,8 @@ pub struct Run {
     pub train: String,
     /// The day on which it leaves its first station, by the timetable's time zone.
     pub date: Date,
-    /// The IANA name of that zone, whose clocks its times are told by; none where it was stored before zones were.
+    /// The IANA name of that zone, whose clocks its times are told by; none where it was stored
+    /// before zones were.
     pub time_zone: Option<String>,
     /// Two at least.
     pub calls: Vec<Call>,
@@ -85,8 +86,9 @@ impl Run {
         u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX)
     }
 
-    /// The legs from one station to another, by their codes: from the last call at `from` before the first call at `to` that
-    /// has one, where a train calls twice at one station. None where it does not go from one to the other.
+    /// The legs from one station to another, by their codes: from the last call at `from` before
+    /// the first call at `to` that has one, where a train calls twice at one station. None where it
+    /// does not go from one to the other.
     #[must_use]
     pub fn between(&self, from: &str, to: &str) -> Option<Range<u16>> {
         let stations = self.calls.iter().map(|call| call.station.as_str());
@@ -100,8 +102,8 @@ impl Run {
         call.departs.or(call.arrives)
     }
 
-    /// What a seat of a class costs over some legs, in minor units. None where the class is not sold there, or the legs are
-    /// none of this run.
+    /// What a seat of a class costs over some legs, in minor units. None where the class is not
+    /// sold there, or the legs are none of this run.
     #[must_use]
     pub fn fare(&self, class: &str, legs: &Range<u16>) -> Option<i64> {
         if legs.is_empty() {

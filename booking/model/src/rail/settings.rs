@@ -1,5 +1,5 @@
-//! The file of `--rail`: what a timetable does not say: carriages, classes, fares, and the terms of sale. Everything in it
-//! has a default.
+//! The file of `--rail`: what a timetable does not say: carriages, classes, fares, and the terms of
+//! sale. Everything in it has a default.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,8 @@ pub struct Terms {
     pub extensions: u32,
     /// Seats one visitor may hold and buy of one departure.
     pub seats_per_visitor: u32,
-    /// By which rules tickets may be given back; none by default. Hours count from the departure at one's own station.
+    /// By which rules tickets may be given back; none by default. Hours count from the departure at
+    /// one's own station.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refunds: Vec<RefundRule>,
     /// By which rule seats may be exchanged for others; none by default, and then they may not.
@@ -62,7 +63,8 @@ pub struct RailFile {
     pub terms: Terms,
     /// Classes, dearest first.
     pub class: Vec<Class>,
-    /// Kinds of train; the first one that names a train's kind, or else the first one that names none.
+    /// Kinds of train; the first one that names a train's kind, or else the first one that names
+    /// none.
     pub stock: Vec<Stock>,
     /// Fares by table; where there are any, nothing else is sold.
     pub fare: Vec<Fare>,
@@ -122,7 +124,8 @@ const COLORS: [&str; 6] = [
 ];
 
 impl Default for RailFile {
-    /// Eight carriages of three classes; a second-class seat costs 0.46 a kilometre and 5.00 at least.
+    /// Eight carriages of three classes; a second-class seat costs 0.46 a kilometre and 5.00 at
+    /// least.
     fn default() -> Self {
         let class = |at: usize, key: &str, label: &str, per_km, feed_pct| Class {
             key: key.to_owned(),

@@ -1,5 +1,5 @@
-//! Rolling stock: classes, carriages, and the seating plan that they make. Carriages are the plan's sections and classes
-//! its categories, so whatever knows halls knows trains.
+//! Rolling stock: classes, carriages, and the seating plan that they make. Carriages are the plan's
+//! sections and classes its categories, so whatever knows halls knows trains.
 
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,8 @@ impl Stock {
         all.fold(0, u32::saturating_add)
     }
 
-    /// The seating plan: `3-12F` is seat F of row 12 in carriage 3. The train stands along x, its front to the left.
+    /// The seating plan: `3-12F` is seat F of row 12 in carriage 3. The train stands along x, its
+    /// front to the left.
     ///
     /// # Errors
     /// [`Unsound`] where two seats of a row have one letter.

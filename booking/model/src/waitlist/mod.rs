@@ -1,5 +1,6 @@
-//! The waitlist: parties that wait for seats of a show, first come, first served. What comes free meanwhile is kept for
-//! them (`store`), and offered to the first of those who are here and whom it fits.
+//! The waitlist: parties that wait for seats of a show, first come, first served. What comes free
+//! meanwhile is kept for them (`store`), and offered to the first of those who are here and whom it
+//! fits.
 
 pub mod share;
 pub mod wish;
@@ -81,7 +82,8 @@ pub struct Offered {
     pub hold: HoldId,
     /// Until when the party may take it.
     pub until_ms: i64,
-    /// The life of the store's data that it was made in: a hold that is lost with it was not let pass.
+    /// The life of the store's data that it was made in: a hold that is lost with it was not let
+    /// pass.
     pub life: u64,
 }
 
@@ -181,8 +183,8 @@ impl Waiter {
         self.seen_ms + HERE_MS > now_ms
     }
 
-    /// Why its time is over, where it is. `sale` is how long seats for it are sold; a show that was postponed meanwhile is
-    /// sold longer than it was when the party came.
+    /// Why its time is over, where it is. `sale` is how long seats for it are sold; a show that was
+    /// postponed meanwhile is sold longer than it was when the party came.
     #[must_use]
     pub fn time_over(&self, sale: SaleEnd, now_ms: i64) -> Option<WaitEnd> {
         let over = match sale {

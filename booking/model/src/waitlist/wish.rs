@@ -87,8 +87,8 @@ impl Party {
         }
     }
 
-    /// The party's wish; `None` where the show lacks a category, a class or a stretch that it names. Where a show has standing
-    /// places only, whoever waits for it is ready to stand.
+    /// The party's wish; `None` where the show lacks a category, a class or a stretch that it
+    /// names. Where a show has standing places only, whoever waits for it is ready to stand.
     #[must_use]
     pub fn wanted(&self, house: House<'_>) -> Option<Wanted> {
         let map = house.map;
@@ -110,7 +110,8 @@ impl Party {
         Some(Wanted::Seats(Box::new(wish)))
     }
 
-    /// How long seats for the party are sold: of a train, until it leaves where the party wants to get on.
+    /// How long seats for the party are sold: of a train, until it leaves where the party wants to
+    /// get on.
     #[must_use]
     pub fn sale_end(&self, show: &Show) -> SaleEnd {
         let stretch = show.run.as_ref().zip(self.stretch.as_ref());

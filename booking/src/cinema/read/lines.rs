@@ -1,8 +1,10 @@
-//! Where paths stand in a JSON text. The parser forgets lines, so the text is walked once more when something is wrong.
+//! Where paths stand in a JSON text. The parser forgets lines, so the text is walked once more when
+//! something is wrong.
 
 use std::collections::{HashMap, HashSet};
 
-/// The line of each path, from 1; of a path that is not there the line of what it is missing in. The text must be JSON.
+/// The line of each path, from 1; of a path that is not there the line of what it is missing in.
+/// The text must be JSON.
 pub fn of<'p>(text: &str, paths: impl Iterator<Item = &'p str> + Clone) -> Vec<usize> {
     let wanted: HashSet<&str> = paths.clone().flat_map(with_outer).collect();
     let mut walk = Walk {

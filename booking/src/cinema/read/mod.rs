@@ -1,4 +1,5 @@
-//! Reads a programme's document: the whole of it, or every fault with the path and the line where it stands.
+//! Reads a programme's document: the whole of it, or every fault with the path and the line where
+//! it stands.
 
 mod lines;
 mod parts;
@@ -42,8 +43,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Reads a document as far as it can be read, and notes what is wrong with it. The programme is whole only where there is
-/// nothing.
+/// Reads a document as far as it can be read, and notes what is wrong with it. The programme is
+/// whole only where there is nothing.
 ///
 /// # Errors
 /// The one fault of a text that is no JSON.

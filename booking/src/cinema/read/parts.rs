@@ -1,4 +1,5 @@
-//! The parts of a programme, one after the other: what each must have, and that what they name is there.
+//! The parts of a programme, one after the other: what each must have, and that what they name is
+//! there.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -71,7 +72,8 @@ pub fn programme(spot: &Spot<'_>, faults: &mut Faults) -> Programme {
     programme
 }
 
-/// Where each name stood first, so that a second one is told of it, and a film that has other faults is still there.
+/// Where each name stood first, so that a second one is told of it, and a film that has other
+/// faults is still there.
 #[derive(Default)]
 struct Named {
     cities: HashMap<String, String>,
@@ -294,7 +296,8 @@ fn read_showing(spot: &Spot<'_>, named: &mut Named, faults: &mut Faults) -> Opti
     })
 }
 
-/// The id of a showing that has none: its hall and its beginning in UTC, which no other showing has.
+/// The id of a showing that has none: its hall and its beginning in UTC, which no other showing
+/// has.
 fn named_by_time(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
     let time = starts_at.strftime("%Y%m%dt%H%M");
     format!("{hall}-{time}").parse().ok()

@@ -1,4 +1,5 @@
-//! What is on, in memory: made anew when the programme changes, asked by filters that are all checked already.
+//! What is on, in memory: made anew when the programme changes, asked by filters that are all
+//! checked already.
 
 mod place;
 
@@ -309,7 +310,8 @@ impl Index {
             .iter()
             .map(|city| bounds_in(city, query))
             .collect();
-        // Days begin at other moments in other cities; nothing asked for lies before the first or after the last.
+        // Days begin at other moments in other cities; nothing asked for lies before the first or
+        // after the last.
         let first = bounds
             .iter()
             .map(|(from, _)| *from)

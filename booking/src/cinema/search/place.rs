@@ -12,7 +12,8 @@ pub struct Point {
     pub lon: f64,
 }
 
-/// Kilometres between two places along a great circle (haversine, exact also for places that are near each other).
+/// Kilometres between two places along a great circle (haversine, exact also for places that are
+/// near each other).
 #[must_use]
 pub fn km_between(a: Point, b: Point) -> f64 {
     let [from, to] = [a, b].map(|point| point.lat.to_radians());

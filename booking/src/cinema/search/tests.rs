@@ -1,5 +1,5 @@
-//! The search against what it says it does: slips of the finger over a thousand titles, and filters against a plain walk over
-//! everything.
+//! The search against what it says it does: slips of the finger over a thousand titles, and filters
+//! against a plain walk over everything.
 
 use jiff::ToSpan;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Answers over HTTP: as they are sent, and, under an `Idempotency-Key`, as they are kept and sent again.
+//! Answers over HTTP: as they are sent, and, under an `Idempotency-Key`, as they are kept and sent
+//! again.
 
 mod answer;
 #[cfg(test)]

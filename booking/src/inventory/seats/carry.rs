@@ -1,5 +1,6 @@
-//! The seat outbox on its way to the store: one worker at a time, by a lease, numbers what was committed and delivers
-//! it by show. The store's cursor says what it has, so a worker that died in the middle loses and repeats nothing.
+//! The seat outbox on its way to the store: one worker at a time, by a lease, numbers what was
+//! committed and delivers it by show. The store's cursor says what it has, so a worker that died in
+//! the middle loses and repeats nothing.
 
 use std::collections::HashSet;
 
@@ -59,8 +60,8 @@ impl Seats {
                     }
                     return Ok(carried);
                 }
-                // A show that is not open needs none: its next picture contains these rows, and whoever is opening it
-                // carries those after its picture.
+                // A show that is not open needs none: its next picture contains these rows, and
+                // whoever is opening it carries those after its picture.
                 Err(Refused::NotReady) if self.is_closed(show).await => after = last,
                 // They are carried by the next run.
                 Err(_) => return Ok(carried),
@@ -69,7 +70,8 @@ impl Seats {
         }
     }
 
-    /// Closes a show of which the store lacks decisions that the ledger has told and deleted: the store was set back.
+    /// Closes a show of which the store lacks decisions that the ledger has told and deleted: the
+    /// store was set back.
     async fn abandon(&self, show: &ShowId, cursor: u64) {
         tracing::error!(%show, cursor, "the seats lack decisions whose rows are deleted; they are read from the ledger again");
         if let Err(refused) = self.store.abandon(show, cursor).await {
@@ -77,14 +79,15 @@ impl Seats {
         }
     }
 
-    /// Whether the show is not open, by a second look: a single refusal may come of a clock that was asked late, and rows
-    /// marked as delivered then would stay undone.
+    /// Whether the show is not open, by a second look: a single refusal may come of a clock that
+    /// was asked late, and rows marked as delivered then would stay undone.
     async fn is_closed(&self, show: &ShowId) -> bool {
         matches!(self.store.edition(show).await, Ok(None))
     }
 
-    /// Compares how far the store has come with the ledger, show by show: what a node that died left undelivered is
-    /// delivered, and a ledger that lacks what the store has seen stops the show.
+    /// Compares how far the store has come with the ledger, show by show: what a node that died
+    /// left undelivered is delivered, and a ledger that lacks what the store has seen stops the
+    /// show.
     ///
     /// # Errors
     /// Where the ledger cannot be read; the next run compares again.
@@ -93,7 +96,8 @@ impl Seats {
             return Ok(());
         }
         let mut shows: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        // Nobody uses a show that is not sold; it is to be sold again once the ledger is what it was.
+        // Nobody uses a show that is not sold; it is to be sold again once the ledger is what it
+        // was.
         shows.extend(locked(&self.shared.regressed).iter().cloned());
         for show in shows {
             self.compare_show(&show).await?;
@@ -101,7 +105,8 @@ impl Seats {
         Ok(())
     }
 
-    /// Compares one show. One that is not open yet has nothing to compare, and is compared when it is asked for again.
+    /// Compares one show. One that is not open yet has nothing to compare, and is compared when it
+    /// is asked for again.
     pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {
         if !self.store.is_shared() {
             return Ok(());
@@ -134,7 +139,8 @@ impl Seats {
     }
 }
 
-/// Whether the rows that follow a cursor in the ledger are not all there: the first ones of them are deleted.
+/// Whether the rows that follow a cursor in the ledger are not all there: the first ones of them
+/// are deleted.
 fn begin_behind_a_gap(rows: &[SeatRow], cursor: u64) -> bool {
     rows.first().is_none_or(|row| row.seq > cursor + 1)
 }

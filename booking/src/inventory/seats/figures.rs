@@ -1,6 +1,7 @@
-//! The figures of many shows for the line, at a bounded cost. A room may cover ten thousand departures and is asked about
-//! every second: shows in use are counted afresh, of those at rest a few are asked each time, and the others count as they
-//! did when they were asked last. Nothing is opened to be counted that was never sold.
+//! The figures of many shows for the line, at a bounded cost. A room may cover ten thousand
+//! departures and is asked about every second: shows in use are counted afresh, of those at rest a
+//! few are asked each time, and the others count as they did when they were asked last. Nothing is
+//! opened to be counted that was never sold.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,8 +32,8 @@ pub struct Figures {
     pub baskets: Baskets,
     /// Held cells whose holds run out so soon that they count as free for who is called now.
     pub lapsing_soon: u64,
-    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled, whose sale has ended, or that
-    /// have left.
+    /// Cells that nobody can have any more and that are not sold: of shows that are cancelled,
+    /// whose sale has ended, or that have left.
     pub gone: u64,
 }
 
@@ -51,7 +52,8 @@ impl Figures {
         self
     }
 
-    /// Those of a show as it is told at a moment: what cannot be had any more is neither free nor waited for.
+    /// Those of a show as it is told at a moment: what cannot be had any more is neither free nor
+    /// waited for.
     fn told(self, show: &Show, now_ms: i64) -> Self {
         if !show.is_over(now_ms) {
             return self;
@@ -92,8 +94,8 @@ pub(super) struct Counted {
 }
 
 impl Seats {
-    /// How some shows stand together. Trains count by the seat, everything else by the cell, which is the same where there
-    /// are no legs.
+    /// How some shows stand together. Trains count by the seat, everything else by the cell, which
+    /// is the same where there are no legs.
     ///
     /// # Errors
     /// Where the store or the ledger had to be asked and did not answer.
@@ -171,7 +173,8 @@ impl Seats {
         let Some(in_store) = self.figures_in_store(show, now_ms).await else {
             return Ok(figures);
         };
-        // The store counts cells, of which a seat has many: no more seats may come free than are held.
+        // The store counts cells, of which a seat has many: no more seats may come free than are
+        // held.
         let held = figures.counts.held;
         let baskets = Baskets {
             lapsing_cells: in_store.baskets.lapsing_cells.min(held),

@@ -1,5 +1,5 @@
-//! What keeps the seats right beside the requests: shows that the store lost are opened again without waiting for
-//! somebody to ask, and the store's cursors are compared with the ledger.
+//! What keeps the seats right beside the requests: shows that the store lost are opened again
+//! without waiting for somebody to ask, and the store's cursors are compared with the ledger.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::catalogue::Catalogue;
 
 /// How often the store is asked for what it lost.
 const MEND_EVERY: Duration = Duration::from_millis(200);
-/// How often cursors are compared: a ledger that was set back shows at `/readyz` within two seconds.
+/// How often cursors are compared: a ledger that was set back shows at `/readyz` within two
+/// seconds.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens what the store lost, for as long as the process runs.

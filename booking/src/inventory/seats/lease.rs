@@ -1,5 +1,5 @@
-//! Work under a lease in the ledger that is renewed for as long as the work takes: who takes its time is not overtaken,
-//! and the lease of who died lapses.
+//! Work under a lease in the ledger that is renewed for as long as the work takes: who takes its
+//! time is not overtaken, and the lease of who died lapses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::ledger::{Ledger, LedgerError};
 /// Renewals within the time that a lease lasts.
 const RENEWALS: u64 = 4;
 
-/// Does the work while `owner` has the lease; `None`, and nothing was done, while another owner has it.
+/// Does the work while `owner` has the lease; `None`, and nothing was done, while another owner has
+/// it.
 ///
 /// # Errors
 /// Where the ledger did not give the lease. One that cannot be given back afterwards lapses.
@@ -25,7 +26,8 @@ pub(super) async fn under<T>(
     if !ledger.lease(name, owner, ttl_ms).await? {
         return Ok(None);
     }
-    // Dropped with the work, however that ends. The task beside it then ends by itself: a renewal is never cut off.
+    // Dropped with the work, however that ends. The task beside it then ends by itself: a renewal
+    // is never cut off.
     let (working, over) = oneshot::channel();
     let renewing = tokio::spawn(renew(
         Arc::clone(ledger),
@@ -47,7 +49,8 @@ pub(super) async fn under<T>(
     Ok(Some(done))
 }
 
-/// Renews until the work is over or the lease is somebody else's. A ledger that does not answer has given it to nobody.
+/// Renews until the work is over or the lease is somebody else's. A ledger that does not answer has
+/// given it to nobody.
 async fn renew(
     ledger: Arc<dyn Ledger>,
     name: String,

@@ -1,5 +1,6 @@
-//! What is left of some shows by category, for lists of many shows: looked at, and never opened for that. What was seen of a
-//! show is good for a second, so that a list everybody asks for costs the store next to nothing.
+//! What is left of some shows by category, for lists of many shows: looked at, and never opened for
+//! that. What was seen of a show is good for a second, so that a list everybody asks for costs the
+//! store next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,7 +64,8 @@ impl Seats {
         }
         let left: Arc<[Left]> = match self.store.glance(&show.id).await {
             Some(view) => in_picture(show, &view).into(),
-            // Nobody holds anything of a show that is not open, and what was sold of it the ledger knows.
+            // Nobody holds anything of a show that is not open, and what was sold of it the ledger
+            // knows.
             None => match self.ledger.claimed(&show.id).await {
                 Ok(claimed) => {
                     let taken = claimed.into_iter().map(|(seat, _, _)| seat);

@@ -1,6 +1,6 @@
-//! The seats of a show as everybody sees them: opens the store from the ledger when a show is first asked for or when
-//! the store lost it, and carries the seat outbox to it. Any number of nodes do this at once: who opens has a lease in
-//! the ledger, and who carries has another.
+//! The seats of a show as everybody sees them: opens the store from the ledger when a show is first
+//! asked for or when the store lost it, and carries the seat outbox to it. Any number of nodes do
+//! this at once: who opens has a lease in the ledger, and who carries has another.
 
 mod carry;
 mod figures;
@@ -35,7 +35,8 @@ use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryStore, Opening, Refused, View};
 
-/// How long an opening is one node's unless it renews it. Where it dies, another one opens the show then.
+/// How long an opening is one node's unless it renews it. Where it dies, another one opens the show
+/// then.
 const OPENING_MS: i64 = 5_000;
 /// How long a request waits for the node that opens its show.
 const WAIT_MAX: Duration = Duration::from_secs(3);
@@ -43,7 +44,8 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 const LOOKED_FOR_MAX: Duration = Duration::from_millis(300);
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A node that hears of a change of the catalogue late must not put its old edition in place of the new one.
+/// A node that hears of a change of the catalogue late must not put its old edition in place of the
+/// new one.
 const HEARD_BY: Duration = Duration::from_millis(1_500);
 /// A node whose clock is further off the ledger's may not say that Redis's is wrong.
 const CLOCK_OFF_MS_MAX: i64 = 5_000;
@@ -100,7 +102,8 @@ impl Seats {
             return Err(unavailable("a departure is opened by its first hold"));
         }
         if !locked(&self.shared.compared).contains(&show.id) {
-            // Another process may have sold by a newer ledger than the one that this process found when it started.
+            // Another process may have sold by a newer ledger than the one that this process found
+            // when it started.
             self.compare_show(&show.id).await?;
         }
         if locked(&self.shared.regressed).contains(&show.id) {
@@ -133,8 +136,8 @@ impl Seats {
         self.ensure_open(show).await
     }
 
-    /// The whole picture for somebody who looks. A departure that nobody has held anything of is not opened for that: all
-    /// that it sells is free. Of a show that is cancelled nothing is free.
+    /// The whole picture for somebody who looks. A departure that nobody has held anything of is
+    /// not opened for that: all that it sells is free. Of a show that is cancelled nothing is free.
     ///
     /// # Errors
     /// As `ensure_open`, where there is no picture at all.
@@ -153,8 +156,8 @@ impl Seats {
         Ok(view)
     }
 
-    /// The picture packed for the wire: version, cells, two bits a cell. Together with the changes it stays what the store has,
-    /// whatever becomes of the show.
+    /// The picture packed for the wire: version, cells, two bits a cell. Together with the changes
+    /// it stays what the store has, whatever becomes of the show.
     ///
     /// # Errors
     /// As [`Seats::seen`].
@@ -179,7 +182,8 @@ impl Seats {
         }
     }
 
-    /// Whether the picture is the one to work on: there, and not an old one that could be replaced by now.
+    /// Whether the picture is the one to work on: there, and not an old one that could be replaced
+    /// by now.
     async fn is_ready(&self, show: &Show) -> Result<bool, LedgerError> {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
@@ -252,8 +256,9 @@ impl Seats {
             }
         }
         let began = Instant::now();
-        // Read before the picture, so that no row may come in between. Where the store knows decisions that the ledger
-        // lacks, the ledger was set back: its picture would offer sold seats again.
+        // Read before the picture, so that no row may come in between. Where the store knows
+        // decisions that the ledger lacks, the ledger was set back: its picture would offer sold
+        // seats again.
         let seen = self.store.cursor(&show.id).await.unwrap_or(0);
         if seen > self.ledger.seat_cursor(&show.id).await? {
             return Err(unavailable(
@@ -273,8 +278,9 @@ impl Seats {
         let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
         let mut lost = None;
         if !is_open {
-            // First the old life ends, then the picture is read: an order whose seats were locked in the old one is in the
-            // picture, or is refused. In an open show its locks would stand in the way of the new life.
+            // First the old life ends, then the picture is read: an order whose seats were locked
+            // in the old one is in the picture, or is refused. In an open show its locks would
+            // stand in the way of the new life.
             if let Err(refused) = self.store.begin(&show.id, &opening).await {
                 return Ok(Err(refused));
             }
@@ -283,7 +289,8 @@ impl Seats {
         let picture = self.ledger.open_show(&show.id, lost).await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
-        // The claim of an order that is settled late may be over already; its lock must outlive the opening.
+        // The claim of an order that is settled late may be over already; its lock must outlive the
+        // opening.
         let least_ms = lock_until_ms(self.clock.now_ms());
         for hold in &mut opening.ordered {
             if hold.lock_until_ms < least_ms {

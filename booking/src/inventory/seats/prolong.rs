@@ -1,5 +1,6 @@
-//! The locks of orders whose claim stands beyond its deadline: of their payment something was told in time, and it cannot be
-//! settled yet. Their seats stay locked for as long as the ledger keeps the claim.
+//! The locks of orders whose claim stands beyond its deadline: of their payment something was told
+//! in time, and it cannot be settled yet. Their seats stay locked for as long as the ledger keeps
+//! the claim.
 
 use std::time::Duration;
 
@@ -20,8 +21,9 @@ const LEASE: &str = "overdue-locks";
 const LEASE_MS: i64 = 3_000;
 
 impl Seats {
-    /// Prolongs the locks of claims that stand beyond their deadline, and takes those again that fell. What somebody else
-    /// has meanwhile stays theirs: the ledger will refuse to sell it to them.
+    /// Prolongs the locks of claims that stand beyond their deadline, and takes those again that
+    /// fell. What somebody else has meanwhile stays theirs: the ledger will refuse to sell it to
+    /// them.
     ///
     /// # Errors
     /// Where the ledger cannot be read; the next run goes on.
@@ -52,7 +54,8 @@ impl Seats {
         } = claim;
         hold.lock_until_ms = hold.lock_until_ms.max(lock_until_ms(now_ms));
         match self.store.prolong(hold, cursor).await {
-            // A show that is not open locks it when it is opened; what was decided meanwhile is read by the next run.
+            // A show that is not open locks it when it is opened; what was decided meanwhile is
+            // read by the next run.
             Ok(()) | Err(Refused::NotReady) => {}
             Err(refused) => {
                 tracing::debug!(%order, %refused, "seats of an order cannot be locked again yet");

@@ -1,16 +1,19 @@
-//! How a train's seats stand for the line: pure. Each seat counts once, by the best that can still be done with it.
+//! How a train's seats stand for the line: pure. Each seat counts once, by the best that can still
+//! be done with it.
 
 use super::Figures;
 use crate::catalogue::show::Show;
 use crate::inventory::CellState;
 use crate::inventory::picture::Counts;
 
-/// By class: the leg behind the shortest offered stretch that begins at each leg; none where nothing is offered from there.
+/// By class: the leg behind the shortest offered stretch that begins at each leg; none where
+/// nothing is offered from there.
 type Shortest = Vec<Vec<Option<u16>>>;
 
-/// Counts the seats of a train at a moment: *free* are those that somebody could still hold over some offered stretch whose
-/// train has not left; *held* those that could be had if every basket ran out; *sold* the others of which somebody has
-/// something; *gone* those that the train has left behind. Seats that no stretch is offered of count nowhere.
+/// Counts the seats of a train at a moment: *free* are those that somebody could still hold over
+/// some offered stretch whose train has not left; *held* those that could be had if every basket
+/// ran out; *sold* the others of which somebody has something; *gone* those that the train has left
+/// behind. Seats that no stretch is offered of count nowhere.
 #[must_use]
 pub fn count(show: &Show, states: &[CellState], now_ms: i64) -> Figures {
     let shortest = shortest(show);

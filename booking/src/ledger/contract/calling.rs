@@ -1,4 +1,5 @@
-//! Calls under an `Idempotency-Key`: of two different ones under one key one never acts, wherever they arrive.
+//! Calls under an `Idempotency-Key`: of two different ones under one key one never acts, wherever
+//! they arrive.
 
 use super::*;
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};

@@ -1,4 +1,5 @@
-//! Money that came after its order had expired: one search, one outcome, and the seats' way through it.
+//! Money that came after its order had expired: one search, one outcome, and the seats' way through
+//! it.
 
 use SeatRowKind::{Free, Sell};
 

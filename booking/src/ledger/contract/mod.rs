@@ -1,5 +1,5 @@
-//! What every ledger must do, whatever it is made of. Each case is a claim, gets a fresh ledger, and fails under
-//! its own name.
+//! What every ledger must do, whatever it is made of. Each case is a claim, gets a fresh ledger,
+//! and fails under its own name.
 
 mod auditing;
 mod calling;
@@ -79,7 +79,8 @@ const KEEPING: &[&[Case]] = &[
     timetabling::CASES,
 ];
 
-/// Runs every case of some groups, each on a ledger of its own that `make` gives; tells all that failed.
+/// Runs every case of some groups, each on a ledger of its own that `make` gives; tells all that
+/// failed.
 async fn run(groups: &[&[Case]], make: impl AsyncFn() -> Arc<dyn Ledger>) {
     let mut broken = Vec::new();
     for (claim, case) in groups.iter().copied().flatten() {

@@ -1,4 +1,5 @@
-//! What many nodes over one ledger rely on: leases, one id, one time, and that two at once never both win.
+//! What many nodes over one ledger rely on: leases, one id, one time, and that two at once never
+//! both win.
 
 use std::collections::BTreeSet;
 

@@ -55,8 +55,8 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     sql
 }
 
-/// The orders that [`filling`] writes: one with its tickets, one that waits for its payment, and the dearer successor of a
-/// third, which has its tickets, too.
+/// The orders that [`filling`] writes: one with its tickets, one that waits for its payment, and
+/// the dearer successor of a third, which has its tickets, too.
 struct Filled {
     paid: Order,
     unpaid: Order,
@@ -74,7 +74,8 @@ fn filled() -> Filled {
     }
 }
 
-/// What an earlier version wrote. Its show takes tickets back for a tenth, and says nothing of exchanges.
+/// What an earlier version wrote. Its show takes tickets back for a tenth, and says nothing of
+/// exchanges.
 pub(super) fn filling(bytes: Bytes) -> String {
     let Filled {
         paid,
@@ -117,7 +118,8 @@ pub(super) async fn goes_on(ledger: Books) {
     } = filled();
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!((shown.terms, &shown.document.exchange), (2, &None));
-    // From now on the show takes nothing back: what was sold goes by the rules that the upgrade noted.
+    // From now on the show takes nothing back: what was sold goes by the rules that the upgrade
+    // noted.
     let mut bare = shown.clone();
     bare.document.refunds.clear();
     let bare = ledger.put_show(bare, None, NOW_MS).await;

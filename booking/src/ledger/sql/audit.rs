@@ -257,8 +257,8 @@ async fn without_order(tx: &SqlTransaction, holds: &[HoldId]) -> Result<Vec<Hold
     ))
 }
 
-/// Gives a hold up under the lock of its order's making: a claim that has begun is waited for, and one
-/// that begins later sees this.
+/// Gives a hold up under the lock of its order's making: a claim that has begun is waited for, and
+/// one that begins later sees this.
 async fn give_up(tx: &SqlTransaction, hold: &HoldId, now_ms: i64) -> Result<bool> {
     let order = OrderId::of_hold(hold);
     tx.lock(&[NamedLock::alone(lock::ORDER, order.as_str())])

@@ -1,5 +1,6 @@
-//! Venues, shows, coverage, secrets. Changes of the catalogue come one after another: each locks the row
-//! that tells their number, so the number that a node reads says exactly which changes it will find.
+//! Venues, shows, coverage, secrets. Changes of the catalogue come one after another: each locks
+//! the row that tells their number, so the number that a node reads says exactly which changes it
+//! will find.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -297,8 +298,8 @@ async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -
     changed(tx).await
 }
 
-/// Writes all patterns in one statement: every change of the catalogue waits for this one, which would
-/// be a round trip for each pattern.
+/// Writes all patterns in one statement: every change of the catalogue waits for this one, which
+/// would be a round trip for each pattern.
 async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&str]) -> Result<()> {
     let sql = "INSERT INTO coverage (room, pattern) SELECT room, pattern \
          FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS put (room, pattern, nth) \
@@ -307,8 +308,8 @@ async fn put_patterns_fused(tx: &SqlTransaction, rooms: &[&str], patterns: &[&st
     Ok(())
 }
 
-/// Stores a plan as the venue's next version, unless the newest one is the same. No other change may be
-/// on its way.
+/// Stores a plan as the venue's next version, unless the newest one is the same. No other change
+/// may be on its way.
 pub(super) async fn put_plan(
     tx: &SqlTransaction,
     venue: &str,

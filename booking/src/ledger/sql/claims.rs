@@ -38,7 +38,8 @@ pub(super) async fn claim(
     write(tx, order, payment, basis).await
 }
 
-/// Makes the order of an exchange for these seats. An order that is there already is given as it is.
+/// Makes the order of an exchange for these seats. An order that is there already is given as it
+/// is.
 pub(super) async fn claim_for_exchange(
     tx: &SqlTransaction,
     order: &Order,
@@ -68,10 +69,10 @@ async fn write(
     Ok(order.clone())
 }
 
-/// Keeps out who must not work beside this order. From here on the show's plan stays as it is and nobody
-/// reads its picture, this visitor's other orders wait, and nobody gives this one up. No lock touches a
-/// row, so claims of different visitors do not meet here. (Two visitors with the same first bytes do, and
-/// only wait.)
+/// Keeps out who must not work beside this order. From here on the show's plan stays as it is and
+/// nobody reads its picture, this visitor's other orders wait, and nobody gives this one up. No
+/// lock touches a row, so claims of different visitors do not meet here. (Two visitors with the
+/// same first bytes do, and only wait.)
 pub(super) async fn keep_out(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let [a, b, c, d, ..] = order.visitor.0;
     let visitor = i32::from_be_bytes([a, b, c, d]);
@@ -90,9 +91,9 @@ const STANDING: &str = "SELECT \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
      EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
 
-/// Refuses what may not be claimed whatever cells are free, and seats at other prices than their terms
-/// say. Gives the order where it is there already. The statement sees what the transactions that were
-/// waited for have committed.
+/// Refuses what may not be claimed whatever cells are free, and seats at other prices than their
+/// terms say. Gives the order where it is there already. The statement sees what the transactions
+/// that were waited for have committed.
 async fn check(
     tx: &SqlTransaction,
     order: &Order,
@@ -194,8 +195,8 @@ async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> 
     .await
 }
 
-/// As [`insert_order`], in one round trip instead of three: while the visitor's lock is held its other
-/// orders wait, and in a sell-out every purchase passes here.
+/// As [`insert_order`], in one round trip instead of three: while the visitor's lock is held its
+/// other orders wait, and in a sell-out every purchase passes here.
 async fn insert_order_fused(tx: &SqlTransaction, order: &Order, payment: &Payment) -> Result<()> {
     let sql = format!(
         "WITH made AS ({ORDER}), paid AS ({PAYMENT}) \
@@ -276,8 +277,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Claims cells. `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback takes
-/// the rest back.
+/// Claims cells. `UNIQUE (show, seat, leg)` decides; all refused cells are named, and the rollback
+/// takes the rest back.
 pub(super) async fn insert_claims(
     tx: &SqlTransaction,
     order: &Order,
@@ -318,9 +319,9 @@ async fn insert_claims_one_by_one(
     Ok(taken)
 }
 
-/// As [`insert_claims_one_by_one`], in one round trip however many cells there are. Cells are inserted in
-/// one order by everybody, so two orders that want the same cells wait for one another, never in a
-/// circle.
+/// As [`insert_claims_one_by_one`], in one round trip however many cells there are. Cells are
+/// inserted in one order by everybody, so two orders that want the same cells wait for one another,
+/// never in a circle.
 async fn insert_claims_fused(
     tx: &SqlTransaction,
     order: &Order,

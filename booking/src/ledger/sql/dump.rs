@@ -1,5 +1,5 @@
-//! Reads the whole ledger for a dump, in one snapshot, so that all records are of the same moment even
-//! while nodes write on. Each table is read row by row, so that none is ever held in memory.
+//! Reads the whole ledger for a dump, in one snapshot, so that all records are of the same moment
+//! even while nodes write on. Each table is read row by row, so that none is ever held in memory.
 
 use fairgate_databases::{Migration, SqlDialect, SqlRow, SqlTransaction};
 

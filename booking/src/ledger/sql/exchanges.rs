@@ -1,5 +1,5 @@
-//! Exchanges: an order's seats for another's, in one transaction once the difference is paid. Of two orders the successor's
-//! row is locked first.
+//! Exchanges: an order's seats for another's, in one transaction once the difference is paid. Of
+//! two orders the successor's row is locked first.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
@@ -82,7 +82,8 @@ pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
-/// A successor that is there already, if it is this order's: whatever else was made of the hold is none of its exchange.
+/// A successor that is there already, if it is this order's: whatever else was made of the hold is
+/// none of its exchange.
 async fn its_own(
     tx: &SqlTransaction,
     present: Order,
@@ -166,7 +167,8 @@ async fn begin(
         &deal.back,
     ];
     tx.execute(sql, &with).await?;
-    // The cards that bought the seats have bought what they are exchanged for, even where nothing more is paid.
+    // The cards that bought the seats have bought what they are exchanged for, even where nothing
+    // more is paid.
     let sql = "INSERT INTO order_cards (order_id, card) SELECT $1, card FROM order_cards WHERE order_id = $2";
     tx.execute(sql, &[&successor.id.as_str(), &of.as_str()])
         .await?;
@@ -192,7 +194,8 @@ pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Resul
     Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
 }
 
-/// What happens to a successor: late money buys no exchange, and nothing is taken for one that is over.
+/// What happens to a successor: late money buys no exchange, and nothing is taken for one that is
+/// over.
 pub(super) async fn instead(
     tx: &SqlTransaction,
     successor: &Order,
@@ -225,8 +228,8 @@ async fn still(tx: &SqlTransaction, open: &Open) -> Result<Option<Order>> {
     Ok(may_give(&old, &tickets, &open.given).is_ok().then_some(old))
 }
 
-/// The difference is there: swaps, or lets the money go where the old seats cannot be given any more. Gives the order back
-/// where it is no successor.
+/// The difference is there: swaps, or lets the money go where the old seats cannot be given any
+/// more. Gives the order back where it is no successor.
 pub(super) async fn captured(
     tx: &SqlTransaction,
     successor: Order,
@@ -272,7 +275,8 @@ async fn finish(
     issue(tx, &new, now_ms).await
 }
 
-/// Writes that the exchange is done: the successor has its items, and the cells that it had not yet.
+/// Writes that the exchange is done: the successor has its items, and the cells that it had not
+/// yet.
 async fn take_over(tx: &SqlTransaction, new: &Order, now_ms: i64) -> Result<()> {
     let id = new.id.as_str();
     let sql = "UPDATE orders SET items = $2 WHERE order_id = $1";

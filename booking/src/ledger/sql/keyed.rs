@@ -7,8 +7,8 @@ use fairgate_databases::SqlTransaction;
 use super::rows::{Result, bytes32, call_met, small, text};
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall};
 
-/// Registers a call, or takes over one that nobody carries out. Says what is there where it may not be
-/// begun.
+/// Registers a call, or takes over one that nobody carries out. Says what is there where it may not
+/// be begun.
 pub(super) async fn begin(tx: &SqlTransaction, call: &KeyedCall, now_ms: i64) -> Result<CallBegun> {
     let sql = "INSERT INTO kept_answers \
          (scope, key, asked, status, body, kept_at, lent_to, lent_until) \

@@ -1,13 +1,13 @@
 //! The ledger over SQL: each transaction is written once, for a SQLite file and for PostgreSQL.
 //!
-//! In a file one writer makes all changes, one after the other. On a server many nodes write at once, and
-//! what must not meet is kept apart by unique keys, row locks and the named locks of [`lock`]. Whoever
-//! changes an order or its payment locks the order's row first, so that two nodes never work on one
-//! order from different sides.
+//! In a file one writer makes all changes, one after the other. On a server many nodes write at
+//! once, and what must not meet is kept apart by unique keys, row locks and the named locks of
+//! [`lock`]. Whoever changes an order or its payment locks the order's row first, so that two nodes
+//! never work on one order from different sides.
 //!
-//! Statements are written for PostgreSQL. Where a round trip to the server costs more than anything else
-//! in a transaction, its statements are fused into one there; such a function ends with `_fused` and says
-//! what was measured.
+//! Statements are written for PostgreSQL. Where a round trip to the server costs more than anything
+//! else in a transaction, its statements are fused into one there; such a function ends with
+//! `_fused` and says what was measured.
 
 mod audit;
 mod catalogue;
@@ -42,8 +42,8 @@ use super::CommonLedger;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 
-/// The kinds of named locks; each ends with its transaction. The word or number beside the kind says
-/// which one.
+/// The kinds of named locks; each ends with its transaction. The word or number beside the kind
+/// says which one.
 mod lock {
     /// The show's plan: shared by whoever claims, alone for whoever changes it.
     pub const PLAN: i32 = 1;

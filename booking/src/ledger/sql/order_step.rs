@@ -1,5 +1,5 @@
-//! One step of an order, with all that goes with it: its history, its claims, the seat outbox and its
-//! tickets.
+//! One step of an order, with all that goes with it: its history, its claims, the seat outbox and
+//! its tickets.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 
@@ -129,8 +129,8 @@ impl OrderStep<'_> {
         Ok(())
     }
 
-    /// Writes the step in one round trip instead of four to six: the order's row is locked meanwhile, and
-    /// each purchase takes three such steps.
+    /// Writes the step in one round trip instead of four to six: the order's row is locked
+    /// meanwhile, and each purchase takes three such steps.
     async fn write_fused(&self, tx: &SqlTransaction) -> Result<bool> {
         let (every, freed): (bool, &[OrderItem]) = match self.freed {
             FreedClaims::Nothing => (false, &[]),

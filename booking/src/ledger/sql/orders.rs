@@ -165,8 +165,8 @@ impl OrderLedger for SqlLedger {
     }
 }
 
-/// Expires what is due. What another node is expiring or confirming at this moment is left to it, and
-/// looked at again the next time.
+/// Expires what is due. What another node is expiring or confirming at this moment is left to it,
+/// and looked at again the next time.
 async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
         "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \
@@ -184,10 +184,10 @@ async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<
 
 /// Carries out what [`decide`] says. The caller has locked the order's row.
 ///
-/// The outbox row's id is drawn here, after the claims of the order were made in an earlier transaction
-/// or an earlier statement. So of two rows about one cell, the later one's id is larger: a cell is
-/// claimed again only after the transaction that gave it up has ended, for the claims' unique key makes
-/// the second one wait.
+/// The outbox row's id is drawn here, after the claims of the order were made in an earlier
+/// transaction or an earlier statement. So of two rows about one cell, the later one's id is
+/// larger: a cell is claimed again only after the transaction that gave it up has ended, for the
+/// claims' unique key makes the second one wait.
 pub(super) async fn apply(
     tx: &SqlTransaction,
     mut order: Order,
@@ -263,8 +263,8 @@ pub(super) async fn kept(tx: &SqlTransaction, order: &Order) -> Result<Offer> {
     Ok(late.unwrap_or_else(|| own_seats(order)))
 }
 
-/// Adds a step to an order's history. Whoever asks may have read its clock before another's step was
-/// committed; a step never lies before the last one.
+/// Adds a step to an order's history. Whoever asks may have read its clock before another's step
+/// was committed; a step never lies before the last one.
 pub(super) async fn note(
     tx: &SqlTransaction,
     order: &OrderId,
@@ -280,8 +280,8 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed only
-/// where nothing else was, and whatever brings the money back takes its place for good.
+/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed
+/// only where nothing else was, and whatever brings the money back takes its place for good.
 pub(super) async fn owe(
     tx: &SqlTransaction,
     order: &OrderId,

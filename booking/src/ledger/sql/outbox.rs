@@ -1,10 +1,10 @@
-//! The seat outbox, the picture of a show that goes with it, and the list of those who have finished:
-//! what other parts follow behind a cursor.
+//! The seat outbox, the picture of a show that goes with it, and the list of those who have
+//! finished: what other parts follow behind a cursor.
 //!
-//! In a file one writer makes the rows, so they are numbered where they are made. On a server ids are
-//! drawn while transactions run and become visible when they commit, in another order: a reader that
-//! keeps the largest id it saw would miss what commits later with a smaller one. So there readers follow
-//! *numbers*, which are given to committed rows only, by one transaction at a time.
+//! In a file one writer makes the rows, so they are numbered where they are made. On a server ids
+//! are drawn while transactions run and become visible when they commit, in another order: a reader
+//! that keeps the largest id it saw would miss what commits later with a smaller one. So there
+//! readers follow *numbers*, which are given to committed rows only, by one transaction at a time.
 
 use std::collections::HashMap;
 
@@ -25,9 +25,9 @@ use crate::store::SeatRow;
 /// Visitors told in one go.
 const FINISHED_MAX: i64 = 10_000;
 
-/// Common table expressions that number the rows in `fresh`, which is to be put in front: those of one
-/// show follow its newest number in the order of their ids, which for one cell is the order of the
-/// commits (see `orders::apply`).
+/// Common table expressions that number the rows in `fresh`, which is to be put in front: those of
+/// one show follow its newest number in the order of their ids, which for one cell is the order of
+/// the commits (see `orders::apply`).
 const NUMBERED: &str = "\
     sized AS (SELECT show, MAX(nth) AS size FROM fresh GROUP BY show), \
     grown AS (INSERT INTO seat_marks AS m (show, numbered) \
@@ -37,9 +37,9 @@ const NUMBERED: &str = "\
     numbered AS (UPDATE seat_outbox o SET number = g.numbered - s.size + f.nth \
         FROM fresh f JOIN grown g USING (show) JOIN sized s USING (show) WHERE o.id = f.id)";
 
-/// Writes a row of the show's seat outbox, with the next number. It has its own hold and seats: those of
-/// the order may be others when it is delivered. Only for a file; on a server the row is a part of
-/// [`super::order_step`]'s statement.
+/// Writes a row of the show's seat outbox, with the next number. It has its own hold and seats:
+/// those of the order may be others when it is delivered. Only for a file; on a server the row is a
+/// part of [`super::order_step`]'s statement.
 pub(super) async fn tell_store(
     tx: &SqlTransaction,
     order: &Order,
@@ -91,8 +91,8 @@ async fn undelivered(tx: &SqlTransaction) -> Result<Vec<(ShowId, u64)>> {
     rows.iter().map(read).collect()
 }
 
-/// Waits until nobody else gives numbers. What is done under it is one *later* statement: that one's
-/// snapshot then holds every number that was given before.
+/// Waits until nobody else gives numbers. What is done under it is one *later* statement: that
+/// one's snapshot then holds every number that was given before.
 async fn one_at_a_time(tx: &SqlTransaction) -> Result<()> {
     tx.lock(&[NamedLock::numbered(lock::SEAT_NUMBERS, 0)]).await
 }
@@ -113,15 +113,17 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.one(sql, &[&show.as_str()]).await?, 0)
 }
 
-/// Gives the show's picture and its newest number, in one statement and so in one snapshot: an order's
-/// state and its outbox row are written by the same transaction, so the picture holds exactly what the
-/// numbered rows have done. Rows that are committed behind this snapshot are in neither.
+/// Gives the show's picture and its newest number, in one statement and so in one snapshot: an
+/// order's state and its outbox row are written by the same transaction, so the picture holds
+/// exactly what the numbered rows have done. Rows that are committed behind this snapshot are in
+/// neither.
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,
     lost: Option<u64>,
 ) -> Result<ShowPicture> {
-    // Claims that are being written are waited for, and those behind them see which locks count no more.
+    // Claims that are being written are waited for, and those behind them see which locks count no
+    // more.
     tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
         .await?;
     if let Some(incarnation) = lost {
@@ -178,8 +180,8 @@ fn picture_sql(tx: &SqlTransaction) -> String {
     )
 }
 
-/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for its
-/// late money, whose id and items stand in the columns from `at` on.
+/// The hold of an order that has claims and is not sold: its own, or the one that keeps seats for
+/// its late money, whose id and items stand in the columns from `at` on.
 fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     if order.state != OrderState::AwaitingConsent {
         return Ok(as_hold(order));
@@ -192,8 +194,8 @@ fn lock_of(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
     })
 }
 
-/// Gives claims that stand beyond their deadline. One statement, so that each claim and its show's newest
-/// row are of one moment.
+/// Gives claims that stand beyond their deadline. One statement, so that each claim and its show's
+/// newest row are of one moment.
 pub(super) async fn overdue(
     tx: &SqlTransaction,
     now_ms: i64,

@@ -277,7 +277,8 @@ impl PaymentLedger for SqlLedger {
 }
 
 impl SqlLedger {
-    /// Whether a query by a moment finds anything, so that a transaction is begun only where it does.
+    /// Whether a query by a moment finds anything, so that a transaction is begun only where it
+    /// does.
     pub(super) async fn is_due(&self, sql: &'static str, now_ms: i64) -> Result<bool> {
         let due = self.installation.read((), move |tx, ()| {
             Box::pin(async move { tx.first(sql, &[&now_ms]).await })
@@ -329,8 +330,8 @@ async fn settle(
     Ok(outcome)
 }
 
-/// Lends events that are due and that no other worker is just being lent, oldest first. In a file the
-/// rows tell by themselves in which order they came.
+/// Lends events that are due and that no other worker is just being lent, oldest first. In a file
+/// the rows tell by themselves in which order they came.
 async fn lend_events(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<StoredEvent>> {
     macro_rules! lend_by {
         ($position:literal) => {
@@ -400,8 +401,8 @@ async fn lend_effects(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
     Ok(due)
 }
 
-/// Finds and lends in one round trip: what another node is lending is skipped, and what was found cannot
-/// be lent twice in between.
+/// Finds and lends in one round trip: what another node is lending is skipped, and what was found
+/// cannot be lent twice in between.
 async fn lend_effects_fused(
     tx: &SqlTransaction,
     now_ms: i64,

@@ -1,5 +1,5 @@
-//! A cinema programme, in one transaction of a few statements over lists: thousands of showings are no
-//! thousands of round trips.
+//! A cinema programme, in one transaction of a few statements over lists: thousands of showings are
+//! no thousands of round trips.
 
 use std::collections::HashMap;
 
@@ -102,8 +102,8 @@ async fn newest_plans(tx: &SqlTransaction, programme: &NewProgramme) -> Result<N
     rows.iter().map(read).collect()
 }
 
-/// Stores the plans that are not their halls' newest ones already, and tells how many those are. They
-/// are the newest from here on.
+/// Stores the plans that are not their halls' newest ones already, and tells how many those are.
+/// They are the newest from here on.
 async fn put_plans(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -202,8 +202,8 @@ async fn sold_of(tx: &SqlTransaction, shows: &[String]) -> Result<Vec<ShowId>> {
     sold.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// The claimed seats that new plans do not leave as they are. Nobody claims a seat between this look at
-/// the claims and the new plans.
+/// The claimed seats that new plans do not leave as they are. Nobody claims a seat between this
+/// look at the claims and the new plans.
 async fn moved_seats(
     tx: &SqlTransaction,
     programme: &NewProgramme,
@@ -251,8 +251,8 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
     Ok(())
 }
 
-/// Writes all shows in one statement: every change of the catalogue waits for this one, which would be
-/// thousands of round trips.
+/// Writes all shows in one statement: every change of the catalogue waits for this one, which would
+/// be thousands of round trips.
 async fn put_shows_fused(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i64) -> Result<()> {
     let (mut shows, mut documents, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {

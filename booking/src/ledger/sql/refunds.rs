@@ -312,8 +312,8 @@ async fn lend(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<Ow
     Ok(due)
 }
 
-/// Finds and lends in one round trip: what another node is lending is skipped, and what was found cannot
-/// be lent twice in between.
+/// Finds and lends in one round trip: what another node is lending is skipped, and what was found
+/// cannot be lent twice in between.
 async fn lend_fused(
     tx: &SqlTransaction,
     now_ms: i64,

@@ -1,5 +1,5 @@
-//! What goes once it is old. What is to go is looked for first, so that a transaction is begun only where
-//! there is some.
+//! What goes once it is old. What is to go is looked for first, so that a transaction is begun only
+//! where there is some.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
@@ -12,8 +12,8 @@ use crate::retention::{Looked, Retained, old_among};
 /// Shows whose seat rows are looked at in one go.
 const SHOWS_MAX: u32 = 20;
 
-/// How rows are found and deleted that an index over their age finds. Of `delete`, `$1` is the age and
-/// `$2` how many may go.
+/// How rows are found and deleted that an index over their age finds. Of `delete`, `$1` is the age
+/// and `$2` how many may go.
 struct RowsByAge {
     find: &'static str,
     delete: &'static str,
@@ -216,8 +216,8 @@ impl SqlLedger {
     }
 }
 
-/// Deletes a show's rows that had been delivered when that was noted. When they are gone, notes what is
-/// delivered now.
+/// Deletes a show's rows that had been delivered when that was noted. When they are gone, notes
+/// what is delivered now.
 async fn prune_seat_rows_of(
     tx: &SqlTransaction,
     show: &str,
@@ -238,8 +238,8 @@ async fn prune_seat_rows_of(
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
-/// Deletes those who had finished when that was noted, up to the id `upto`. When they are gone, notes who
-/// has finished now.
+/// Deletes those who had finished when that was noted, up to the id `upto`. When they are gone,
+/// notes who has finished now.
 async fn prune_finished(
     tx: &SqlTransaction,
     upto: Option<i64>,

@@ -27,8 +27,8 @@ pub(super) async fn change_state(
     Ok(to.to_owned())
 }
 
-/// Gives an amount back, once by the refund's id, and no more than there is. Gives what has gone back so
-/// far, or `None` where nothing was captured.
+/// Gives an amount back, once by the refund's id, and no more than there is. Gives what has gone
+/// back so far, or `None` where nothing was captured.
 pub(super) async fn give_back(
     tx: &SqlTransaction,
     payment: &PaymentId,

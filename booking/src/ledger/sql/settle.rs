@@ -13,7 +13,8 @@ use crate::orders::{Order, OrderState};
 use crate::payments::settling::{self, Settling};
 use crate::payments::{PaymentState, ProviderEvent};
 
-/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's row is locked.
+/// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's
+/// row is locked.
 pub(super) async fn outcome_of(
     tx: &SqlTransaction,
     provider: &str,
@@ -68,7 +69,8 @@ pub(super) async fn outcome_of(
             true
         }
         Some(happening) => apply(tx, order, happening, now_ms).await?.changed,
-        // It was given back whole while its capture was on its way: nothing more is to be asked for.
+        // It was given back whole while its capture was on its way: nothing more is to be asked
+        // for.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
             let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
             tx.execute(sql, &[&id, &now_ms]).await?;
@@ -79,8 +81,8 @@ pub(super) async fn outcome_of(
     Ok(if changed { "applied" } else { outcome })
 }
 
-/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and is a finding until it has.
-/// False where nothing of it is written as done.
+/// What is written as done of an order's refunds did not all arrive: each is asked about anew, and
+/// is a finding until it has. False where nothing of it is written as done.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -124,8 +126,8 @@ pub(super) async fn ticket(tx: &SqlTransaction, order: Order, now_ms: i64) -> Re
     Ok(())
 }
 
-/// An order that costs nothing gets its tickets in the transaction that claims its seats; no provider is asked. Every other
-/// order stays as it is.
+/// An order that costs nothing gets its tickets in the transaction that claims its seats; no
+/// provider is asked. Every other order stays as it is.
 pub(super) async fn nothing_to_pay(tx: &SqlTransaction, order: Order) -> Result<Order> {
     if order.total != 0 || order.state != OrderState::Pending {
         return Ok(order);
@@ -152,9 +154,9 @@ async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// Whether an order's seats and those bought with the same card are more than the show allows; from here on nobody
-/// else counts this card for this show. For an exchange both the card that pays and the cards that bought the old seats
-/// count.
+/// Whether an order's seats and those bought with the same card are more than the show allows; from
+/// here on nobody else counts this card for this show. For an exchange both the card that pays and
+/// the cards that bought the old seats count.
 pub(super) async fn over_card_limit(
     tx: &SqlTransaction,
     order: &Order,

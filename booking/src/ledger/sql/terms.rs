@@ -1,5 +1,5 @@
-//! Terms of sale as numbered versions. Whoever notes new ones is the only one who changes the catalogue
-//! at that moment.
+//! Terms of sale as numbered versions. Whoever notes new ones is the only one who changes the
+//! catalogue at that moment.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use crate::orders::terms::OrderTerms;
 /// A version of terms that is not stored yet: show, version, and the document.
 type NewTermsVersion<'a> = (&'a str, u32, String);
 
-/// Notes what shows are sold under from now on, each as the next version unless its newest one is the
-/// same; gives their numbers.
+/// Notes what shows are sold under from now on, each as the next version unless its newest one is
+/// the same; gives their numbers.
 pub(super) async fn note(
     tx: &SqlTransaction,
     shows: &[(&str, SaleTerms)],
@@ -69,8 +69,9 @@ async fn put_versions(
     Ok(())
 }
 
-/// Does the work of [`put_versions`] in one statement. Every change of the catalogue waits for this one,
-/// and a programme notes the terms of thousands of shows, which would be two round trips for each.
+/// Does the work of [`put_versions`] in one statement. Every change of the catalogue waits for this
+/// one, and a programme notes the terms of thousands of shows, which would be two round trips for
+/// each.
 async fn put_versions_fused(
     tx: &SqlTransaction,
     new: Vec<NewTermsVersion<'_>>,
@@ -103,8 +104,8 @@ pub(super) async fn read(
     stored.map(|row| json(text(&row, 0)?)).transpose()
 }
 
-/// Reads the terms that count for an order. They stay as they are until this transaction ends where the
-/// caller keeps the show's plan.
+/// Reads the terms that count for an order. They stay as they are until this transaction ends where
+/// the caller keeps the show's plan.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
     let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
          LEFT JOIN show_fates f ON f.show = s.show \

@@ -1,5 +1,5 @@
-//! The waitlist. A number is given under the lock of its show's row, which ends with the transaction:
-//! whoever sees a number sees all before it.
+//! The waitlist. A number is given under the lock of its show's row, which ends with the
+//! transaction: whoever sees a number sees all before it.
 
 use async_trait::async_trait;
 use fairgate_databases::{SqlRow, SqlTransaction};
@@ -78,8 +78,8 @@ impl WaitlistLedger for SqlLedger {
         self.installation
             .write(visitors, move |tx, visitors| {
                 Box::pin(async move {
-                    // In one order by everybody, so that two nodes that saw the same visitors wait and
-                    // never in a circle.
+                    // In one order by everybody, so that two nodes that saw the same visitors wait
+                    // and never in a circle.
                     let sql = "UPDATE waiters AS w SET seen_at = $2 FROM (SELECT waiter FROM waiters \
                          WHERE visitor = ANY ($1::bytea[]) AND ended_at IS NULL AND seen_at < $2 \
                          ORDER BY waiter FOR UPDATE) AS here WHERE w.waiter = here.waiter";
@@ -176,8 +176,8 @@ pub(super) fn read(row: &SqlRow) -> Result<Waiter> {
     })
 }
 
-/// Reads a visitor's party with how many stand before it: the one that waits, else the one that ended
-/// last.
+/// Reads a visitor's party with how many stand before it: the one that waits, else the one that
+/// ended last.
 async fn party_of(
     tx: &SqlTransaction,
     show: &ShowId,
@@ -203,8 +203,8 @@ async fn next_number(tx: &SqlTransaction, show: &ShowId) -> Result<i64> {
 
 async fn join(tx: &SqlTransaction, waiter: &Waiter) -> Result<Waiter> {
     let show = waiter.id.show();
-    // Under the lock of the number: a second call of this visitor waits here, and sees the first one's
-    // party below. The number that it does not need is left out.
+    // Under the lock of the number: a second call of this visitor waits here, and sees the first
+    // one's party below. The number that it does not need is left out.
     let number = next_number(tx, &show).await?;
     let sql = format!(
         "SELECT {WAITER_COLUMNS} FROM waiters \

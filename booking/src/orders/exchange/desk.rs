@@ -1,4 +1,5 @@
-//! From an order to its successor: the order of writes is that of a checkout, over the cells that are gained.
+//! From an order to its successor: the order of writes is that of a checkout, over the cells that
+//! are gained.
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ use crate::payments::kind::ProviderKind;
 use crate::store::Refused;
 
 impl OrderDesk {
-    /// Begins an exchange: the successor, pending where there is a difference to pay, else with its tickets. `id` is the hold
-    /// of the new seats; the same again answers with the same successor.
+    /// Begins an exchange: the successor, pending where there is a difference to pay, else with its
+    /// tickets. `id` is the hold of the new seats; the same again answers with the same successor.
     ///
     /// # Errors
     /// [`OrderRefusal`]: why nothing was exchanged, or why the difference cannot be paid.
@@ -60,12 +61,14 @@ impl OrderDesk {
             .holds
             .take_instead(show, (order, whose), asked, id, &gain, now_ms)
             .await?;
-        // The seats may have come free while the store was waited for: the order begins behind whoever had them before.
+        // The seats may have come free while the store was waited for: the order begins behind
+        // whoever had them before.
         let now_ms = clock.now_ms();
         for (item, name) in items.iter_mut().zip(names) {
             item.traveller = Some(name);
         }
-        // The hold may be an earlier try's of the same call: what holds for a choice has to hold for it as well.
+        // The hold may be an earlier try's of the same call: what holds for a choice has to hold
+        // for it as well.
         let limit = match gained(order, (show, whose), &items) {
             Ok((own, limit)) if own == hold.items => limit,
             // The order changed since.
@@ -176,7 +179,8 @@ impl OrderDesk {
     /// The successor of this id that an earlier try made for an order, ready to be paid.
     ///
     /// # Errors
-    /// [`ExchangeRefused::Changed`] where the order of this id is none of the exchange; where ledger or provider do not answer.
+    /// [`ExchangeRefused::Changed`] where the order of this id is none of the exchange; where
+    /// ledger or provider do not answer.
     pub async fn successor(
         &self,
         of: &OrderId,
@@ -274,7 +278,8 @@ fn parts_of(order: &Order, show: &Show, items: &[OrderItem]) -> super::Parts {
     parts(own, items)
 }
 
-/// Seats that the new owner may have while both orders stand, so that afterwards it has what one may.
+/// Seats that the new owner may have while both orders stand, so that afterwards it has what one
+/// may.
 fn limit(order: &Order, (show, whose): (&Show, &NewOwner), seats: usize, gained: usize) -> u32 {
     let own = if order.show == show.id && order.visitor == whose.visitor {
         order.items.len()

@@ -1,9 +1,10 @@
-//! Money that came after its order had expired: what it still buys is found out here. Seats are taken before anything
-//! is written, and never out of somebody's basket: the order's own seats if they are free, else seats like them, kept
-//! until the buyer says yes or no, else none, and the money goes back.
+//! Money that came after its order had expired: what it still buys is found out here. Seats are
+//! taken before anything is written, and never out of somebody's basket: the order's own seats if
+//! they are free, else seats like them, kept until the buyer says yes or no, else none, and the
+//! money goes back.
 //!
-//! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds its own locks, and the
-//! ledger's transaction is a compare-and-set of the order.
+//! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds
+//! its own locks, and the ledger's transaction is a compare-and-set of the order.
 
 pub use fairgate_model::orders::late::choice;
 
@@ -79,8 +80,8 @@ enum Tried {
 }
 
 impl LateMoney {
-    /// Decides what is due; returns how many orders were looked at. What cannot be decided now comes back, and holds up
-    /// neither the other orders nor other shows.
+    /// Decides what is due; returns how many orders were looked at. What cannot be decided now
+    /// comes back, and holds up neither the other orders nor other shows.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.
@@ -227,8 +228,9 @@ impl LateMoney {
         Ok(Tried::Taken)
     }
 
-    /// Waits, for a moment, until the store has heard that the order's first hold is over: its own lock is not somebody
-    /// else's seat. Only that it is gone is an answer; a store that says nothing may have it still.
+    /// Waits, for a moment, until the store has heard that the order's first hold is over: its own
+    /// lock is not somebody else's seat. Only that it is gone is an answer; a store that says
+    /// nothing may have it still.
     async fn own_lock_fell(&self, order: &Order) -> bool {
         let hears_until = Instant::now() + HEARS_WITHIN;
         loop {
@@ -257,7 +259,8 @@ impl LateMoney {
         secured
     }
 
-    /// Writes the outcome; where the ledger refuses it, or somebody else decided, what was kept for it is given back.
+    /// Writes the outcome; where the ledger refuses it, or somebody else decided, what was kept for
+    /// it is given back.
     async fn decide(
         &self,
         order: &Order,
@@ -279,7 +282,8 @@ impl LateMoney {
                     metrics::counter!("fairgate_late_money_total", "outcome" => outcome)
                         .increment(1);
                 }
-                // What it did not take of what was kept is given back with all else that was kept for this order.
+                // What it did not take of what was kept is given back with all else that was kept
+                // for this order.
                 return Ok(Tried::Decided);
             }
             Err(ClaimRefused::Taken(_)) => Tried::Taken,
@@ -299,8 +303,8 @@ impl LateMoney {
         Ok(tried)
     }
 
-    /// Once its money is decided, gives back what was kept for an order and is not used: by this run, by one that was
-    /// interrupted, or because somebody else decided.
+    /// Once its money is decided, gives back what was kept for an order and is not used: by this
+    /// run, by one that was interrupted, or because somebody else decided.
     async fn give_back_unused(
         &self,
         id: &OrderId,
@@ -365,7 +369,8 @@ fn tried(refused: &Refused) -> Tried {
     }
 }
 
-/// A hold for the order's visitor that is nobody's basket: shown to nobody, and over as soon as no order needs it.
+/// A hold for the order's visitor that is nobody's basket: shown to nobody, and over as soon as no
+/// order needs it.
 fn keeping(order: &Order, id: HoldId, items: Vec<Held>, now_ms: i64) -> Hold {
     Hold {
         id,

@@ -1,5 +1,6 @@
-//! The mass refund of cancelled shows: all that was paid for and nobody went in on goes back, order by order. What is left
-//! is told by the ledger alone, so it goes on after a crash where it was, on whichever node has the lease.
+//! The mass refund of cancelled shows: all that was paid for and nobody went in on goes back, order
+//! by order. What is left is told by the ledger alone, so it goes on after a crash where it was, on
+//! whichever node has the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ const LEASE_MS: i64 = 10_000;
 /// Orders read at once.
 const BATCH_MAX: u32 = 100;
 
-/// How often cancelled shows are looked at when nobody calls: an order may be paid after its show was cancelled.
+/// How often cancelled shows are looked at when nobody calls: an order may be paid after its show
+/// was cancelled.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Gives back what was paid for cancelled shows.
@@ -33,8 +35,8 @@ pub struct MassRefund {
 }
 
 impl MassRefund {
-    /// Gives back all that is left, as `owner`; returns how many orders. What cannot be given back now is left to the next
-    /// run, and holds up no other.
+    /// Gives back all that is left, as `owner`; returns how many orders. What cannot be given back
+    /// now is left to the next run, and holds up no other.
     ///
     /// # Errors
     /// Where the ledger does not answer; the next run goes on.

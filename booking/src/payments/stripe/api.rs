@@ -1,4 +1,5 @@
-//! The few HTTP calls: forms out, JSON back, an `Idempotency-Key` on everything that changes something.
+//! The few HTTP calls: forms out, JSON back, an `Idempotency-Key` on everything that changes
+//! something.
 
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ const TOLD_CHARS_MAX: usize = 200;
 /// Why there is no answer to work with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, another call at the same object, a
-    /// fault on their side, and keys that the organiser has to mend: those say nothing about the payment.
+    /// Unknown outcome, or a state of affairs that passes: no answer, too many calls, another call
+    /// at the same object, a fault on their side, and keys that the organiser has to mend: those
+    /// say nothing about the payment.
     Later(String),
     /// The bank said no.
     Card(String),
@@ -122,9 +124,11 @@ async fn answer(call: RequestBuilder) -> Result<Value, Fault> {
     Err(judged(status, &document["error"]))
 }
 
-/// What Stripe decided about this payment is a refusal, and so is a call that it does not understand: asked again, it answers
-/// the same (<https://docs.stripe.com/error-codes>, <https://docs.stripe.com/error-low-level>). Wrong keys, accounts that are
-/// not ready and unknown objects are faults of the set-up, which the organiser mends: no reason to take a buyer's seats away.
+/// What Stripe decided about this payment is a refusal, and so is a call that it does not
+/// understand: asked again, it answers the same (<https://docs.stripe.com/error-codes>,
+/// <https://docs.stripe.com/error-low-level>). Wrong keys, accounts that are not ready and unknown
+/// objects are faults of the set-up, which the organiser mends: no reason to take a buyer's seats
+/// away.
 fn judged(status: u16, error: &Value) -> Fault {
     let text = |field: &str| error[field].as_str().unwrap_or("");
     let told: String = format!("{status} {} {}", text("code"), text("message"))

@@ -30,8 +30,8 @@ fn mac(secret: &str, body: &[u8], at_s: i64) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Whether one of the header's `v1` signatures holds and its time is near. Other schemes in the header are passed over,
-/// so that nobody can downgrade to them.
+/// Whether one of the header's `v1` signatures holds and its time is near. Other schemes in the
+/// header are passed over, so that nobody can downgrade to them.
 #[must_use]
 pub fn genuine(secret: &str, header: &str, body: &[u8], now_s: i64) -> bool {
     let parts = || {
@@ -80,7 +80,8 @@ pub fn read(body: &[u8]) -> Said {
     use ProviderEventKind as K;
     let (kind, amount, reference) = match kind {
         "payment_intent.amount_capturable_updated" => {
-            // It also tells that nothing is left to capture; what became of the money has an event of its own.
+            // It also tells that nothing is left to capture; what became of the money has an event
+            // of its own.
             if object["status"] != "requires_capture" {
                 return Said::Ignored;
             }
@@ -90,7 +91,8 @@ pub fn read(body: &[u8]) -> Said {
         "payment_intent.payment_failed" => (K::Declined, "amount", "id"),
         "payment_intent.canceled" => (K::Voided, "amount", "id"),
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
-        // It may have been told as arrived before. How much of the payment has gone back in all is read back.
+        // It may have been told as arrived before. How much of the payment has gone back in all is
+        // read back.
         "refund.failed" => (K::Refunded, "amount", "payment_intent"),
         _ => return Said::Ignored,
     };

@@ -1,5 +1,5 @@
-//! Stripe: PaymentIntents with manual capture. What was done at Stripe is never guessed: after an unknown outcome the
-//! same call goes out again under the same key, or the intent is read.
+//! Stripe: PaymentIntents with manual capture. What was done at Stripe is never guessed: after an
+//! unknown outcome the same call goes out again under the same key, or the intent is read.
 
 mod api;
 pub mod event;
@@ -25,8 +25,9 @@ pub const PUBLIC_URL: &str = "https://api.stripe.com";
 /// Where its public script comes from.
 const PUBLIC_SCRIPT_ORIGIN: &str = "https://js.stripe.com";
 
-/// Tries under one idempotency key. Stripe keeps an answer, even a 500, for as long as it keeps the key; after so many
-/// tries, each with a reading that found the call not done, another key asks anew.
+/// Tries under one idempotency key. Stripe keeps an answer, even a 500, for as long as it keeps the
+/// key; after so many tries, each with a reading that found the call not done, another key asks
+/// anew.
 const TRIES_PER_KEY: u32 = 8;
 
 /// The same for making an intent, which cannot be read while its id is not known.
@@ -35,7 +36,8 @@ const MAKES_PER_KEY: u32 = 2;
 /// How an account is reached. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeSettings {
-    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write PaymentIntents and refunds and read charges.
+    /// The secret key, `sk_…` or, better, a restricted one, `rk_…`, that may write PaymentIntents
+    /// and refunds and read charges.
     pub secret_key: String,
     /// What events are signed with, `whsec_…`.
     pub webhook_secret: String,
@@ -43,7 +45,8 @@ pub struct StripeSettings {
     pub publishable_key: String,
     /// The base address.
     pub url: String,
-    /// A payment that nothing was told of for so long is read back: what an event that was lost costs.
+    /// A payment that nothing was told of for so long is read back: what an event that was lost
+    /// costs.
     pub read_back_after: Duration,
 }
 
@@ -60,8 +63,8 @@ impl StripeSettings {
         self.secret_key.contains("_test_")
     }
 
-    /// The address of the script that shows the card form. Stripe wants it loaded from its own host; an interface at
-    /// another address is expected to bring its own.
+    /// The address of the script that shows the card form. Stripe wants it loaded from its own
+    /// host; an interface at another address is expected to bring its own.
     #[must_use]
     pub fn script(&self) -> String {
         if self.is_public() {
@@ -70,14 +73,16 @@ impl StripeSettings {
         format!("{}/v3/", self.url.trim_end_matches('/'))
     }
 
-    /// The origins that the card form loads scripts and frames from and calls, as content policies want them named.
+    /// The origins that the card form loads scripts and frames from and calls, as content policies
+    /// want them named.
     #[must_use]
     pub fn form_origins(&self) -> Vec<String> {
         if !self.is_public() {
             let own = reqwest::Url::parse(&self.url).map(|url| url.origin().ascii_serialization());
             return own.into_iter().collect();
         }
-        // Its fields come in frames from varying hosts below the script's, as Stripe's security guide lists them.
+        // Its fields come in frames from varying hosts below the script's, as Stripe's security
+        // guide lists them.
         [
             PUBLIC_SCRIPT_ORIGIN,
             "https://*.js.stripe.com",
@@ -133,7 +138,8 @@ impl Stripe {
             if state == wanted {
                 return Ok(());
             }
-            // Nor can what was taken meanwhile be let go: a broken answer that is kept under the key would hide that.
+            // Nor can what was taken meanwhile be let go: a broken answer that is kept under the
+            // key would hide that.
             if wanted == PaymentState::Voided && state.is_taken() {
                 return Err(ProviderError::Refused("the money was taken".to_owned()));
             }
@@ -159,7 +165,8 @@ impl Stripe {
                     Err(ProviderError::Refused(why))
                 }
             }
-            // A call that Stripe does not understand is a fault of ours, and no reason to take a buyer's seats away.
+            // A call that Stripe does not understand is a fault of ours, and no reason to take a
+            // buyer's seats away.
             Err(Fault::Call(why)) => Err(ProviderError::Later(why)),
             Err(fault) => Err(fault.into()),
         }
@@ -174,7 +181,8 @@ fn key(payment: &Payment, what: &str, attempt: u32) -> String {
     }
 }
 
-/// What Stripe calls the payment. Without a reference nothing was ever made that somebody could have paid.
+/// What Stripe calls the payment. Without a reference nothing was ever made that somebody could
+/// have paid.
 fn reference_of(payment: &Payment) -> Result<&str, Fault> {
     let reference = payment.reference.as_deref().unwrap_or("");
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -241,7 +249,8 @@ impl Provider for Stripe {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        // An intent whose answer was lost is open and nobody has its secret: another key may make another sooner.
+        // An intent whose answer was lost is open and nobody has its secret: another key may make
+        // another sooner.
         let tries = (attempt / MAKES_PER_KEY).saturating_mul(TRIES_PER_KEY);
         let intent = self
             .api
@@ -309,7 +318,8 @@ impl Provider for Stripe {
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
         let charge = &intent["latest_charge"];
-        // The charge counts what is on its way as gone; only the refunds themselves tell what has arrived.
+        // The charge counts what is on its way as gone; only the refunds themselves tell what has
+        // arrived.
         let begun = event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
         let refunded = match begun {
             true => self.refunds(payment).await?.succeeded,

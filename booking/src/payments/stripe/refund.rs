@@ -1,5 +1,6 @@
-//! Money on its way back. A refund that Stripe has taken on may be pending for days and may fail at last, so it is done
-//! only when Stripe says so; one that failed is asked for anew, under another key.
+//! Money on its way back. A refund that Stripe has taken on may be pending for days and may fail at
+//! last, so it is done only when Stripe says so; one that failed is asked for anew, under another
+//! key.
 
 use serde_json::Value;
 
@@ -59,8 +60,8 @@ impl Stripe {
         self.api.get(&path).await
     }
 
-    /// Gives a part back, once for each failure of it before. Stripe keeps our id beside its own, so that a try whose
-    /// answer was lost is found again whatever key it went out under.
+    /// Gives a part back, once for each failure of it before. Stripe keeps our id beside its own,
+    /// so that a try whose answer was lost is found again whatever key it went out under.
     pub(super) async fn give_part_back(&self, refund: &OwedRefund) -> Result<(), ProviderError> {
         let (payment, attempt) = (&refund.payment, refund.attempts);
         let earlier = match attempt {

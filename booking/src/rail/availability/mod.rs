@@ -1,7 +1,7 @@
-//! Free seats of trains for those who search, from memory: answers may be a moment old, and whoever holds seats asks the
-//! store itself. An answer has a logical expiry: who finds it over still gets it, and one of those who do reads anew beside, so
-//! that a train that everybody asks for is read a few times a second, and one that does not answer keeps nobody
-//! waiting for others.
+//! Free seats of trains for those who search, from memory: answers may be a moment old, and whoever
+//! holds seats asks the store itself. An answer has a logical expiry: who finds it over still gets
+//! it, and one of those who do reads anew beside, so that a train that everybody asks for is read a
+//! few times a second, and one that does not answer keeps nobody waiting for others.
 
 mod source;
 mod tally;

@@ -1,4 +1,5 @@
-//! Where availability is read: the store's picture, else what the ledger has claimed. Looking opens nothing.
+//! Where availability is read: the store's picture, else what the ledger has claimed. Looking opens
+//! nothing.
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ impl Source for Pictures {
             let (tally, whole) = (counted(&view.states), true);
             return Ok(Reading { tally, whole });
         }
-        // Baskets are in the store alone: without it, what is held counts as free, and the answer says that it is not whole.
+        // Baskets are in the store alone: without it, what is held counts as free, and the answer
+        // says that it is not whole.
         let whole = self.store.cursor(&show.id).await != Err(Refused::Unreachable);
         let states = show.claimed_only(&self.ledger.claimed(&show.id).await?);
         let tally = counted(&states);

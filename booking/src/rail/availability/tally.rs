@@ -1,4 +1,5 @@
-//! How many seats of a train are free over each stretch, by class: counted once a picture, read for every search.
+//! How many seats of a train are free over each stretch, by class: counted once a picture, read for
+//! every search.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,7 +40,8 @@ impl Tally {
         tally
     }
 
-    /// One more seat that is free over these legs and over no more: it is free over every stretch in them.
+    /// One more seat that is free over these legs and over no more: it is free over every stretch
+    /// in them.
     fn count(&mut self, class: usize, legs: &Range<u16>) {
         for from in legs.clone() {
             for to in from + 1..=legs.end {
@@ -55,7 +57,8 @@ impl Tally {
         (class * self.calls + usize::from(from)) * self.calls + usize::from(to)
     }
 
-    /// Seats that are free over all these legs, by class; none over legs that the train does not have.
+    /// Seats that are free over all these legs, by class; none over legs that the train does not
+    /// have.
     #[must_use]
     pub fn free(&self, legs: &Range<u16>) -> BTreeMap<String, u32> {
         let known = usize::from(legs.end) < self.calls && !legs.is_empty();

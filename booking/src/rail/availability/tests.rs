@@ -1,4 +1,5 @@
-//! Availability under a rush, with a source that does as it is told and a clock that is turned by hand.
+//! Availability under a rush, with a source that does as it is told and a clock that is turned by
+//! hand.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,5 @@
-//! A timetable under construction: names are given indices as they are met, and whatever comes twice, is not there or goes
-//! backwards is told with its line.
+//! A timetable under construction: names are given indices as they are met, and whatever comes
+//! twice, is not there or goes backwards is told with its line.
 
 use std::collections::HashMap;
 
@@ -87,7 +87,8 @@ pub struct Draft {
     pub services: Vec<Service>,
     /// Trips; their tariffs and stocks are given at the end.
     pub trips: Vec<Trip>,
-    /// The line of each trip, the kinds it is of, and how many calls it should have, where that is told.
+    /// The line of each trip, the kinds it is of, and how many calls it should have, where that is
+    /// told.
     pub told: Vec<Told>,
     /// The calls of each trip.
     pub calls: Vec<Calls>,
@@ -171,8 +172,8 @@ impl Draft {
         });
     }
 
-    /// Checks the calls of every trip, measures the ways between, and fills in times that a feed leaves out. `file` has the
-    /// trips, `calls` their calls.
+    /// Checks the calls of every trip, measures the ways between, and fills in times that a feed
+    /// leaves out. `file` has the trips, `calls` their calls.
     pub fn measure(&mut self, file: &'static str, calls: &'static str, faults: &Faults) {
         for ((trip, told), of) in self.trips.iter().zip(&self.told).zip(&mut self.calls) {
             if of.broken {
@@ -277,8 +278,8 @@ fn ways(stops: &mut [Stop], stations: &[Station]) {
     }
 }
 
-/// A call has both times or, between two that have, none: then they follow from the way. The first has no arrival and the
-/// last no departure. Tells the call that lacks one.
+/// A call has both times or, between two that have, none: then they follow from the way. The first
+/// has no arrival and the last no departure. Tells the call that lacks one.
 fn times(stops: &mut [Stop]) -> Result<(), &'static str> {
     for stop in stops.iter_mut() {
         stop.arrives = stop.arrives.or(stop.departs);

@@ -1,5 +1,5 @@
-//! What stretches cost, where it does not go by distance: the fares of a GTFS feed by zone and route, and the table of a
-//! `--rail` file.
+//! What stretches cost, where it does not go by distance: the fares of a GTFS feed by zone and
+//! route, and the table of a `--rail` file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -113,8 +113,9 @@ impl FeedFares {
         *known = price.min(*known);
     }
 
-    /// Prices the trips: a table for each route that has fares; what a route leaves out of its table is not sold. Gives what
-    /// is worth knowing. `of_route` says which route a trip is of, `zones` the zone of each station.
+    /// Prices the trips: a table for each route that has fares; what a route leaves out of its
+    /// table is not sold. Gives what is worth knowing. `of_route` says which route a trip is of,
+    /// `zones` the zone of each station.
     pub fn price(
         &self,
         parts: &mut Parts,

@@ -1,5 +1,5 @@
-//! Headways: a trip that stands for one departure every so many seconds becomes one trip a departure, all over its one list
-//! of calls.
+//! Headways: a trip that stands for one departure every so many seconds becomes one trip a
+//! departure, all over its one list of calls.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ struct Headway {
     line: u64,
 }
 
-/// Puts departures in the places of the trips that have headways, where the feed has any. `of_trip` is carried along: what
-/// stands at a trip stands at all its departures.
+/// Puts departures in the places of the trips that have headways, where the feed has any. `of_trip`
+/// is carried along: what stands at a trip stands at all its departures.
 pub fn expand(
     folder: &Path,
     draft: &mut Draft,

@@ -1,4 +1,5 @@
-//! GTFS, the schedule part of it: agency, stops, routes, trips, stop times, calendars and their exceptions, headways, fares.
+//! GTFS, the schedule part of it: agency, stops, routes, trips, stop times, calendars and their
+//! exceptions, headways, fares.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Timetables from outside. An importer gives the whole [`Parts`] of a timetable or *every* fault it found, each with its file
-//! and line, so that whoever made the feed mends it in one go.
+//! Timetables from outside. An importer gives the whole [`Parts`] of a timetable or *every* fault
+//! it found, each with its file and line, so that whoever made the feed mends it in one go.
 //!
 //! **Architecture invariant:** the crate csv is named only here.
 

@@ -1,4 +1,5 @@
-//! A file of comma-separated values, line by line; what is wrong with the file itself is told, and the rest is read on.
+//! A file of comma-separated values, line by line; what is wrong with the file itself is told, and
+//! the rest is read on.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -69,7 +70,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads a file of a folder; false where it is not there, or lacks a column, so that nothing of it was read.
+/// Reads a file of a folder; false where it is not there, or lacks a column, so that nothing of it
+/// was read.
 pub fn each_line(
     folder: &Path,
     file: &'static str,

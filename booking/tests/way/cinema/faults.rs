@@ -1,4 +1,5 @@
-//! Programmes that are wrong: every fault is told with its path and line, and nothing of them is kept.
+//! Programmes that are wrong: every fault is told with its path and line, and nothing of them is
+//! kept.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! A cinema programme from the promoter's file to a held seat: put, searched, sold, changed, refused.
+//! A cinema programme from the promoter's file to a held seat: put, searched, sold, changed,
+//! refused.
 
 mod faults;
 mod importing;
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// Two cities, three cinemas, four halls, two films, five showings. The app's clock stands at 2027-01-10 09:00 UTC.
+/// Two cities, three cinemas, four halls, two films, five showings. The app's clock stands at
+/// 2027-01-10 09:00 UTC.
 pub fn programme() -> Value {
     let cinema = |id: &str, code: &str, lat: f64, lon: f64, halls: Value| {
         json!({"id": id, "name": format!("Kino {id}"), "address": "Lange Straße 1", "postal_code": code,

@@ -1,6 +1,7 @@
 //! Who holds which number, bound into one root: the Merkle tree of RFC 6962 §2.1 over the leaf data
-//! `be64(number) || holder`. Full chunks of 1024 leaves are whole subtrees, so a tree keeps only what lies
-//! above them: 625 KB for ten million leaves, and a proof hashes one chunk anew instead of everything.
+//! `be64(number) || holder`. Full chunks of 1024 leaves are whole subtrees, so a tree keeps only
+//! what lies above them: 625 KB for ten million leaves, and a proof hashes one chunk anew instead
+//! of everything.
 
 use std::ops::Range;
 
@@ -52,8 +53,9 @@ impl Tree {
         (number < self.n).then(|| start..self.n.min(start + CHUNK))
     }
 
-    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of [`Tree::chunk_of`]. `None` where
-    /// there is no such leaf, or where these are not the leaves the tree was built from.
+    /// The inclusion path of `number`, leaf upward. `chunk` are the leaves of [`Tree::chunk_of`].
+    /// `None` where there is no such leaf, or where these are not the leaves the tree was built
+    /// from.
     pub fn proof<L: Copy + Into<[u8; 32]>>(
         &self,
         number: usize,
@@ -89,7 +91,8 @@ pub fn verify_proof(
     if number >= n {
         return false;
     }
-    // `node` is where we are on this level, `last` the level's last node, which may have no sibling.
+    // `node` is where we are on this level, `last` the level's last node, which may have no
+    // sibling.
     let (mut node, mut last) = (number, n - 1);
     let mut hash = leaf_hash(number, &holder.into());
     for sibling in path {
@@ -133,8 +136,8 @@ fn chunk_roots<L: Copy + Into<[u8; 32]>>(first: usize, leaves: &[L]) -> Vec<Dige
         .collect()
 }
 
-/// All levels of the tree over `hashes`, from them up to the one root. A node without sibling rises as it is,
-/// which gives the same tree as the RFC's split at the largest power of two.
+/// All levels of the tree over `hashes`, from them up to the one root. A node without sibling rises
+/// as it is, which gives the same tree as the RFC's split at the largest power of two.
 fn levels(hashes: Vec<Digest>) -> Vec<Vec<Digest>> {
     let mut levels = vec![hashes];
     while let Some(level) = levels.last()

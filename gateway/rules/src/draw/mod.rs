@@ -1,13 +1,16 @@
-//! The draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can check it. Pure: the
-//! secret, the leaves and the beacon come from the room, and nothing here reads a clock or makes randomness.
+//! The draw, version 1: turns the join numbers of a frozen line into ranks so that anybody can
+//! check it. Pure: the secret, the leaves and the beacon come from the room, and nothing here reads
+//! a clock or makes randomness.
 //!
-//! In reading order: [`merkle`] binds who holds which number, [`seed`] binds that to the secret promised at the
-//! room's creation and to the beacon, [`shuffle`] makes the line out of the seed, [`record`] is what is published
-//! of it all, and [`verify`] checks a record offline. Frozen: a change here is a version 2 beside it.
+//! In reading order: [`merkle`] binds who holds which number, [`seed`] binds that to the secret
+//! promised at the room's creation and to the beacon, [`shuffle`] makes the line out of the seed,
+//! [`record`] is what is published of it all, and [`verify`] checks a record offline. Frozen: a
+//! change here is a version 2 beside it.
 //!
-//! What a record proves: whoever runs the room could not choose the line after the freeze, nor give one person
-//! two numbers unseen. What it does not: without a beacon the moment of the freeze can be chosen by trying; two
-//! people who were shown different roots find out only by comparing them; nobody is proved to be a human being.
+//! What a record proves: whoever runs the room could not choose the line after the freeze, nor give
+//! one person two numbers unseen. What it does not: without a beacon the moment of the freeze can
+//! be chosen by trying; two people who were shown different roots find out only by comparing them;
+//! nobody is proved to be a human being.
 
 pub use fairgate_pass::Digest;
 use sha2::{Digest as _, Sha256};
@@ -28,8 +31,8 @@ pub fn commitment(secret: &[u8; 32]) -> Digest {
     sha256(&[b"fairgate/draw/v1/commit", secret])
 }
 
-/// The seed of the shuffle. `n` is hashed too, because the root alone does not bind it. `beacon` is the 32 bytes
-/// of the announced round, or empty in a room without one.
+/// The seed of the shuffle. `n` is hashed too, because the root alone does not bind it. `beacon` is
+/// the 32 bytes of the announced round, or empty in a room without one.
 pub fn seed(secret: &[u8; 32], n: u64, root: &Digest, beacon: &[u8]) -> Digest {
     sha256(&[
         b"fairgate/draw/v1/seed",

@@ -1,5 +1,5 @@
-//! What is published of a draw, in the three states it goes through: announced, frozen, drawn. The shape is that of
-//! `GET /v1/rooms/{room}/draw`; what is not known yet is null.
+//! What is published of a draw, in the three states it goes through: announced, frozen, drawn. The
+//! shape is that of `GET /v1/rooms/{room}/draw`; what is not known yet is null.
 
 use fairgate_pass::{Digest, FreezeClaims};
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,8 @@ pub struct DrawRecord {
     pub seed: Option<Digest>,
     /// RFC 3339, UTC. From the draw on.
     pub drawn_at: Option<String>,
-    /// Ranks that were given out, to be checked along with the rest. The call never sends them; whoever collected
-    /// them may add them.
+    /// Ranks that were given out, to be checked along with the rest. The call never sends them;
+    /// whoever collected them may add them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<RankGiven>,
 }
@@ -91,8 +91,9 @@ impl DrawRecord {
         }
     }
 
-    /// The draw happened: opens the secret and derives the seed. `beacon` is empty in a room without one.
-    /// `None` where the line is not frozen, or where `secret` is not the one that was promised.
+    /// The draw happened: opens the secret and derives the seed. `beacon` is empty in a room
+    /// without one. `None` where the line is not frozen, or where `secret` is not the one that was
+    /// promised.
     #[must_use]
     pub fn drawn(self, secret: [u8; 32], beacon: &[u8], drawn_at: String) -> Option<Self> {
         let (n, root) = (self.n?, self.root?);

@@ -1,10 +1,11 @@
-//! From a seed to the line: Fisher–Yates from the top, driven by the words of ChaCha20 (20 rounds, zero nonce,
-//! block counter from 0, little-endian), rejecting words above the largest multiple of the bound.
+//! From a seed to the line: Fisher–Yates from the top, driven by the words of ChaCha20 (20 rounds,
+//! zero nonce, block counter from 0, little-endian), rejecting words above the largest multiple of
+//! the bound.
 //!
-//! The inverse needs no line first. Undoing a row of swaps is doing them in the opposite order, so [`ranks`] keeps
-//! each step's index in the cell that the step will fill, and then walks upwards. The two directions share nothing
-//! but the seed, so [`both`] runs them side by side, each with its own keystream; on one core it is cheaper to turn
-//! the finished line around.
+//! The inverse needs no line first. Undoing a row of swaps is doing them in the opposite order, so
+//! [`ranks`] keeps each step's index in the cell that the step will fill, and then walks upwards.
+//! The two directions share nothing but the seed, so [`both`] runs them side by side, each with its
+//! own keystream; on one core it is cheaper to turn the finished line around.
 
 use std::thread;
 
@@ -36,7 +37,8 @@ pub fn line(seed: &Digest, n: u32) -> Vec<u32> {
     line
 }
 
-/// Each number's rank: `ranks[number]`. The inverse of [`line`], at the same cost; takes 4 bytes a number.
+/// Each number's rank: `ranks[number]`. The inverse of [`line`], at the same cost; takes 4 bytes a
+/// number.
 pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     let mut words = Keystream::new(seed);
     let mut ranks = vec![0; n as usize];
@@ -52,7 +54,8 @@ pub fn ranks(seed: &Digest, n: u32) -> Vec<u32> {
     ranks
 }
 
-/// The line and its inverse, on two threads where there are two cores and enough to do. Takes 8 bytes a number.
+/// The line and its inverse, on two threads where there are two cores and enough to do. Takes 8
+/// bytes a number.
 pub fn both(seed: &Digest, n: u32) -> Drawn {
     if threads_for(n) == 1 {
         return both_alone(seed, n);
@@ -95,8 +98,9 @@ impl Keystream {
         }
     }
 
-    /// An even choice among `0..bound` (`bound` ≥ 2). A word is rejected when the multiple of `bound` at or under
-    /// it is the last one that begins below 2³² and does not end there; compared without leaving 32 bits.
+    /// An even choice among `0..bound` (`bound` ≥ 2). A word is rejected when the multiple of
+    /// `bound` at or under it is the last one that begins below 2³² and does not end there;
+    /// compared without leaving 32 bits.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         loop {

@@ -1,5 +1,5 @@
-//! The offline check of a published draw: everything that does not follow is listed, in words a reader without the
-//! design at hand understands. `gateway verify-draw` prints what this finds.
+//! The offline check of a published draw: everything that does not follow is listed, in words a
+//! reader without the design at hand understands. `gateway verify-draw` prints what this finds.
 
 use fairgate_pass::{Digest, FreezeClaims, Jwks, VOID, Verifier};
 use serde::Serialize;
@@ -34,8 +34,8 @@ impl Report {
     }
 }
 
-/// Checks a record. `leaves` are the n holders of 32 bytes each; with `jwks` the freeze's signature is checked
-/// too, otherwise only that what was signed is what the record says.
+/// Checks a record. `leaves` are the n holders of 32 bytes each; with `jwks` the freeze's signature
+/// is checked too, otherwise only that what was signed is what the record says.
 pub fn check(record: &DrawRecord, leaves: Option<&[u8]>, jwks: Option<&Jwks>) -> Report {
     let mut report = Report::default();
     if record.version != VERSION {

@@ -1,5 +1,5 @@
-//! What every ledger promises, whatever database stands behind it. `open` opens the same data again, so that the
-//! suite sees what a restart would see.
+//! What every ledger promises, whatever database stands behind it. `open` opens the same data
+//! again, so that the suite sees what a restart would see.
 
 mod lives;
 

@@ -1,7 +1,7 @@
 //! What the store of a life gave and took, brought into the ledger: looked up, decided, written.
 //!
-//! A batch is a thousand rows. On PostgreSQL each step of it is one statement, because a round trip for
-//! each row would make a batch take seconds; in a file statements cost no round trip.
+//! A batch is a thousand rows. On PostgreSQL each step of it is one statement, because a round trip
+//! for each row would make a batch take seconds; in a file statements cost no round trip.
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_pass::{Digest, Holder};

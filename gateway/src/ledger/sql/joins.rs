@@ -8,8 +8,8 @@ use fairgate_pass::{Digest, Holder};
 use super::{draws, lives, passes, rooms};
 use crate::ledger::{Failure, JoinRecorded, JoinRow, StoredLine, StoredPlace};
 
-/// Writes joins with different numbers, holders and codes, and says what became of each. Written again
-/// it says the same: a join that stands already is done.
+/// Writes joins with different numbers, holders and codes, and says what became of each. Written
+/// again it says the same: a join that stands already is done.
 pub(super) async fn record_joins(
     tx: &SqlTransaction,
     room: &str,

@@ -1,7 +1,7 @@
 //! The lives of room stores: blocks of numbers reserved ahead, and the freeze that ends the line.
 //!
-//! Whatever goes by a room's life holds its row: a copy, a freeze and the beginning of the next life come
-//! one after the other, and each sees all of the one before.
+//! Whatever goes by a room's life holds its row: a copy, a freeze and the beginning of the next
+//! life come one after the other, and each sees all of the one before.
 
 use fairgate_databases::{SqlRow, SqlTransaction};
 
@@ -94,8 +94,8 @@ pub(super) async fn reserve_numbers(
     row.as_ref().map(life_of_row).transpose()
 }
 
-/// Freezes the line under the lock of the room's life: what is being copied is below the freeze and in
-/// the ledger, or comes after it and is refused.
+/// Freezes the line under the lock of the room's life: what is being copied is below the freeze and
+/// in the ledger, or comes after it and is refused.
 pub(super) async fn freeze_line(
     tx: &SqlTransaction,
     room: &str,

@@ -1,11 +1,13 @@
-//! The rooms' ledger over SQL: each transaction is written once, for a SQLite file and for PostgreSQL.
+//! The rooms' ledger over SQL: each transaction is written once, for a SQLite file and for
+//! PostgreSQL.
 //!
-//! Every method is one transaction, which goes on where its caller goes away. On PostgreSQL it may be run
-//! again from its beginning, so it decides anew each time from what it reads. There many nodes write at
-//! once, and what must not meet is kept apart by unique keys and row locks; a file has one writer.
+//! Every method is one transaction, which goes on where its caller goes away. On PostgreSQL it may
+//! be run again from its beginning, so it decides anew each time from what it reads. There many
+//! nodes write at once, and what must not meet is kept apart by unique keys and row locks; a file
+//! has one writer.
 //!
-//! Statements are written for PostgreSQL. Where a round trip for each row would cost the most, a function
-//! whose name ends with `_fused` sends a whole batch in one statement.
+//! Statements are written for PostgreSQL. Where a round trip for each row would cost the most, a
+//! function whose name ends with `_fused` sends a whole batch in one statement.
 
 mod columns;
 mod copies;

@@ -5,8 +5,8 @@ use fairgate_pass::Holder;
 
 use crate::ledger::{Failure, PassRow};
 
-/// Two nodes that write one number's pass at once wait for one another on its row: the second finds the
-/// first's alive.
+/// Two nodes that write one number's pass at once wait for one another on its row: the second finds
+/// the first's alive.
 pub(super) async fn claim_pass(
     tx: &SqlTransaction,
     room: &str,
@@ -66,8 +66,8 @@ pub(super) async fn finish_visitors(
 }
 
 /// Marks each holder's living place, and what they left with a pass: they could buy with it all the
-/// same. These are two statements for SQLite because each half has its own index there, and it takes
-/// neither for a list of holders.
+/// same. These are two statements for SQLite because each half has its own index there, and it
+/// takes neither for a list of holders.
 async fn mark_done(
     tx: &SqlTransaction,
     room: &str,
@@ -87,8 +87,8 @@ async fn mark_done(
     Ok(())
 }
 
-/// Marks all holders with one round trip, in the order of their numbers, so that two nodes that finish
-/// the same visitors cannot wait for each other.
+/// Marks all holders with one round trip, in the order of their numbers, so that two nodes that
+/// finish the same visitors cannot wait for each other.
 async fn mark_done_fused(
     tx: &SqlTransaction,
     room: &str,

@@ -1,6 +1,6 @@
-//! Writes of a store without lives, in the order they were queued in. Whatever waits when a transaction
-//! begins shares it, so that the number of commits follows the database's pace and not the number of
-//! joins.
+//! Writes of a store without lives, in the order they were queued in. Whatever waits when a
+//! transaction begins shares it, so that the number of commits follows the database's pace and not
+//! the number of joins.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::ledger::{Durable, Failure, Freeze, FreezeRecorded, JoinRecorded, Join
 
 /// More than this in one commit would make the first of them wait for the last.
 const GROUP_MAX: usize = 512;
-/// How often a group is written whose outcome cannot be told. Each write says the same the second time.
+/// How often a group is written whose outcome cannot be told. Each write says the same the second
+/// time.
 const TRIES_MAX: u32 = 3;
 
 /// One change of a room's line. All of them may be repeated.
@@ -112,7 +113,8 @@ async fn write_groups(
         }
         let outcomes = settle_group(&installation, changes).await;
         for (answer, outcome) in answers.into_iter().zip(outcomes) {
-            // A caller that has gone away no longer wants its answer; the write stands all the same.
+            // A caller that has gone away no longer wants its answer; the write stands all the
+            // same.
             let _ = answer.send(outcome);
         }
     }
@@ -190,7 +192,8 @@ async fn write_changes(
     Ok(outcomes)
 }
 
-/// The joins at the head that one statement can take: of one room, and no number, holder or code twice.
+/// The joins at the head that one statement can take: of one room, and no number, holder or code
+/// twice.
 fn run_of_joins(changes: &[RoomChange]) -> Vec<JoinRow> {
     let (mut run, mut numbers, mut holders, mut codes) =
         (Vec::new(), HashSet::new(), HashSet::new(), HashSet::new());

@@ -129,7 +129,8 @@ pub(super) async fn put_codes(
     Ok(Changed::To(tx.one(sql, &[&room]).await?.get(0)?))
 }
 
-/// Writes many codes with one statement: a room may have a million, and each would cost a round trip.
+/// Writes many codes with one statement: a room may have a million, and each would cost a round
+/// trip.
 async fn insert_codes_fused(
     tx: &SqlTransaction,
     room: &str,
@@ -157,8 +158,8 @@ pub(super) async fn about_to_join(tx: &SqlTransaction, room: &str) -> Result<(),
     lock_room_row(tx, room, "FOR KEY SHARE").await
 }
 
-/// Locks a room's row until the transaction ends, as strongly as it is told. A file's one writer is in
-/// nobody's way, so there nothing is asked of the database.
+/// Locks a room's row until the transaction ends, as strongly as it is told. A file's one writer is
+/// in nobody's way, so there nothing is asked of the database.
 pub(super) async fn lock_room_row(
     tx: &SqlTransaction,
     room: &str,

@@ -110,7 +110,8 @@ fn changed_meanwhile() -> Problem {
     )
 }
 
-/// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not built.
+/// 422 `invalid_field` with every wrong field, or 422 `not_available` with every field that is not
+/// built.
 fn refused(why: Refused) -> Problem {
     let listed = |faults: &[(String, String)]| {
         faults

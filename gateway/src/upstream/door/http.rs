@@ -1,5 +1,6 @@
-//! The door between the line and booking: nobody holds a seat without a live pass of the show's room. A browser's
-//! cookie becomes the Bearer pass that booking reads, and booking checks it again by itself.
+//! The door between the line and booking: nobody holds a seat without a live pass of the show's
+//! room. A browser's cookie becomes the Bearer pass that booking reads, and booking checks it again
+//! by itself.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -42,7 +43,8 @@ async fn guard(State(door): State<BookingDoor>, mut request: Request, next: Next
 }
 
 impl BookingDoor {
-    /// Turns away who has no pass, or none of ours; booking looks at room and time, again by itself.
+    /// Turns away who has no pass, or none of ours; booking looks at room and time, again by
+    /// itself.
     async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         if bearer(request.headers()).is_none() {
             self.lift_cookie(request, room)?;
@@ -60,7 +62,8 @@ impl BookingDoor {
         Ok(self.load.admit_hold()?)
     }
 
-    /// A cookie travels by itself, so on a call that changes something it counts only from our own pages.
+    /// A cookie travels by itself, so on a call that changes something it counts only from our own
+    /// pages.
     fn lift_cookie(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
         let Some(pass) = cookie(request.headers(), &pass_cookie(room)) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The door between the line and booking: which calls need a pass, which ones booking's health is measured by, and of which
-//! show they are. `http` carries it out.
+//! The door between the line and booking: which calls need a pass, which ones booking's health is
+//! measured by, and of which show they are. `http` carries it out.
 
 pub mod http;
 
@@ -18,8 +18,8 @@ use crate::web::Web;
 /// Says when somebody without a pass should come back. The line knows; the door only asks.
 #[async_trait]
 pub trait ComeBackTimes: Send + Sync + 'static {
-    /// Seconds until whoever shows this place (a JWT; `None` where none was shown) is likely to be let in through `room`;
-    /// at least 1.
+    /// Seconds until whoever shows this place (a JWT; `None` where none was shown) is likely to be
+    /// let in through `room`; at least 1.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
 
@@ -42,8 +42,9 @@ pub struct BookingDoor {
     pub waits: Arc<dyn ComeBackTimes>,
 }
 
-/// Holds, orders and the sandbox's payments: what booking's health is measured by. Reads are answered from memory and would hide
-/// it; webhooks, plans and documents come from others and take their own time.
+/// Holds, orders and the sandbox's payments: what booking's health is measured by. Reads are
+/// answered from memory and would hide it; webhooks, plans and documents come from others and take
+/// their own time.
 fn is_a_purchase(method: &Method, path: &str) -> bool {
     let of_purchases = ["/v1/holds/", "/v1/orders/", "/v1/sandbox/payments/"];
     let is_one = takes_seats(method, path) || of_purchases.iter().any(|of| path.starts_with(of));

@@ -1,5 +1,5 @@
-//! Visitors' calls sent on to booking as they came: bodies in streams, nothing that belongs to one connection, and never
-//! twice what must not be done twice.
+//! Visitors' calls sent on to booking as they came: bodies in streams, nothing that belongs to one
+//! connection, and never twice what must not be done twice.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use reqwest::Url;
 use super::pool::{BookingNode, Pool};
 use crate::upstream::BookingFailure;
 
-/// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer ones run through once.
+/// Bodies up to here are kept, so that a call which found nobody can be sent to the next; longer
+/// ones run through once.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 /// Reads are answered from memory, or by the next booking.
 const READ_MAX: Duration = Duration::from_secs(5);
@@ -37,7 +38,8 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
-/// What the client sets by itself, what this gateway does by itself, and what is between a browser and this gateway.
+/// What the client sets by itself, what this gateway does by itself, and what is between a browser
+/// and this gateway.
 const OWN: [HeaderName; 5] = [
     header::HOST,
     header::CONTENT_LENGTH,
@@ -101,8 +103,8 @@ async fn send(
             .timeout(at_most)
             .body(body);
         match request.send().await {
-            // It could not, and another one may: over one ledger the next finds what this one did. Where two could not, it
-            // is not for want of trying.
+            // It could not, and another one may: over one ledger the next finds what this one did.
+            // Where two could not, it is not for want of trying.
             Ok(answer) if again && failing.is_none() && answer.status().is_server_error() => {
                 tracing::debug!(booking = %node.base(), status = %answer.status(), "the next booking is asked");
                 was_sent = true;
@@ -171,22 +173,23 @@ impl Sending {
     }
 }
 
-/// Whether a call whose answer was lost may be sent again: it changes nothing, says the whole of what shall be, or
-/// carries the key by which booking knows it again.
+/// Whether a call whose answer was lost may be sent again: it changes nothing, says the whole of
+/// what shall be, or carries the key by which booking knows it again.
 fn may_be_repeated(parts: &Parts) -> bool {
     parts.method.is_safe()
         || parts.method == axum::http::Method::PUT
         || parts.headers.contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Calls with one key go to one booking, which tells a caller in a hurry that the first one still runs.
+/// Calls with one key go to one booking, which tells a caller in a hurry that the first one still
+/// runs.
 fn mark(headers: &HeaderMap) -> Option<Vec<u8>> {
     let key = headers.get(IDEMPOTENCY_KEY)?;
     Some(key.as_bytes().to_vec())
 }
 
-/// The address at one booking. `None` for a path that is another one once it is tidied up: dots that climb must not
-/// lead from an open address to a closed one.
+/// The address at one booking. `None` for a path that is another one once it is tidied up: dots
+/// that climb must not lead from an open address to a closed one.
 fn address(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
     let asked = asked?;
     let mut url = node.base().clone();

@@ -1,5 +1,5 @@
-//! Booking behind its addresses: the same trait as in process, asked over HTTP. Which bookings are well is watched beside the
-//! calls; which room covers which show comes along with that.
+//! Booking behind its addresses: the same trait as in process, asked over HTTP. Which bookings are
+//! well is watched beside the calls; which room covers which show comes along with that.
 
 pub mod forward;
 pub mod pool;
@@ -141,7 +141,8 @@ impl Core for Remote {
     async fn cover(&self, coverage: Vec<(String, Vec<String>)>) -> Result<(), BookingFailure> {
         self.shared.owe(Some(CoverAsk { coverage }));
         if let Err(error) = self.shared.pay().await {
-            // While no booking answers nothing is sold; the first one that does is told before it is asked anything else.
+            // While no booking answers nothing is sold; the first one that does is told before it
+            // is asked anything else.
             tracing::warn!(
                 %error,
                 "booking will be told of the rooms when it answers"
@@ -195,7 +196,8 @@ impl Core for Remote {
         let path = format!("/shows/{show}/changes");
         let with =
             |request: reqwest::RequestBuilder| request.timeout(CHANGES_WAIT + ASK_MAX).query(&ask);
-        // One show's changes come from one booking: another one may have read a little less of the feed.
+        // One show's changes come from one booking: another one may have read a little less of the
+        // feed.
         let mark = Some(show.as_bytes());
         let answer = self.pool().ask(mark, Method::GET, &path, with).await?;
         read(answer).await

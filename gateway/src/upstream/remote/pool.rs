@@ -1,4 +1,5 @@
-//! The bookings behind their addresses: which of them are well, whose turn it is, and what a call that none took is told.
+//! The bookings behind their addresses: which of them are well, whose turn it is, and what a call
+//! that none took is told.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -16,7 +17,8 @@ use crate::upstream::BookingFailure;
 
 /// A booking on the next machine answers a knock at once, or is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// Less than the ten seconds after which booking closes a connection that nobody uses, so that no call meets the closing.
+/// Less than the ten seconds after which booking closes a connection that nobody uses, so that no
+/// call meets the closing.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// How a booking stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +98,8 @@ impl BookingNode {
     }
 }
 
-/// Who is asked, and in which order: the well ones, then those that are not ready, never those that do not answer.
-/// `first` begins the round.
+/// Who is asked, and in which order: the well ones, then those that are not ready, never those that
+/// do not answer. `first` begins the round.
 fn in_turn(standings: &[BookingStanding], first: usize) -> Vec<usize> {
     let round = || (0..standings.len()).map(|step| (first + step) % standings.len());
     let well = round().filter(|at| standings[*at] == BookingStanding::Well);
@@ -148,7 +150,8 @@ impl Pool {
         &self.inner.client
     }
 
-    /// Whom to ask, in order. What has the same `mark` is asked of the same booking for as long as that one is well.
+    /// Whom to ask, in order. What has the same `mark` is asked of the same booking for as long as
+    /// that one is well.
     #[must_use]
     pub fn candidates(&self, mark: Option<&[u8]>) -> Vec<Arc<BookingNode>> {
         let nodes = &self.inner.nodes;
@@ -178,7 +181,8 @@ impl Pool {
         }
     }
 
-    /// Asks whoever is well; what one does not answer, or cannot, is asked of the next, for internal calls may be repeated.
+    /// Asks whoever is well; what one does not answer, or cannot, is asked of the next, for
+    /// internal calls may be repeated.
     ///
     /// # Errors
     /// Where nobody answers, or an answer is none.
@@ -207,7 +211,8 @@ impl Pool {
 }
 
 impl BookingNode {
-    /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow is judged by its state.
+    /// A call got no answer. Whoever cannot be reached is left out at once; whoever was merely slow
+    /// is judged by its state.
     pub fn failed(&self, error: &reqwest::Error) {
         tracing::debug!(booking = %self.base, %error, "a call to booking got no answer");
         if error.is_connect() {

@@ -1,4 +1,5 @@
-//! Every route of a booking behind addresses: the same as booking lists on its own page, each sent on as it came.
+//! Every route of a booking behind addresses: the same as booking lists on its own page, each sent
+//! on as it came.
 
 use axum::extract::Request;
 use axum::routing::any;

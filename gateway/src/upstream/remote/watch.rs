@@ -1,4 +1,5 @@
-//! What runs beside the calls, for each booking: asking how it is, and listening to its words about holds.
+//! What runs beside the calls, for each booking: asking how it is, and listening to its words about
+//! holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use crate::upstream::HoldSignal;
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Longer than this is no answer. Booking itself waits for most of a second for its ledger.
 const STATE_MAX: Duration = Duration::from_millis(1_800);
-/// A stream that says nothing for so long has no booking behind it: it says every second that it lives.
+/// A stream that says nothing for so long has no booking behind it: it says every second that it
+/// lives.
 const QUIET_MAX: Duration = Duration::from_secs(5);
 /// A line is far shorter.
 const LINE_BYTES_MAX: usize = 4 << 10;
@@ -29,7 +31,8 @@ pub(super) async fn standing(shared: RemoteState, node: Arc<BookingNode>) {
         match state(&shared.pool, &node).await {
             Ok(state) if state.ledger != *shared.ledger => node.seen(BookingStanding::Foreign),
             Ok(state) => {
-                // What it is owed it is told first: nobody is sent to it under an old list of rooms.
+                // What it is owed it is told first: nobody is sent to it under an old list of
+                // rooms.
                 if shared.owed().is_none() {
                     shared.told(state.coverage);
                 }
@@ -70,7 +73,8 @@ async fn state(pool: &Pool, node: &BookingNode) -> Result<wire::State, String> {
     answer.json().await.map_err(|error| why(&error))
 }
 
-/// Listens to one booking's words about holds, for ever. Each booking is listened to, for each knows its own.
+/// Listens to one booking's words about holds, for ever. Each booking is listened to, for each
+/// knows its own.
 pub(super) async fn signals(shared: RemoteState, node: Arc<BookingNode>) {
     loop {
         let asked = shared.pool.internal(&node, Method::GET, "/signals");

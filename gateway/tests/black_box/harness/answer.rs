@@ -118,7 +118,8 @@ impl Answer {
         if let Some(name) = members.iter().find(empty) {
             return Some(format!("no member {name}: {shown}"));
         }
-        // A person has to act on it: a bare phrase tells neither what was not changed nor what to do.
+        // A person has to act on it: a bare phrase tells neither what was not changed nor what to
+        // do.
         let detail = problem["detail"].as_str().unwrap_or_default();
         (detail.split_whitespace().count() < 6)
             .then(|| format!("the detail does not help: {shown}"))

@@ -1,5 +1,5 @@
-//! Debian's chromium, driven by its own protocol: a fresh profile for each person, and everything its console
-//! complains of is kept.
+//! Debian's chromium, driven by its own protocol: a fresh profile for each person, and everything
+//! its console complains of is kept.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -103,7 +103,8 @@ impl Browser {
             .build()
             .expect("a configuration");
         let (chromium, mut events) = Chromium::launch(config).await.expect("chromium starts");
-        // Events that this library does not know are of no interest; the loop ends with the browser.
+        // Events that this library does not know are of no interest; the loop ends with the
+        // browser.
         tokio::spawn(async move { while events.next().await.is_some() {} });
         let page = chromium.new_page("about:blank").await.expect("a tab");
         let browser = Self {
@@ -150,7 +151,8 @@ impl Browser {
                     Some(entry) = entries.next() => {
                         let entry = &entry.entry;
                         let url = entry.url.as_deref().unwrap_or_default();
-                        // A refusal of a call is an answer that the page handles, not a fault of the page.
+                        // A refusal of a call is an answer that the page handles, not a fault of
+                        // the page.
                         let is_answer = (url.contains("/v1/") && entry.text.contains("status of 4"))
                             || entry.text.contains("HTTP Authentication failed");
                         (entry.level == LogEntryLevel::Error && !is_answer).then(|| format!("{} ({url})", entry.text))
@@ -174,7 +176,8 @@ impl Browser {
         self.page.goto(address).await.expect("the page loads");
     }
 
-    /// What an expression is worth in the page, once it is worth anything: not null, false or an error.
+    /// What an expression is worth in the page, once it is worth anything: not null, false or an
+    /// error.
     ///
     /// # Panics
     /// With what the page says, when the deadline has passed.
@@ -209,7 +212,8 @@ impl Browser {
         self.page.evaluate(script).await.expect("the script runs");
     }
 
-    /// Clicks an element with the mouse, once a person could: it is enabled, stands still, and nothing lies over it.
+    /// Clicks an element with the mouse, once a person could: it is enabled, stands still, and
+    /// nothing lies over it.
     pub async fn click(&self, selector: &str) {
         until(
             &format!("{selector} can be clicked"),
@@ -255,7 +259,8 @@ impl Browser {
             .clone()
     }
 
-    /// Waits until the page is no wider than the narrowest phone, where it must not be pushed sideways.
+    /// Waits until the page is no wider than the narrowest phone, where it must not be pushed
+    /// sideways.
     ///
     /// # Panics
     /// When it stays wider.

@@ -1,4 +1,5 @@
-//! What the tests stand on: a server that can be killed and started again, and the actors who use it.
+//! What the tests stand on: a server that can be killed and started again, and the actors who use
+//! it.
 
 mod answer;
 mod browser;

@@ -15,7 +15,8 @@ impl<'a> Promoter<'a> {
         Self { server }
     }
 
-    /// A grid of `plan`, the show `night` on it, and the room `sale` before it, each with changes on top.
+    /// A grid of `plan`, the show `night` on it, and the room `sale` before it, each with changes
+    /// on top.
     pub async fn on_sale(&self, plan: &str, show: Value, room: Value) {
         self.put("venues/hall", &json!({"plan": format!("grid:{plan}")}))
             .await

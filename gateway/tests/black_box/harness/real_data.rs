@@ -1,4 +1,5 @@
-//! Where real charts and the draw's oracle lie. Tests that need them skip themselves, loudly, where they are absent.
+//! Where real charts and the draw's oracle lie. Tests that need them skip themselves, loudly, where
+//! they are absent.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +8,16 @@ pub fn real_data() -> Option<PathBuf> {
     folder("FAIRGATE_REAL_DATA", "../../shared/data")
 }
 
-/// The folder with the draw's vectors and its independent oracle; `None`, said aloud, where there is none.
+/// The folder with the draw's vectors and its independent oracle; `None`, said aloud, where there
+/// is none.
 pub fn draw_folder() -> Option<PathBuf> {
     folder("FAIRGATE_DRAW", "../../shared/draw")
 }
 
 fn folder(variable: &str, beside_the_crate: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // A relative path in the variable is meant from the repository's root, which is where ./test runs.
+    // A relative path in the variable is meant from the repository's root, which is where ./test
+    // runs.
     let folder = match std::env::var_os(variable) {
         Some(given) => root.join("..").join(given),
         None => root.join(beside_the_crate),

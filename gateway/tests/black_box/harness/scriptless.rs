@@ -1,4 +1,5 @@
-//! Using a page that runs no scripts: pressing and reading by the browser's own protocol, without asking the page.
+//! Using a page that runs no scripts: pressing and reading by the browser's own protocol, without
+//! asking the page.
 
 use chromiumoxide::cdp::browser_protocol::dom::{
     GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,

@@ -1,5 +1,5 @@
-//! The gateway as a process: started on a free port with its own data directory, killed without warning, started again
-//! on what it left. Its log is shown when the test that owns it fails.
+//! The gateway as a process: started on a free port with its own data directory, killed without
+//! warning, started again on what it left. Its log is shown when the test that owns it fails.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpListener;
@@ -33,7 +33,8 @@ pub struct Server {
     probed: Mutex<String>,
 }
 
-/// How long one question after readiness may take: whoever probes a server asks again, as a supervisor does.
+/// How long one question after readiness may take: whoever probes a server asks again, as a
+/// supervisor does.
 const PROBE_MAX: Duration = Duration::from_secs(3);
 
 /// The gateway's binary, with nothing of this test's own environment in its settings.
@@ -268,7 +269,8 @@ impl Drop for Server {
     }
 }
 
-/// A port below those that the system hands out to clients, so that nobody takes it while the server is down.
+/// A port below those that the system hands out to clients, so that nobody takes it while the
+/// server is down.
 pub fn free_port() -> u16 {
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     std::iter::repeat_with(|| rand::random_range(20_000..32_000))

@@ -1,4 +1,5 @@
-//! A visitor that is no browser: keeps its secret, its place and its pass itself, and shows them as Bearer.
+//! A visitor that is no browser: keeps its secret, its place and its pass itself, and shows them as
+//! Bearer.
 
 use std::time::{Duration, Instant};
 
@@ -89,7 +90,8 @@ impl<'a> Visitor<'a> {
         self.number = joined["number"].as_u64().expect("a number");
     }
 
-    /// `POST /v1/rooms/{room}/{what}`, with the place once there is one; a busy server is asked again when it says so.
+    /// `POST /v1/rooms/{room}/{what}`, with the place once there is one; a busy server is asked
+    /// again when it says so.
     pub async fn post(&self, what: &str, body: &Value) -> Answer {
         coming_back(async || self.post_once(what, body).await).await
     }
@@ -223,8 +225,8 @@ impl<'a> Visitor<'a> {
     }
 }
 
-/// Asks, and comes back at the time that an overloaded server gives, as the pages do: a test of something else is not
-/// about what a slow machine sheds.
+/// Asks, and comes back at the time that an overloaded server gives, as the pages do: a test of
+/// something else is not about what a slow machine sheds.
 pub async fn coming_back(ask: impl AsyncFn() -> Answer) -> Answer {
     let started = Instant::now();
     loop {

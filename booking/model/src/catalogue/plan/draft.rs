@@ -1,5 +1,5 @@
-//! A map under construction: names are given indices as they are met, and a label that comes twice is told
-//! where it came first.
+//! A map under construction: names are given indices as they are met, and a label that comes twice
+//! is told where it came first.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,12 @@
-//! The plan `grid:ROWSxSEATS`: a plain hall made from two numbers, for demos, trials and load tests.
+//! The plan `grid:ROWSxSEATS`: a plain hall made from two numbers, for demos, trials and load
+//! tests.
 //!
-//! Rows are lettered `A` … `Z`, `AA` … from the front, seats numbered from the left: `A-1`. More than
-//! 40 seats a row are cut by aisles into blocks of nearly equal width, which are the sections
-//! (`Block 1` … from the left), so that nobody climbs over four hundred knees; labels do not name the block, since
-//! row and number already tell seats apart. Prices fall with the distance from the stage: the front half of the rows is
-//! `cat1`, the rest `cat2`, as in the on-sale file's example. The focal point is in the middle, in front of row A.
+//! Rows are lettered `A` … `Z`, `AA` … from the front, seats numbered from the left: `A-1`. More
+//! than 40 seats a row are cut by aisles into blocks of nearly equal width, which are the sections
+//! (`Block 1` … from the left), so that nobody climbs over four hundred knees; labels do not name
+//! the block, since row and number already tell seats apart. Prices fall with the distance from the
+//! stage: the front half of the rows is `cat1`, the rest `cat2`, as in the on-sale file's example.
+//! The focal point is in the middle, in front of row A.
 
 use super::draft::Draft;
 use super::reader::Faults;
@@ -33,7 +35,8 @@ const BANDS: u32 = 2;
 /// Makes the plan of `ROWSxSEATS`, such as `50x400`.
 ///
 /// # Errors
-/// Faults where the text is not two whole numbers with an `x` between, or the hall is empty or too large.
+/// Faults where the text is not two whole numbers with an `x` between, or the hall is empty or too
+/// large.
 pub fn parse_grid(text: &str) -> Imported {
     let (rows, columns) = sides(text)?;
     let blocks = columns.div_ceil(BLOCK_MAX);

@@ -1,5 +1,5 @@
-//! Seating plans from outside, one file a format. An importer gives a whole [`SeatMap`] or *every* fault
-//! it found, each with where it stands, so that whoever drew the plan mends it in one go.
+//! Seating plans from outside, one file a format. An importer gives a whole [`SeatMap`] or *every*
+//! fault it found, each with where it stands, so that whoever drew the plan mends it in one go.
 
 mod draft;
 mod grid;

@@ -1,13 +1,13 @@
-//! Reading foreign JSON without giving up at the first fault: a place in the document that knows how to
-//! name itself, and a list that faults go to.
+//! Reading foreign JSON without giving up at the first fault: a place in the document that knows
+//! how to name itself, and a list that faults go to.
 
 use serde_json::{Map, Value};
 
 use super::{COORDINATE_MAX, Fault, LABEL_CHARS_MAX};
 use crate::catalogue::seatmap::Point;
 
-/// More faults than this are counted, not told one by one: a plan of half a million broken seats must not
-/// become an answer many times its size.
+/// More faults than this are counted, not told one by one: a plan of half a million broken seats
+/// must not become an answer many times its size.
 const FAULTS_TOLD_MAX: usize = 10_000;
 
 /// Collects faults while the reading goes on.
@@ -85,8 +85,8 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// The place in words: labels where there are any, positions (from 0) always for the outermost object
-    /// and where a label does not tell objects apart.
+    /// The place in words: labels where there are any, positions (from 0) always for the outermost
+    /// object and where a label does not tell objects apart.
     pub fn path(&self) -> String {
         let label = match self.object.get("label") {
             Some(Value::String(label)) if !label.trim().is_empty() && label != UNLABELLED => {
@@ -200,7 +200,8 @@ impl<'a> Spot<'a> {
         Some((x?, y?))
     }
 
-    /// The objects of the list `key`; absent is an empty list, and each thing in it that is no object is a fault.
+    /// The objects of the list `key`; absent is an empty list, and each thing in it that is no
+    /// object is a fault.
     pub fn list(&self, key: &str, faults: &mut Faults) -> Vec<(usize, &'a Map<String, Value>)> {
         match self.get(key) {
             None => Vec::new(),

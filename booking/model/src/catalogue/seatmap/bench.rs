@@ -1,12 +1,13 @@
-//! Who sits beside whom: rows cut at their aisles. Side by side, single empty seats and everything else that
-//! the chooser says about neighbours is said about benches.
+//! Who sits beside whom: rows cut at their aisles. Side by side, single empty seats and everything
+//! else that the chooser says about neighbours is said about benches.
 
 use std::ops::Range;
 
 use super::{Kind, Parts, Row};
 
-/// A gap this many times a row's usual spacing is an aisle: people on its two sides do not sit side by side.
-/// Straight and curved rows alike stay within 1 % of their usual spacing, one missing chair gives 2.0.
+/// A gap this many times a row's usual spacing is an aisle: people on its two sides do not sit side
+/// by side. Straight and curved rows alike stay within 1 % of their usual spacing, one missing
+/// chair gives 2.0.
 const AISLE_GAP: f32 = 1.75;
 
 /// Chairs between two aisles: neighbours in `cells` sit side by side.

@@ -1,6 +1,7 @@
-//! What `GET /v1/shows/{show}/seatmap` answers as JSON: names instead of indices, so that a client needs
-//! no second table to read a seat. Fields beyond the contract's: `areas`, `categories`, `sections`,
-//! `zones`, `focal`, `bounds`, `name`, and a seat's `kind` where it is not an ordinary seat.
+//! What `GET /v1/shows/{show}/seatmap` answers as JSON: names instead of indices, so that a client
+//! needs no second table to read a seat. Fields beyond the contract's: `areas`, `categories`,
+//! `sections`, `zones`, `focal`, `bounds`, `name`, and a seat's `kind` where it is not an ordinary
+//! seat.
 
 use serde::Serialize;
 
@@ -87,9 +88,9 @@ impl SeatMap {
         )
     }
 
-    /// The geometry, to be written as JSON: `{name, focal, bounds, categories, sections, zones, areas, seats}`. The
-    /// same map always gives the same bytes, so their hash serves as an `ETag`. A table's chair has the
-    /// table's label as `section` and no `row`.
+    /// The geometry, to be written as JSON: `{name, focal, bounds, categories, sections, zones,
+    /// areas, seats}`. The same map always gives the same bytes, so their hash serves as an `ETag`.
+    /// A table's chair has the table's label as `section` and no `row`.
     #[must_use]
     pub fn geometry_json(&self) -> impl Serialize {
         let section = |at: Option<u32>| at.map(|at| self.sections[at as usize].as_str());

@@ -1,9 +1,10 @@
-//! One version of a venue's seating plan, as everything else reads it: a list of seats whose position
-//! is the seat's index, and the rows, sections, zones and areas that give those seats their meaning.
+//! One version of a venue's seating plan, as everything else reads it: a list of seats whose
+//! position is the seat's index, and the rows, sections, zones and areas that give those seats
+//! their meaning.
 //!
-//! A map is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON that the ledger
-//! keeps), checked once, and from then on only read, so that an index found today means the same seat for
-//! as long as a show pins this version.
+//! A map is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON that the
+//! ledger keeps), checked once, and from then on only read, so that an index found today means the
+//! same seat for as long as a show pins this version.
 
 mod bench;
 mod geometry;
@@ -20,7 +21,8 @@ pub use packed::PACKED_MEDIA_TYPE;
 
 use bench::{bench_cells, benches};
 
-/// A point of the plan, in the plan's own units (seats.io: about 20 units a chair); y grows downwards.
+/// A point of the plan, in the plan's own units (seats.io: about 20 units a chair); y grows
+/// downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// To the right.
@@ -178,8 +180,8 @@ pub struct Parts {
     pub areas: Vec<Area>,
 }
 
-/// Why parts do not make a map. Importers find these faults earlier and say where they stand; this is the
-/// last check, and the one that a damaged ledger meets.
+/// Why parts do not make a map. Importers find these faults earlier and say where they stand; this
+/// is the last check, and the one that a damaged ledger meets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
     /// Two seats or two areas share a label.
@@ -310,7 +312,8 @@ impl SeatMap {
         self.areas.iter().find(|area| area.cells().contains(&cell))
     }
 
-    /// The category with this key, or else with this label; keys win where one's key is another's label.
+    /// The category with this key, or else with this label; keys win where one's key is another's
+    /// label.
     #[must_use]
     pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
         let found = |is: &dyn Fn(&Category) -> bool| self.categories.iter().position(is);
@@ -356,7 +359,8 @@ impl SeatMap {
         Some((&self.benches[bench as usize], position as usize))
     }
 
-    /// Whether a used seat is in the other plan what it is in this one: same index, same label, same category.
+    /// Whether a used seat is in the other plan what it is in this one: same index, same label,
+    /// same category.
     #[must_use]
     pub fn keeps(&self, other: &Self, seat: u32) -> bool {
         let of = |map: &Self| {

@@ -1,4 +1,5 @@
-//! The compact form of a map's geometry, for phones: a tenth of the JSON before compression and less after.
+//! The compact form of a map's geometry, for phones: a tenth of the JSON before compression and
+//! less after.
 //!
 //! Layout (little-endian, media type [`PACKED_MEDIA_TYPE`]):
 //!
@@ -14,13 +15,14 @@
 //! | 2 N | i16 y likewise |
 //! | N | u8 flags: 1 accessible, 2 companion, 4 restricted view |
 //!
-//! A seat's place in the plan is `origin + step × sum`; sums run from 0 to 32,766, so no difference overflows.
-//! The error is at most half a step, 1/65,532 of the plan's longer side.
+//! A seat's place in the plan is `origin + step × sum`; sums run from 0 to 32,766, so no difference
+//! overflows. The error is at most half a step, 1/65,532 of the plan's longer side.
 //!
-//! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas, rows:[{label,section}], runs}`,
-//! where `areas` have indices for category, section and zone. `runs` cuts the seats, in order, into stretches that share everything but number and
-//! place: `{n, category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's label is `prefix` + number;
-//! numbers count up from `from`, or stand in the list `numbers`.
+//! The JSON is `{name, origin:{x,y}, step, focal, categories, sections, zones, areas,
+//! rows:[{label,section}], runs}`, where `areas` have indices for category, section and zone.
+//! `runs` cuts the seats, in order, into stretches that share everything but number and place: `{n,
+//! category, section?, zone?, row?, kind?, prefix, from | numbers}`. A seat's label is `prefix` +
+//! number; numbers count up from `from`, or stand in the list `numbers`.
 
 use serde::Serialize;
 
@@ -29,7 +31,8 @@ use super::{Area, Category, Kind, Point, Row, Seat, SeatMap, Zone};
 /// The media type of the packed form.
 pub const PACKED_MEDIA_TYPE: &str = "application/vnd.fairgate.seatmap";
 
-/// The largest sum of differences: one below `i16::MAX`, so that rounding up cannot leave the range.
+/// The largest sum of differences: one below `i16::MAX`, so that rounding up cannot leave the
+/// range.
 const SUM_MAX: f64 = 32_766.0;
 
 #[derive(Serialize)]

@@ -1,5 +1,5 @@
-//! General admission: units of an area are all alike, so any free ones will do. Which ones is left to the dice,
-//! or a crowd would all reach for the area's first free unit.
+//! General admission: units of an area are all alike, so any free ones will do. Which ones is left
+//! to the dice, or a crowd would all reach for the area's first free unit.
 
 use rand::{Rng, RngExt};
 

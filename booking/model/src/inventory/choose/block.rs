@@ -1,5 +1,5 @@
-//! Preferences 1 and 2: everybody side by side. Every window of the party's size on every bench is looked
-//! at once, with running sums, so the search is linear in the seats.
+//! Preferences 1 and 2: everybody side by side. Every window of the party's size on every bench is
+//! looked at once, with running sums, so the search is linear in the seats.
 
 use rand::Rng;
 

@@ -1,22 +1,26 @@
-//! "Best available": which seats a party gets, decided on a picture of what is free. Pure: the picture, the
-//! wish and the dice are arguments, and the caller carries the choice out; where somebody else was quicker it
-//! chooses again, with more `spread`.
+//! "Best available": which seats a party gets, decided on a picture of what is free. Pure: the
+//! picture, the wish and the dice are arguments, and the caller carries the choice out; where
+//! somebody else was quicker it chooses again, with more `spread`.
 //!
 //! Order of preference:
 //! 1. one row, side by side, no single empty seat left, nearest the focal point;
 //! 2. the same, leaving as few single seats as possible;
-//! 3. across rows of one section, as few people alone as possible, near the focal point and each other;
+//! 3. across rows of one section, as few people alone as possible, near the focal point and each
+//!    other;
 //! 4. the same across sections;
-//! 5. one standing area, if the wish names categories or sections: nobody is sent to stand who did not ask.
+//! 5. one standing area, if the wish names categories or sections: nobody is sent to stand who did
+//!    not ask.
 //!
 //! What the words mean here:
-//! - *Nearest*: the mean of the party's distances to the focal point, the zone's where the wish names a zone. A map
-//!   with zones only uses each seat's own; one without any focal point, the middle of its upper edge.
+//! - *Nearest*: the mean of the party's distances to the focal point, the zone's where the wish
+//!   names a zone. A map with zones only uses each seat's own; one without any focal point, the
+//!   middle of its upper edge.
 //! - *Side by side*: neighbours on a bench, so never across an aisle.
-//! - *Single empty seat*: a free seat whose neighbours on the bench are both taken, missing or across an aisle.
-//!   Free counts as free whoever may buy it: seats kept for wheelchairs or sold through another channel are not walls.
-//! - *Accessible* seats go only to those who ask, exactly as many as they ask for; companion seats only to parties
-//!   with an accessible wish. Booths are never chosen.
+//! - *Single empty seat*: a free seat whose neighbours on the bench are both taken, missing or
+//!   across an aisle. Free counts as free whoever may buy it: seats kept for wheelchairs or sold
+//!   through another channel are not walls.
+//! - *Accessible* seats go only to those who ask, exactly as many as they ask for; companion seats
+//!   only to parties with an accessible wish. Booths are never chosen.
 //!
 //! Equals (within rounding) are chosen among at random. Nothing depends on the order of the plan.
 
@@ -93,16 +97,17 @@ pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
 
 /// Chooses seats for the wish among those that `free` says are free.
 ///
-/// `spread` 0 or 1 gives the best there is, and dice only between equals. With a larger one the dice fall among
-/// that many best blocks of the same preference that share no seat: raise it after each refusal, so that a crowd
-/// of choosers who all saw the same picture stop wanting the same seats.
+/// `spread` 0 or 1 gives the best there is, and dice only between equals. With a larger one the
+/// dice fall among that many best blocks of the same preference that share no seat: raise it after
+/// each refusal, so that a crowd of choosers who all saw the same picture stop wanting the same
+/// seats.
 ///
 /// # Errors
 /// [`NotFound`] where nothing fits.
 ///
 /// # Panics
-/// Never for a wish of this map; a wish resolved on another map may name categories this one lacks, which
-/// then simply match nothing.
+/// Never for a wish of this map; a wish resolved on another map may name categories this one lacks,
+/// which then simply match nothing.
 pub fn choose(
     map: &SeatMap,
     free: &dyn Fn(u32) -> bool,

@@ -1,5 +1,6 @@
-//! Single empty seats: which ones a hold of named seats would leave, and whether that is the visitor's
-//! fault. Somebody who takes a whole gap leaves none; somebody who could sit no better may leave one.
+//! Single empty seats: which ones a hold of named seats would leave, and whether that is the
+//! visitor's fault. Somebody who takes a whole gap leaves none; somebody who could sit no better
+//! may leave one.
 
 use std::collections::HashSet;
 
@@ -8,8 +9,8 @@ use super::view::View;
 use super::wish::Wish;
 use crate::catalogue::seatmap::SeatMap;
 
-/// The free seats that would have no free neighbour any more once the free `cells` are taken, though they
-/// have one now. Ascending.
+/// The free seats that would have no free neighbour any more once the free `cells` are taken,
+/// though they have one now. Ascending.
 #[must_use]
 pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Vec<u32> {
     let taken: HashSet<u32> = cells.iter().copied().collect();
@@ -40,9 +41,10 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
     orphans
 }
 
-/// For plain `seats` holds of shows that refuse orphans: the single seats that taking `cells` would newly leave;
-/// `None` if there are none, or if a party of this size (in these categories, with as many accessible seats) has no
-/// block anywhere that leaves none: then it has no better choice, and may.
+/// For plain `seats` holds of shows that refuse orphans: the single seats that taking `cells` would
+/// newly leave; `None` if there are none, or if a party of this size (in these categories, with as
+/// many accessible seats) has no block anywhere that leaves none: then it has no better choice, and
+/// may.
 #[must_use]
 pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Option<Vec<u32>> {
     let orphans = orphans_of(map, free, cells);
@@ -54,7 +56,8 @@ pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) ->
     block::has_clean(&view, &wish).then_some(orphans)
 }
 
-/// A wish for as many seats of the same categories, accessible where these are. `None` for no seats.
+/// A wish for as many seats of the same categories, accessible where these are. `None` for no
+/// seats.
 pub fn like(map: &SeatMap, cells: &[u32]) -> Option<Wish> {
     let mut wish = Wish::party(0);
     let mut categories = Vec::new();

@@ -17,8 +17,9 @@ fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
-/// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank that share no seat.
-/// `width` is how many candidates may overlap one of them at most, itself included.
+/// Picks among the equal best or, with `spread` above 1, among the `spread` best of the same rank
+/// that share no seat. `width` is how many candidates may overlap one of them at most, itself
+/// included.
 pub fn pick<C: Candidate>(
     mut all: Vec<C>,
     spread: usize,
@@ -31,7 +32,8 @@ pub fn pick<C: Candidate>(
     if spread <= 1 {
         all.retain(|candidate| candidate.score() <= equal_up_to(best));
     } else {
-        // Each one kept rules out fewer than `width` others, so among this many there are `spread` apart.
+        // Each one kept rules out fewer than `width` others, so among this many there are `spread`
+        // apart.
         let enough = spread.saturating_mul(width).clamp(1, all.len());
         all.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
         all.truncate(enough);

@@ -1,12 +1,14 @@
-//! Choosing on a train: among the seats that are free over the whole stretch, those whose free interval fits it tightest,
-//! so that A→B and C→D do not strand B→C (best fit, as for memory: Knuth, TAOCP 1, 2.5). Pure, as its neighbours.
+//! Choosing on a train: among the seats that are free over the whole stretch, those whose free
+//! interval fits it tightest, so that A→B and C→D do not strand B→C (best fit, as for memory:
+//! Knuth, TAOCP 1, 2.5). Pure, as its neighbours.
 //!
 //! Order of preference:
-//! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4. anywhere.
+//! 1. side by side on one bench; 2. in one row; 3. in one carriage (a section of the plan); 4.
+//!    anywhere.
 //!
-//! Within a preference: the fewest free legs left over beside the stretch; then, for one traveller, the seat with the
-//! fewest free neighbours, so that pairs stay for pairs; then the dice. Accessible and companion seats are for those who
-//! name them.
+//! Within a preference: the fewest free legs left over beside the stretch; then, for one traveller,
+//! the seat with the fewest free neighbours, so that pairs stay for pairs; then the dice.
+//! Accessible and companion seats are for those who name them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -51,7 +53,8 @@ impl Train<'_> {
                 .all(|cell| self.states.get(cell as usize) == Some(&CellState::Free))
     }
 
-    /// How many free legs of the seat lie beside these, without a gap: what a traveller over them leaves over.
+    /// How many free legs of the seat lie beside these, without a gap: what a traveller over them
+    /// leaves over.
     fn left_over(&self, seat: u32, legs: &Range<u16>) -> u16 {
         let is_free = |leg: &u16| self.is_free(seat, &(*leg..*leg + 1));
         let before = (0..legs.start).rev().take_while(is_free).count();

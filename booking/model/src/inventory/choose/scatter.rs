@@ -1,6 +1,6 @@
-//! Preferences 3 and 4: parties that cannot sit side by side. Groups are grown around a few anchors in each
-//! section (the stretches nearest to where the wish looks, and the longest), and the best group wins; only if no section
-//! holds the party, around anchors of the whole house.
+//! Preferences 3 and 4: parties that cannot sit side by side. Groups are grown around a few anchors
+//! in each section (the stretches nearest to where the wish looks, and the longest), and the best
+//! group wins; only if no section holds the party, around anchors of the whole house.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -140,7 +140,8 @@ fn anchors(view: &View<'_>, stretches: &[Stretch]) -> Vec<Point> {
     chosen.into_iter().map(|cell| place(view, cell)).collect()
 }
 
-/// The accessible seats nearest to the anchor, companions and others beside them, and the rest in pieces nearby.
+/// The accessible seats nearest to the anchor, companions and others beside them, and the rest in
+/// pieces nearby.
 fn with_accessible(view: &View<'_>, scope: &Scope, wish: &Wish, point: Point) -> Option<Vec<u32>> {
     let mut accessible = scope.accessible.clone();
     accessible
@@ -162,7 +163,8 @@ fn with_accessible(view: &View<'_>, scope: &Scope, wish: &Wish, point: Point) ->
         })
 }
 
-/// Up to `most` ordinary seats grown from the taken ones along their benches, companion seats first.
+/// Up to `most` ordinary seats grown from the taken ones along their benches, companion seats
+/// first.
 fn beside(view: &View<'_>, from: &[u32], most: usize, point: Point) -> Vec<u32> {
     let mut taken: HashSet<u32> = from.iter().copied().collect();
     let mut grown = Vec::new();

@@ -1,9 +1,10 @@
-//! Parties that no row holds are cut into pieces. This file deals out the pieces: from the stretches of seats
-//! nearest to a point, so that nobody sits alone where that can be had at all.
+//! Parties that no row holds are cut into pieces. This file deals out the pieces: from the
+//! stretches of seats nearest to a point, so that nobody sits alone where that can be had at all.
 //!
-//! A piece is 2 or more neighbouring seats. From stretches with `t` seats in all, each 2 or longer, every number
-//! from 2 to `t` can be dealt if one of them is 3 or longer, and else every even number: that is the whole rule, and it
-//! lets the dealing be greedy (the nearest stretch gives as much as it can) without ever running into a dead end.
+//! A piece is 2 or more neighbouring seats. From stretches with `t` seats in all, each 2 or longer,
+//! every number from 2 to `t` can be dealt if one of them is 3 or longer, and else every even
+//! number: that is the whole rule, and it lets the dealing be greedy (the nearest stretch gives as
+//! much as it can) without ever running into a dead end.
 
 use std::collections::HashSet;
 
@@ -106,7 +107,8 @@ impl Stretch {
         )
     }
 
-    /// The piece of `len` seats that leaves the fewest single seats, and of those the one nearest to the point.
+    /// The piece of `len` seats that leaves the fewest single seats, and of those the one nearest
+    /// to the point.
     fn piece<'a>(&self, view: &View<'a>, len: usize, point: Point) -> &'a [u32] {
         let bench = view.map.on_bench(&view.map.benches()[self.bench as usize]);
         let far = |start: usize| -> f32 {
@@ -134,7 +136,8 @@ fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
 }
 
-/// Deals `wanted` seats near `point`; where `alone` is allowed, with as few single seats as there must be.
+/// Deals `wanted` seats near `point`; where `alone` is allowed, with as few single seats as there
+/// must be.
 pub fn deal(
     view: &View<'_>,
     stretches: &[Stretch],

@@ -1,4 +1,5 @@
-//! What to offer instead of seats that were refused: as many, in the same price categories, near them.
+//! What to offer instead of seats that were refused: as many, in the same price categories, near
+//! them.
 
 use rand::Rng;
 
@@ -6,9 +7,10 @@ use super::orphan::like;
 use super::{Choice, Manner, choose, orphans_of, pick_area};
 use crate::catalogue::seatmap::{Point, SeatMap};
 
-/// As many free places as `refused` has: seats near the refused ones (the same section before others), in their
-/// categories and with as many accessible among them; and units of the same areas for those that stand. Free ones among the
-/// refused may be part of it, unless `clean` asks for a block that leaves no single seat and they would.
+/// As many free places as `refused` has: seats near the refused ones (the same section before
+/// others), in their categories and with as many accessible among them; and units of the same areas
+/// for those that stand. Free ones among the refused may be part of it, unless `clean` asks for a
+/// block that leaves no single seat and they would.
 ///
 /// `None` where there is nothing like it, or a booth was refused: no other booth is the same.
 #[must_use]

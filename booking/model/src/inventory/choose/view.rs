@@ -1,5 +1,5 @@
-//! The map as one wish sees it: for every cell whether it is free, whether the wish may have it, and how
-//! far it is from where the wish looks. Read once, so that the searches ask nobody twice.
+//! The map as one wish sees it: for every cell whether it is free, whether the wish may have it,
+//! and how far it is from where the wish looks. Read once, so that the searches ask nobody twice.
 
 use super::wish::Wish;
 use crate::catalogue::seatmap::{Kind, Point, Seat, SeatMap};
@@ -177,7 +177,8 @@ impl<'a> Focus<'a> {
     }
 }
 
-/// Straight distance. Not `hypot`: its care for overflow costs more than all else here, and coordinates are bounded.
+/// Straight distance. Not `hypot`: its care for overflow costs more than all else here, and
+/// coordinates are bounded.
 pub fn apart(a: Point, b: Point) -> f32 {
     let (x, y) = (a.x - b.x, a.y - b.y);
     (x * x + y * y).sqrt()

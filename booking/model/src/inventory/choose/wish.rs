@@ -1,5 +1,6 @@
-//! What a party wants: as asked (`best` of the contract, in names) and as resolved on one map (in indices).
-//! A name the map does not know is refused here, with the field it stood in, and not met by "nothing found".
+//! What a party wants: as asked (`best` of the contract, in names) and as resolved on one map (in
+//! indices). A name the map does not know is refused here, with the field it stood in, and not met
+//! by "nothing found".
 
 use std::collections::BTreeMap;
 
@@ -161,8 +162,8 @@ impl Wish {
 }
 
 impl Ask {
-    /// Looks every name up. `channels` are the show's; a show without any gives an empty map, and naming one
-    /// is then refused as unknown.
+    /// Looks every name up. `channels` are the show's; a show without any gives an empty map, and
+    /// naming one is then refused as unknown.
     ///
     /// # Errors
     /// [`BadWish`] for the first field that the map or the contract does not allow.

@@ -14,8 +14,8 @@ pub struct Deal {
     pub back: i64,
     /// What the exchange itself costs; part of what is due, or taken from what goes back.
     pub fee: i64,
-    /// What would be due but is less than the payment provider takes: it is not charged now, and counts in the order's
-    /// later sums.
+    /// What would be due but is less than the payment provider takes: it is not charged now, and
+    /// counts in the order's later sums.
     pub let_go: i64,
 }
 
@@ -102,8 +102,9 @@ pub fn credit(order: &Order) -> i64 {
     super::price(&order.items) - order.let_go
 }
 
-/// What it costs to give `order`'s seats for new ones at `price`. `least` is the smallest sum that the payment provider
-/// takes. Where the terms of the order and those of the moment differ, the ones that are better for the buyer count.
+/// What it costs to give `order`'s seats for new ones at `price`. `least` is the smallest sum that
+/// the payment provider takes. Where the terms of the order and those of the moment differ, the
+/// ones that are better for the buyer count.
 ///
 /// # Errors
 /// [`NoExchange`].

@@ -1,6 +1,6 @@
-//! An exchange: the seats of a paid order for others. The new seats are an order of their own, the *successor*, which
-//! costs the difference; the old order stays whole until that is paid, and then one transaction swaps them. What is
-//! decided stands here and is pure; the ledger carries it out.
+//! An exchange: the seats of a paid order for others. The new seats are an order of their own, the
+//! *successor*, which costs the difference; the old order stays whole until that is paid, and then
+//! one transaction swaps them. What is decided stands here and is pure; the ledger carries it out.
 
 pub mod deal;
 mod parts;
@@ -20,8 +20,8 @@ use crate::payments::Payment;
 /// An exchange as it is begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The order for the new seats. Until the swap its items are the cells that are gained, and together they cost the
-    /// difference.
+    /// The order for the new seats. Until the swap its items are the cells that are gained, and
+    /// together they cost the difference.
     pub successor: Order,
     /// The payment of the difference; voided from the beginning where there is nothing to pay.
     pub payment: Payment,
@@ -36,11 +36,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Whether it costs what it was reckoned to cost, by the terms and the money that count for the old order now.
+    /// Whether it costs what it was reckoned to cost, by the terms and the money that count for the
+    /// old order now.
     ///
     /// # Errors
-    /// [`NotExchanged::Rule`] where no rule lets it be exchanged any more, [`NotExchanged::Changed`] where it would
-    /// cost something else.
+    /// [`NotExchanged::Rule`] where no rule lets it be exchanged any more,
+    /// [`NotExchanged::Changed`] where it would cost something else.
     pub fn is_as_reckoned(
         &self,
         of: &Order,
@@ -111,7 +112,8 @@ pub enum NotExchanged {
     Changed,
 }
 
-/// Whether an order's seats may be given for others now. `given` are those that the difference was reckoned with.
+/// Whether an order's seats may be given for others now. `given` are those that the difference was
+/// reckoned with.
 ///
 /// # Errors
 /// [`NotExchanged`], for a reason that stands in the order or its tickets.
@@ -154,8 +156,8 @@ pub fn lost(old: &Order, new: &Order) -> Vec<OrderItem> {
     }
 }
 
-/// From which payments a refund comes: of each order in the chain of exchanges, newest first, what it can give. What is
-/// left of each is told; together they have what all living seats cost.
+/// From which payments a refund comes: of each order in the chain of exchanges, newest first, what
+/// it can give. What is left of each is told; together they have what all living seats cost.
 #[must_use]
 pub fn draw(amount: i64, left: &[i64]) -> Vec<i64> {
     let mut wanted = amount;

@@ -1,12 +1,14 @@
-//! Which cells an exchange gains and which it gives up: the cells that both have stay where they are.
+//! Which cells an exchange gains and which it gives up: the cells that both have stay where they
+//! are.
 
 use std::ops::Range;
 
 use crate::holds::Held;
 use crate::orders::OrderItem;
 
-/// What becomes of the seats. An item without legs has no cell and counts as a seat: a seat that both sides have stands
-/// equally often in both lists, so that whoever counts seats by them counts it once.
+/// What becomes of the seats. An item without legs has no cell and counts as a seat: a seat that
+/// both sides have stands equally often in both lists, so that whoever counts seats by them counts
+/// it once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     /// To be claimed.

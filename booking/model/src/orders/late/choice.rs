@@ -38,8 +38,8 @@ pub fn out_of_bounds(
     })
 }
 
-/// Seats like the order's own among those that are free: as many of each category over the same legs, at today's same
-/// price, near the old ones. Pure but for the dice between equals.
+/// Seats like the order's own among those that are free: as many of each category over the same
+/// legs, at today's same price, near the old ones. Pure but for the dice between equals.
 #[must_use]
 pub fn seats_like(
     show: &Show,
@@ -95,8 +95,8 @@ fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
     }
 }
 
-/// The items of a hold that keeps seats for an order, each at the price and with the traveller of one of its category;
-/// `None` where they are not of the order's categories.
+/// The items of a hold that keeps seats for an order, each at the price and with the traveller of
+/// one of its category; `None` where they are not of the order's categories.
 #[must_use]
 pub fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
     let mut left: Vec<&OrderItem> = order.items.iter().collect();

@@ -1,4 +1,5 @@
-//! Tickets given back: what a refund is, and what of an order it takes. Pure; the ledger carries it out.
+//! Tickets given back: what a refund is, and what of an order it takes. Pure; the ledger carries it
+//! out.
 
 pub mod rules;
 
@@ -173,7 +174,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether all of a payment goes back that was not taken yet: it is let go, and nobody ever sees it on a statement.
+    /// Whether all of a payment goes back that was not taken yet: it is let go, and nobody ever
+    /// sees it on a statement.
     #[must_use]
     pub fn lets_go(&self, order: &Order) -> bool {
         order.state == OrderState::Confirmed && self.amount == order.total

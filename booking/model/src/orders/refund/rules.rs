@@ -47,8 +47,9 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// The rule in force at `now_ms` for what begins at `begins_ms`: a cancelled or postponed show keeps nothing; else, of the
-/// rules that the order was made under and those of the moment that have not run out, the one that keeps the least.
+/// The rule in force at `now_ms` for what begins at `begins_ms`: a cancelled or postponed show
+/// keeps nothing; else, of the rules that the order was made under and those of the moment that
+/// have not run out, the one that keeps the least.
 ///
 /// # Errors
 /// [`NoRule`].

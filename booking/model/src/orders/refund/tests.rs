@@ -207,8 +207,8 @@ fn what_was_never_charged_does_not_go_back() {
 }
 
 proptest! {
-    /// Ticket by ticket in any order, or all at once: never more than was paid, every cent is the buyer's or the fee's, and
-    /// giving back one by one never costs more than giving back all.
+    /// Ticket by ticket in any order, or all at once: never more than was paid, every cent is the
+    /// buyer's or the fee's, and giving back one by one never costs more than giving back all.
     #[test]
     fn every_cent_goes_back_or_is_the_fee(
         prices in proptest::collection::vec(0_i64..100_000, 1..6),

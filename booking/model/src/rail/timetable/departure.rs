@@ -100,7 +100,8 @@ impl Timetable {
             .collect()
     }
 
-    /// The departure that a show's id means. `plan` says which venue and plan version the carriages of a kind of train are.
+    /// The departure that a show's id means. `plan` says which venue and plan version the carriages
+    /// of a kind of train are.
     #[must_use]
     pub fn departure(
         &self,

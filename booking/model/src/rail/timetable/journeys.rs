@@ -41,8 +41,9 @@ impl Journey {
 }
 
 impl Timetable {
-    /// Journeys with one change that leave `from` on a date, fastest first: of those of which none both leaves later and
-    /// arrives earlier, the twenty best. Between the trains lie 15 minutes at least and four hours at most.
+    /// Journeys with one change that leave `from` on a date, fastest first: of those of which none
+    /// both leaves later and arrives earlier, the twenty best. Between the trains lie 15 minutes at
+    /// least and four hours at most.
     #[must_use]
     pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<Journey> {
         let mut days = Days::new(self);
@@ -114,7 +115,8 @@ impl Timetable {
         rides
     }
 
-    /// The stretches that end at `to`, by where they begin, earliest first: those that leave on a date or the day after.
+    /// The stretches that end at `to`, by where they begin, earliest first: those that leave on a
+    /// date or the day after.
     fn onward(&self, to: u32, date: Date, days: &mut Days<'_>) -> HashMap<u32, Vec<Ride>> {
         let mut onward: HashMap<u32, Vec<Ride>> = HashMap::new();
         let trips = self.calling.get(to as usize).into_iter().flatten();

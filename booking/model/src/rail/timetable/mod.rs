@@ -1,8 +1,8 @@
-//! A timetable as everything else reads it: stations, trips over shared lists of calls, services, fares and carriages, with
-//! the indexes that answer a pair of stations on a date at once.
+//! A timetable as everything else reads it: stations, trips over shared lists of calls, services,
+//! fares and carriages, with the indexes that answer a pair of stations on a date at once.
 //!
-//! A timetable is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON that the ledger keeps),
-//! checked once, and from then on only read.
+//! A timetable is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON
+//! that the ledger keeps), checked once, and from then on only read.
 
 mod calendar;
 mod departure;
@@ -61,7 +61,8 @@ pub struct Station {
     pub lat: f64,
 }
 
-/// One call of a trip; times are seconds from the beginning of the service day, by GTFS: twelve hours before its noon.
+/// One call of a trip; times are seconds from the beginning of the service day, by GTFS: twelve
+/// hours before its noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StopRow", into = "StopRow")]
 pub struct Stop {
@@ -120,7 +121,8 @@ pub struct Trip {
     pub tariff: u32,
     /// Index into [`Parts::patterns`].
     pub pattern: u32,
-    /// Seconds that it runs behind the pattern's times: one pattern serves all departures of a headway.
+    /// Seconds that it runs behind the pattern's times: one pattern serves all departures of a
+    /// headway.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
 }
@@ -169,7 +171,8 @@ pub struct Parts {
     pub trips: Vec<Trip>,
 }
 
-/// Why parts do not make a timetable. Importers find these faults earlier and say where they stand; this is the last check.
+/// Why parts do not make a timetable. Importers find these faults earlier and say where they stand;
+/// this is the last check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
     /// There is no such time zone.
@@ -279,7 +282,8 @@ impl Timetable {
         )
     }
 
-    /// The first date on sale on which a train has yet to leave a station, by the clocks there; none where none has.
+    /// The first date on sale on which a train has yet to leave a station, by the clocks there;
+    /// none where none has.
     #[must_use]
     pub fn next_day(&self, now_ms: i64) -> Option<Date> {
         let (mut date, last) = self.window(now_ms);
@@ -294,7 +298,8 @@ impl Timetable {
 
     /// Whether a train leaves any station on a date, after a moment.
     fn leaves(&self, date: Date, now_ms: i64) -> bool {
-        // Who leaves on a date may have begun some days before: by how many, when that day began, and which services ran.
+        // Who leaves on a date may have begun some days before: by how many, when that day began,
+        // and which services ran.
         let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
             .map(|nights| days_on(date, -nights))
             .map(|date| {

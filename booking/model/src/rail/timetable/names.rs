@@ -8,12 +8,13 @@ use sha2::{Digest, Sha256};
 use super::{Timetable, Trip, Unsound};
 use crate::ids::ShowId;
 
-/// The longest part that is a train's, and the longest that is a trip's: with the date between them a show's slug has 64.
+/// The longest part that is a train's, and the longest that is a trip's: with the date between them
+/// a show's slug has 64.
 const TRAIN_MAX: usize = 24;
 const TRIP_MAX: usize = 28;
 
-/// A name as part of a slug: lower case, `-` for whatever else stands between letters and digits. What is too long, or loses
-/// letters, ends in a digest of the whole, so that it is still its own.
+/// A name as part of a slug: lower case, `-` for whatever else stands between letters and digits.
+/// What is too long, or loses letters, ends in a digest of the whole, so that it is still its own.
 #[must_use]
 pub fn slug(name: &str, chars_max: usize) -> String {
     let mut text = String::with_capacity(name.len());
@@ -56,8 +57,8 @@ pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, Unso
 }
 
 impl Timetable {
-    /// The id of a trip's departure on a date: `g1-2026-11-21`, and where other trips of the train run on that date, too,
-    /// the trip's id behind it.
+    /// The id of a trip's departure on a date: `g1-2026-11-21`, and where other trips of the train
+    /// run on that date, too, the trip's id behind it.
     #[must_use]
     pub fn show_id(&self, trip: u32, date: Date) -> Option<ShowId> {
         let of = self.trips.get(trip as usize)?;

@@ -19,8 +19,8 @@ pub struct OnSale {
 }
 
 impl Timetable {
-    /// Tells the departures that some patterns name, from today to the last date on sale, and those that began their run before
-    /// and are still on their way.
+    /// Tells the departures that some patterns name, from today to the last date on sale, and those
+    /// that began their run before and are still on their way.
     pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale)) {
         let (today, last) = self.window(now_ms);
         let mut days: Vec<(Date, Timestamp)> = Vec::new();

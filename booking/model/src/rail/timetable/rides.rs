@@ -24,8 +24,8 @@ pub struct Ride {
 }
 
 impl Timetable {
-    /// The trains that leave `from` on a date, by the clocks there, and go to `to`: earliest first. A train that began its
-    /// run the day before is among them.
+    /// The trains that leave `from` on a date, by the clocks there, and go to `to`: earliest first.
+    /// A train that began its run the day before is among them.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<Ride> {
         let mut days = Days::new(self);

@@ -89,8 +89,8 @@ impl Timetable {
             .or_else(|| self.by_name.get(text).copied())
     }
 
-    /// Stations whose code, name, pinyin or short form is or begins with what was typed, or whose name has it inside: at most
-    /// twenty, the best and busiest first.
+    /// Stations whose code, name, pinyin or short form is or begins with what was typed, or whose
+    /// name has it inside: at most twenty, the best and busiest first.
     #[must_use]
     pub fn find_stations(&self, typed: &str) -> Vec<u32> {
         let typed = typed.trim().to_lowercase();
@@ -104,7 +104,8 @@ impl Timetable {
         best.map(|(_, _, at)| at).collect()
     }
 
-    /// Stations within some metres of a point (longitude, latitude) at which trains call: at most twenty, nearest first.
+    /// Stations within some metres of a point (longitude, latitude) at which trains call: at most
+    /// twenty, nearest first.
     #[must_use]
     pub fn stations_near(&self, point: (f64, f64), within_m: u32) -> Vec<Near> {
         let served = self.stations.iter().zip(0_u32..).zip(&self.calling);

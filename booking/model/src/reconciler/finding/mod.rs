@@ -1,5 +1,5 @@
-//! What does not agree: pure, over one snapshot of provider, ledger and store. Each kind of drift is one finding, and
-//! each finding has one repair.
+//! What does not agree: pure, over one snapshot of provider, ledger and store. Each kind of drift
+//! is one finding, and each finding has one repair.
 
 use std::fmt;
 
@@ -189,8 +189,8 @@ pub enum Missing {
     Owed(Owed),
 }
 
-/// What may be missing for an order in a state: whether something is `owed` for it, whether late money is `searched` for
-/// its seats, and whether the provider has its `money`.
+/// What may be missing for an order in a state: whether something is `owed` for it, whether late
+/// money is `searched` for its seats, and whether the provider has its `money`.
 #[must_use]
 pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Option<Missing> {
     match state {
@@ -283,7 +283,8 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
                 told,
             ))?
         }
-        // What is owed for tickets that were given back stands in rows of its own, written with them.
+        // What is owed for tickets that were given back stands in rows of its own, written with
+        // them.
         OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
         OrderState::Ticketed => {
             let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);

@@ -1,4 +1,5 @@
-//! Who gets what came free, and who waits in vain: pure decisions over a picture of the seats and the line.
+//! Who gets what came free, and who waits in vain: pure decisions over a picture of the seats and
+//! the line.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -20,7 +21,8 @@ pub struct Shares {
     pub left: Vec<u32>,
 }
 
-/// Those of the line who can never be served, by their place in it. An offer that a party has is its own.
+/// Those of the line who can never be served, by their place in it. An offer that a party has is
+/// its own.
 #[must_use]
 pub fn in_vain(
     house: House<'_>,
@@ -43,8 +45,8 @@ pub fn in_vain(
     vain
 }
 
-/// Shares out what is free or kept: in the order of the line, to parties that are here, have no offer, and sit well on
-/// what is left.
+/// Shares out what is free or kept: in the order of the line, to parties that are here, have no
+/// offer, and sit well on what is left.
 #[must_use]
 pub fn share(
     house: House<'_>,

@@ -1,4 +1,5 @@
-//! What an object of a chart has from what it stands in: category, zone, section, and where it is measured from.
+//! What an object of a chart has from what it stands in: category, zone, section, and where it is
+//! measured from.
 
 use serde_json::Value;
 

@@ -1,14 +1,14 @@
-//! Plans drawn with seats.io: the chart JSON, with rows, sections, zones, tables, booths and general
-//! admission.
+//! Plans drawn with seats.io: the chart JSON, with rows, sections, zones, tables, booths and
+//! general admission.
 //!
 //! - A seat's label is `Row-Seat`, in a section `Section-Row-Seat`, at a table `Table-Seat`.
-//! - What has no category of its own has its section's (a chair its table's). A section's objects stand
-//!   relative to its `topLeft`.
-//! - Objects with `published: false` are left out: the promoter has not put them on sale. So are seats
-//!   `disabledBySocialDistancingRules`: they would be empty chairs, and the gap they leave keeps their
-//!   neighbours apart, as the rule wants.
-//! - What is sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`) is refused: to sell
-//!   it seat by seat would be wrong, and to leave it out silently too.
+//! - What has no category of its own has its section's (a chair its table's). A section's objects
+//!   stand relative to its `topLeft`.
+//! - Objects with `published: false` are left out: the promoter has not put them on sale. So are
+//!   seats `disabledBySocialDistancingRules`: they would be empty chairs, and the gap they leave
+//!   keeps their neighbours apart, as the rule wants.
+//! - What is sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`) is
+//!   refused: to sell it seat by seat would be wrong, and to leave it out silently too.
 //! - Texts, shapes, images, icons and colours of the drawing are not read.
 
 mod inherit;

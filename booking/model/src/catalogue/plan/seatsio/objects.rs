@@ -61,7 +61,8 @@ impl Reading {
         self.chairs(spot, label, &scope, Kind::Table, middle);
     }
 
-    /// The seats of a row or table; `middle` is where a chair stands that does not say where it stands.
+    /// The seats of a row or table; `middle` is where a chair stands that does not say where it
+    /// stands.
     fn chairs(
         &mut self,
         spot: &Spot<'_>,
@@ -114,7 +115,8 @@ impl Reading {
                 };
                 cells.extend(self.draft.seat(seat, || chair.path(), &mut self.faults));
             } else if let (Some(label), Some(number)) = (label, number) {
-                // A seat with another fault still holds its label, so that its double is found as well.
+                // A seat with another fault still holds its label, so that its double is found as
+                // well.
                 self.draft.claim(
                     &format!("{}{label}-{number}", scope.prefix),
                     || chair.path(),

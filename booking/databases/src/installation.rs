@@ -4,8 +4,8 @@ mod own;
 
 use std::sync::Arc;
 
-use crate::sql::{Migration, SqlDialect, SqlFuture, SqlTransaction};
-use crate::{Database, LedgerError, Writer};
+use crate::sql::{Migration, SqlDialect, SqlFuture};
+use crate::{Database, LedgerError, SqlTransaction, Writer};
 
 /// Where an installation keeps what must survive.
 #[derive(Clone)]

@@ -7,14 +7,16 @@ mod own_tables;
 mod postgres;
 mod sql;
 mod sqlite;
+mod transaction;
 
 pub use error::LedgerError;
 pub use installation::Installation;
 pub use postgres::{Database, Tx};
 pub use rusqlite;
 pub use sql::{
-    ColumnValue, FromColumn, Migration, NamedLock, SqlDialect, SqlFuture, SqlRow, SqlTransaction,
-    SqlValue, SqlValues, ToSqlValue,
+    ColumnValue, FromColumn, Migration, SqlDialect, SqlFuture, SqlRow, SqlValue, SqlValues,
+    ToSqlValue,
 };
-pub use sqlite::{Writer, snapshot_of_file};
+pub use sqlite::Writer;
 pub use tokio_postgres;
+pub use transaction::{NamedLock, SqlTransaction, snapshot_of_file};

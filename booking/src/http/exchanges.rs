@@ -3,26 +3,21 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
-
-use crate::orders::exchange::deal::offer;
-use crate::orders::exchange::may_give;
+use serde::Deserialize;
 
 use crate::catalogue::coverage::EVERYDAY;
-use crate::clock::rfc3339;
 use crate::door::keys::bearer;
 use crate::holds::ask::{AreaAsk, HoldAsk};
 use crate::holds::instead::NewOwner;
 use crate::http::answers::{Answer, key_of};
-use crate::http::holds::MoneyView;
-use crate::http::orders::{OrderRoutes, OrderView};
+use crate::http::order_routes::OrderRoutes;
+use crate::http::order_views::OrderView;
 use crate::http::refusals::holds::not_yours;
 use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::choose::Ask;
 use crate::orders::OrderRecord;
 use crate::orders::key::PREFIX;
-use crate::orders::terms::OrderTerms;
-use crate::orders::{Order, OrderState, Ticket, Traveller};
+use crate::orders::{Order, Traveller};
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// `POST /v1/orders/{order}/exchange`.
@@ -47,46 +42,6 @@ pub struct ExchangeAsk {
     to: Option<String>,
     /// Rail: who travels, where that is somebody else than before.
     travellers: Option<Vec<Traveller>>,
-}
-
-/// The order that an order's seats are exchanged for.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct SuccessorView {
-    /// Its id.
-    #[schema(value_type = String)]
-    pub order: OrderId,
-    /// Opens it on any device.
-    pub order_key: String,
-    /// Where it stands.
-    pub state: OrderState,
-}
-
-/// What giving the order's seats for others costs beside the difference.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct ExchangeOffer {
-    /// Until when, RFC 3339.
-    until: String,
-    /// What the exchange itself costs, however many seats it is for.
-    fee: MoneyView,
-    /// Where the new seats are cheaper: per cent of the difference that is kept.
-    kept_pct: u32,
-}
-
-/// What an order's owner is offered; none where its seats may not be exchanged now.
-#[must_use]
-pub fn offered(
-    order: &Order,
-    tickets: &[Ticket],
-    terms: &OrderTerms,
-    now_ms: i64,
-) -> Option<ExchangeOffer> {
-    may_give(order, tickets, &order.items).ok()?;
-    let offer = offer(terms, &order.items, now_ms).ok()?;
-    Some(ExchangeOffer {
-        until: rfc3339(offer.until_ms),
-        fee: MoneyView(order.currency.of(offer.fee)),
-        kept_pct: offer.kept_pct,
-    })
 }
 
 /// Gives a paid order's seats for others. The answer is the order for the new seats: with its

@@ -8,7 +8,7 @@ use crate::http::catalogue::CatalogueRoutes;
 use crate::http::cinema::CinemaRoutes;
 use crate::http::fates::FateRoutes;
 use crate::http::holds::HoldRoutes;
-use crate::http::orders::OrderRoutes;
+use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
 use crate::http::rail::RailRoutes;

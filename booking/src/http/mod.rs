@@ -11,6 +11,8 @@ pub mod holds;
 pub mod internal;
 pub mod internal_key;
 pub mod ops;
+pub mod order_routes;
+pub mod order_views;
 pub mod orders;
 pub mod payments;
 pub mod promoter;

@@ -4,20 +4,17 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::clock::rfc3339;
 use crate::http::answers::{Answer, key_of};
-use crate::http::holds::MoneyView;
-use crate::http::orders::{OrderRoutes, OrderView};
+use crate::http::order_routes::OrderRoutes;
+use crate::http::order_views::OrderView;
 use crate::http::refusals::orders::exchange_open;
-use crate::ids::{RefundId, TicketId};
+use crate::ids::TicketId;
 use crate::ledger::RefundRefused;
-use crate::money::Currency;
-use crate::orders::refund::rules::{NoRule, in_force};
-use crate::orders::refund::{Refund, RefundState, Standing, Which, plan};
-use crate::orders::terms::OrderTerms;
-use crate::orders::{Order, Ticket};
+use crate::orders::refund::Which;
+use crate::orders::refund::rules::NoRule;
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
 
 /// Tickets named in one call.
@@ -31,53 +28,6 @@ pub struct RefundAsk {
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
     tickets: Option<Vec<TicketId>>,
-}
-
-/// What may be given back now, and what that costs.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct RefundOffer {
-    /// What would go back for all of it.
-    amount: MoneyView,
-    /// What would be kept.
-    fee: MoneyView,
-    /// Per cent of each ticket's price that is kept; a fraction of the smallest coin is the
-    /// buyer's.
-    fee_pct: u32,
-    /// Until when, RFC 3339; null where that does not end.
-    until: Option<String>,
-    /// By which rule: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
-    reason: &'static str,
-    /// Each ticket that may go back; empty while none is issued.
-    tickets: Vec<TicketOffer>,
-}
-
-/// One ticket that may go back.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct TicketOffer {
-    #[schema(value_type = String)]
-    ticket: TicketId,
-    seat: String,
-    amount: MoneyView,
-    fee: MoneyView,
-}
-
-/// One refund of an order.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct RefundView {
-    #[schema(value_type = String)]
-    refund: RefundId,
-    /// The seats that were given back.
-    seats: Vec<String>,
-    /// What goes back.
-    amount: MoneyView,
-    /// What is kept.
-    fee: MoneyView,
-    reason: &'static str,
-    /// When the tickets were given back, RFC 3339.
-    at: String,
-    state: RefundState,
-    /// When the money had gone back; null until then.
-    done_at: Option<String>,
 }
 
 /// Gives tickets back.
@@ -182,59 +132,5 @@ fn refused(why: RefundRefused) -> Problem {
             format!("tickets: {ticket} is not a ticket of this order. Nothing was changed."),
         ),
         RefundRefused::Ledger(error) => error.into(),
-    }
-}
-
-/// What of an order may be given back now; none where nothing may.
-#[must_use]
-pub fn offered(
-    order: &Order,
-    tickets: &[Ticket],
-    terms: &OrderTerms,
-    now_ms: i64,
-) -> Option<RefundOffer> {
-    let standing = Standing {
-        order,
-        tickets,
-        terms,
-    };
-    let plan = plan(&standing, &Which::Unscanned, now_ms).ok()??;
-    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
-    let money = |amount| MoneyView(order.currency.of(amount));
-    let ticket = |item: &crate::orders::OrderItem| {
-        let id = TicketId::of_seat(&order.id, item.held.seat);
-        let fee = rule.fee(item.amount);
-        plan.tickets.contains(&id).then(|| TicketOffer {
-            ticket: id,
-            seat: item.label.clone(),
-            amount: money(item.amount - fee),
-            fee: money(fee),
-        })
-    };
-    Some(RefundOffer {
-        amount: money(plan.amount),
-        fee: money(plan.fee),
-        fee_pct: rule.fee_pct,
-        until: rule.until_ms.map(rfc3339),
-        reason: rule.reason.word(),
-        tickets: plan.going.iter().filter_map(ticket).collect(),
-    })
-}
-
-/// A refund as its owner sees it.
-#[must_use]
-pub fn view(refund: Refund, currency: Currency) -> RefundView {
-    RefundView {
-        refund: refund.id,
-        seats: refund.items.into_iter().map(|item| item.label).collect(),
-        amount: MoneyView(currency.of(refund.amount + refund.elsewhere)),
-        fee: MoneyView(currency.of(refund.fee)),
-        reason: refund.reason.word(),
-        at: rfc3339(refund.made_at_ms),
-        state: refund.state,
-        done_at: refund
-            .done_at_ms
-            .filter(|_| refund.state == RefundState::Done)
-            .map(rfc3339),
     }
 }

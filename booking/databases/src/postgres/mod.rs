@@ -11,10 +11,9 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use tokio_postgres::SimpleQueryMessage;
 
+use crate::LedgerError;
 use crate::error::cut_off;
 use crate::finding::Finding;
-use crate::sql::{Migration, SqlDialect, SqlTransaction, apply};
-use crate::{LedgerError, own_tables};
 use fate::{Fate, Identity};
 use tx::Lent;
 pub use tx::Tx;
@@ -37,19 +36,6 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
-    /// `sslmode=require` for TLS) and makes what belongs to the installation. Needs PostgreSQL 13
-    /// or newer.
-    ///
-    /// # Errors
-    /// Where the address cannot be read, or the database does not answer.
-    pub async fn connect(url: &str) -> Result<Self, LedgerError> {
-        let database = Self::reading(url)?;
-        let steps = Migration::steps(SqlDialect::Postgres, own_tables::MIGRATIONS);
-        database.migrate("installation", steps).await?;
-        Ok(database)
-    }
-
     /// A handle for reading only, over the same kind of address: it makes no tables, and asks
     /// nothing of the database before it is used.
     ///
@@ -150,25 +136,20 @@ impl Database {
             .map_err(|ended| LedgerError::Unavailable(ended.to_string()))?
     }
 
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database
-    /// lacks, in order. Nodes that start at once wait for one another.
-    ///
-    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    /// Does a step of making tables, alone among all nodes: those that start at once wait for one
+    /// another. It may take its time.
     ///
     /// # Errors
-    /// Where a migration fails; nothing of it stays.
-    pub async fn migrate(
+    /// Whatever `work` returns; nothing of it stays then.
+    pub(crate) async fn alone<R>(
         &self,
-        owner: &'static str,
-        migrations: impl IntoIterator<Item: ToString>,
-    ) -> Result<(), LedgerError> {
+        work: impl FnOnce(Tx) -> R + Send + 'static,
+    ) -> Result<(), LedgerError>
+    where
+        R: Future<Output = Result<(), LedgerError>> + Send + 'static,
+    {
         let pool = self.pool.clone();
-        let steps: Vec<String> = migrations
-            .into_iter()
-            .map(|step| step.to_string())
-            .collect();
-        // Not by `write`: the table that it looks into may not be there yet, and a migration may
-        // take its time.
+        // Not by `write`: the table that it looks into may not be there yet.
         let migrating = tokio::spawn(async move {
             let lent = lend(&pool).await?;
             let tx = lent.tx();
@@ -177,7 +158,7 @@ impl Database {
                  SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
             ))
             .await?;
-            apply(&SqlTransaction::on_postgres(lent.tx()), owner, &steps).await?;
+            work(lent.tx()).await?;
             tx.batch("COMMIT").await?;
             lent.is_clean();
             Ok(())

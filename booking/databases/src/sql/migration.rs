@@ -1,7 +1,6 @@
 //! The steps by which tables come to be.
 
-use super::{SqlDialect, SqlTransaction, for_sqlite};
-use crate::LedgerError;
+use super::{SqlDialect, for_sqlite};
 
 /// One step. What has once been released is never edited; steps are appended.
 #[derive(Debug, Clone, Copy)]
@@ -70,44 +69,4 @@ impl Migration {
         };
         steps.iter().filter_map(own).collect()
     }
-}
-
-/// Applies those of an owner's steps that the database lacks, in order.
-///
-/// # Errors
-/// Where a step fails; [`LedgerError::Corrupt`] where the database has more than these.
-pub(crate) async fn apply(
-    tx: &SqlTransaction,
-    owner: &str,
-    steps: &[String],
-) -> Result<(), LedgerError> {
-    let (table, what) = match tx.dialect() {
-        SqlDialect::Sqlite => (
-            "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, \
-             PRIMARY KEY (owner, version)) WITHOUT ROWID;",
-            "file",
-        ),
-        SqlDialect::Postgres => (
-            "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version BIGINT NOT NULL, \
-             PRIMARY KEY (owner, version))",
-            "database",
-        ),
-    };
-    tx.batch(table).await?;
-    let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1";
-    let have: i64 = tx.one(sql, &[&owner]).await?.get(0)?;
-    let newest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    if have > newest {
-        return Err(LedgerError::Corrupt(format!(
-            "the {what} was written by a newer version: {owner} is at {have}, \
-             this binary knows {newest}"
-        )));
-    }
-    let lacking = (1_i64..).zip(steps).filter(|(version, _)| *version > have);
-    for (version, step) in lacking {
-        tx.batch(step).await?;
-        let sql = "INSERT INTO migrations (owner, version) VALUES ($1, $2)";
-        tx.execute(sql, &[&owner, &version]).await?;
-    }
-    Ok(())
 }

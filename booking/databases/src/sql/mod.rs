@@ -1,11 +1,8 @@
-//! One way to say a transaction that both databases carry out.
+//! What both databases say alike: values, rows, the steps by which tables come to be, and the
+//! translation of statements.
 //!
-//! A transaction is an `async fn` over [`SqlTransaction`]. Its statements are written for
-//! PostgreSQL; for SQLite they are translated when they are prepared, once. What only one of the
-//! databases can do in one statement is told apart by [`SqlTransaction::dialect`].
-//!
-//! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits
-//! for anything else is rolled back and answered as an error.
+//! Statements are written for PostgreSQL; for SQLite they are translated when they are prepared,
+//! once.
 
 /// The database's time in milliseconds since the epoch, within a statement. Unlike `now()` it goes
 /// on within a transaction.
@@ -16,20 +13,15 @@ macro_rules! now_ms {
 }
 pub(crate) use now_ms;
 
-mod locks;
 mod migration;
 mod row;
-mod transaction;
 mod translate;
 mod value;
 
 use std::pin::Pin;
 
-pub use locks::NamedLock;
 pub use migration::Migration;
-pub(crate) use migration::apply;
 pub use row::{ColumnValue, FromColumn, SqlRow};
-pub use transaction::SqlTransaction;
 pub(crate) use translate::for_sqlite;
 pub use value::{SqlValue, ToSqlValue};
 

@@ -1,14 +1,12 @@
 //! One connection to the file, and the statements that were translated for it.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
 use rusqlite::{CachedStatement, Connection};
 
 use crate::LedgerError;
-use crate::sql::{SqlFuture, SqlRow, SqlTransaction, SqlValues, for_sqlite};
+use crate::sql::{SqlRow, SqlValues, for_sqlite};
 
 /// A connection that a transaction's future may name while another thread could in principle run
 /// it. It never is: the lock is free whenever it is taken.
@@ -99,34 +97,5 @@ impl SqliteConnection {
     pub(crate) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
         self.with(|connection| connection.execute_batch(sql))?;
         Ok(())
-    }
-
-    /// Runs the future of a reading whose statements all see one moment.
-    pub(crate) fn snapshot<A, T, E, F>(self: &Arc<Self>, given: A, query: F) -> Result<T, E>
-    where
-        E: From<LedgerError>,
-        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
-    {
-        self.batch("BEGIN DEFERRED")?;
-        let result = self.run(async move |tx: &SqlTransaction| query(tx, &given).await);
-        self.batch("ROLLBACK")?;
-        result
-    }
-
-    /// Runs a transaction's future, which never waits here.
-    pub(crate) fn run<T, E, F>(self: &Arc<Self>, transaction: F) -> Result<T, E>
-    where
-        E: From<LedgerError>,
-        F: AsyncFnOnce(&SqlTransaction) -> Result<T, E>,
-    {
-        let tx = SqlTransaction::on_sqlite(Arc::clone(self));
-        let future = pin!(transaction(&tx));
-        match future.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result,
-            Poll::Pending => {
-                let waits = "a transaction of the file waited for something else than the file";
-                Err(LedgerError::Sql(waits.to_owned()).into())
-            }
-        }
     }
 }

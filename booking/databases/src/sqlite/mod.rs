@@ -12,12 +12,12 @@ use std::sync::{Arc, mpsc};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::sql::{Migration, SqlDialect, SqlFuture, SqlTransaction, apply};
-use crate::{LedgerError, own_tables};
+use crate::LedgerError;
 use condition::Condition;
 pub(crate) use connection::SqliteConnection;
 use group::Order;
 use reader::Readers;
+pub(crate) use reader::open as open_to_read;
 
 /// A handle on one ledger file: one thread writes, a few connections read.
 #[derive(Clone)]
@@ -29,19 +29,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens (or creates) the file at `path` and starts its writing thread.
+    /// Starts the writing thread of the file at `path` over a connection of [`open_to_write`].
     ///
     /// # Errors
-    /// Where the file cannot be opened as a database.
-    pub fn open(path: &Path) -> Result<Self, LedgerError> {
-        let connection = Connection::open(path)?;
-        prepare(&connection)?;
-        let connection = SqliteConnection::new(connection);
-        let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
-        connection.batch("BEGIN IMMEDIATE")?;
-        // Where it fails, the connection is closed with it, and so nothing of it stays.
-        connection.run(async |tx: &SqlTransaction| apply(tx, "installation", &steps).await)?;
-        connection.batch("COMMIT")?;
+    /// Where no thread can be started.
+    pub(crate) fn start(
+        path: &Path,
+        connection: Arc<SqliteConnection>,
+    ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
         let condition = Arc::<Condition>::default();
         let told = Arc::clone(&condition);
@@ -79,24 +74,8 @@ impl Writer {
         self.enqueue_on(move |connection| connection.with(transaction))
     }
 
-    /// As [`Writer::enqueue`], over the seam of both databases.
-    pub fn enqueue_sql<A, T, E, F>(
-        &self,
-        given: A,
-        transaction: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<A, T, E, F>
-    where
-        A: Send + 'static,
-        T: Send + 'static,
-        E: From<LedgerError> + Send + 'static,
-        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
-    {
-        self.enqueue_on(move |connection| {
-            connection.run(async move |tx: &SqlTransaction| transaction(tx, &given).await)
-        })
-    }
-
-    fn enqueue_on<T, E, F>(
+    /// Queues a transaction over the connection that writes.
+    pub(crate) fn enqueue_on<T, E, F>(
         &self,
         transaction: F,
     ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
@@ -143,30 +122,8 @@ impl Writer {
         self.read_on(move |connection| connection.with(query)).await
     }
 
-    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says
-    /// so.
-    pub(crate) async fn read_sql<A, T, E, F>(
-        &self,
-        one_moment: bool,
-        given: A,
-        query: F,
-    ) -> Result<T, E>
-    where
-        A: Send + 'static,
-        T: Send + 'static,
-        E: From<LedgerError> + Send + 'static,
-        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
-    {
-        self.read_on(move |connection| {
-            if one_moment {
-                return connection.snapshot(given, query);
-            }
-            connection.run(async move |tx: &SqlTransaction| query(tx, &given).await)
-        })
-        .await
-    }
-
-    async fn read_on<T, E, F>(&self, query: F) -> Result<T, E>
+    /// Reads over one of the connections that read.
+    pub(crate) async fn read_on<T, E, F>(&self, query: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
@@ -193,39 +150,16 @@ impl Writer {
             .map_err(|_| stopped())?;
         closed.await.map_err(|_| stopped())?
     }
-
-    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks,
-    /// in order.
-    ///
-    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
-    ///
-    /// # Errors
-    /// Where a migration fails; nothing of it stays.
-    pub async fn migrate(
-        &self,
-        owner: &'static str,
-        migrations: impl IntoIterator<Item: ToString>,
-    ) -> Result<(), LedgerError> {
-        let steps: Vec<String> = migrations
-            .into_iter()
-            .map(|step| step.to_string())
-            .collect();
-        self.enqueue_sql(steps, move |tx, steps| Box::pin(apply(tx, owner, steps)))
-            .await
-    }
 }
 
-/// Reads the ledger file at `path` in one snapshot, while another process may write it.
+/// Opens (or creates) the file at `path`, to write.
 ///
 /// # Errors
-/// Where there is no such file, or it cannot be read; whatever the function returns.
-pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: A, query: F) -> Result<T, E>
-where
-    E: From<LedgerError>,
-    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
-{
-    let connection = reader::open(path).map_err(LedgerError::from)?;
-    connection.snapshot(given, query)
+/// Where it cannot be opened as a database.
+pub(crate) fn open_to_write(path: &Path) -> Result<Arc<SqliteConnection>, LedgerError> {
+    let connection = Connection::open(path)?;
+    prepare(&connection)?;
+    Ok(SqliteConnection::new(connection))
 }
 
 /// Settings every connection shares; `synchronous=FULL` is what makes "written before it is

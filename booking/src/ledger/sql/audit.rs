@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
 
-use super::orders::owe;
+use super::order_changes::owe;
 use super::rows::{
     self, PAYMENT_COLUMNS, READ_FOR_MS, Result, corrupt, count, items, lock_order, parsed, small,
     text, unsearched,

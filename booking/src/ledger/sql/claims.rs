@@ -9,7 +9,7 @@ use super::rows::{
     Result, Standing, corrupt, count, find_order, given_up, items_text, json, may_claim, parsed,
     priced, run_of, small, text,
 };
-use super::{exchanges, lock, orders};
+use super::{exchange_rows, lock, order_history};
 use crate::holds::{Held, Purpose, cells_of};
 use crate::ids::{OrderId, ShowId};
 use crate::inventory::Grid;
@@ -29,7 +29,7 @@ pub(super) async fn claim(
     }
     keep_out(tx, order).await?;
     if let Some(present) = check(tx, order, &order.items, basis).await? {
-        return if exchanges::succeeds(tx, &present.id).await?.is_some() {
+        return if exchange_rows::succeeds(tx, &present.id).await?.is_some() {
             Err(ClaimRefused::OtherPurpose(Purpose::Exchange))
         } else {
             Ok(present)
@@ -185,7 +185,7 @@ async fn insert_order(tx: &SqlTransaction, order: &Order, payment: &Payment) -> 
     let values = Values::of(order, payment, &items);
     tx.execute(ORDER, &values.all()[..19]).await?;
     tx.execute(PAYMENT, &values.all()).await?;
-    orders::note(
+    order_history::note(
         tx,
         &order.id,
         order.state,

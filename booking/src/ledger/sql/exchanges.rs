@@ -2,22 +2,23 @@
 //! two orders the successor's row is locked first.
 
 use async_trait::async_trait;
-use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_databases::{SqlTransaction, ToSqlValue};
 
+use super::card_limit::over_card_limit;
+use super::exchange_rows::{OpenExchange, being_paid, find_open, succeeds};
+use super::order_changes::{self, apply};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
-use super::orders::apply;
 use super::refunds::{insert, terms_of};
-use super::rows::{Result, corrupt, find_order, items, items_text, lock_order, parsed, text};
-use super::settle::over_card_limit;
+use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
-use super::{SqlLedger, claims, orders};
+use super::{SqlLedger, claims};
 use crate::holds::Purpose;
 use crate::ids::OrderId;
 use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger, ExchangeRefused};
-use crate::orders::exchange::{Exchange, Part, lost, may_give, price};
+use crate::orders::exchange::{Exchange, lost, may_give, price};
 use crate::orders::refund::{Back, RefundReason};
 use crate::orders::transition::{Happening, LateReason, decide};
-use crate::orders::{Order, OrderItem, OrderState};
+use crate::orders::{Order, OrderState};
 use crate::store::SeatRowKind;
 
 #[async_trait]
@@ -37,51 +38,6 @@ impl ExchangeLedger for SqlLedger {
     }
 }
 
-/// An exchange that was begun and is not done.
-struct Open {
-    of: OrderId,
-    items: Vec<OrderItem>,
-    given: Vec<OrderItem>,
-    /// What goes back; none where it was begun before that was written down.
-    back: Option<i64>,
-}
-
-async fn open(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<Open>> {
-    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = $1 AND done_at IS NULL";
-    let row = tx.first(sql, &[&successor.as_str()]).await?;
-    let read = |row: SqlRow| {
-        Ok(Open {
-            of: parsed(text(&row, 0)?)?,
-            items: items(text(&row, 1)?)?,
-            given: items(text(&row, 2)?)?,
-            back: row.get(3)?,
-        })
-    };
-    row.map(read).transpose()
-}
-
-/// The successor of an order that is being paid.
-pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
-    let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
-         WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
-    let row = tx.first(sql, &[&order.as_str()]).await?;
-    row.map(|row| parsed(text(&row, 0)?)).transpose()
-}
-
-/// The order that this one was exchanged for, if it was.
-pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
-    let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
-    let row = tx.first(sql, &[&successor.as_str()]).await?;
-    row.map(|row| parsed(text(&row, 0)?)).transpose()
-}
-
-/// The order whose seats this one's are, or were to be, given for.
-pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
-    let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
-    let row = tx.first(sql, &[&successor.as_str()]).await?;
-    row.map(|row| parsed(text(&row, 0)?)).transpose()
-}
-
 /// A successor that is there already, if it is this order's: whatever else was made of the hold is
 /// none of its exchange.
 async fn its_own(
@@ -94,29 +50,6 @@ async fn its_own(
     } else {
         Err(ExchangeRefused::Changed)
     }
-}
-
-/// The exchanges that an order is part of.
-pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Part>> {
-    let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
-    let mut found = Vec::new();
-    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
-        found.push(Part::Successor {
-            of: parsed(text(&row, 0)?)?,
-            items: items(text(&row, 1)?)?,
-            done: row.get::<Option<i64>>(2)?.is_some(),
-        });
-    }
-    let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \
-         WHERE e.order_id = $1 ORDER BY e.made_at DESC, e.successor LIMIT 1";
-    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
-        found.push(Part::Exchanged {
-            into: parsed(text(&row, 0)?)?,
-            state: OrderState::of_word(text(&row, 1)?)
-                .ok_or_else(|| corrupt("an order's state"))?,
-        });
-    }
-    Ok(found)
 }
 
 async fn begin(
@@ -188,12 +121,6 @@ async fn locked_tickets(tx: &SqlTransaction, order: &Order) -> Result<Vec<crate:
     tickets::of_order(tx, order).await
 }
 
-/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
-pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Result<usize> {
-    let exchanged = open(tx, &order.id).await?;
-    Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
-}
-
 /// What happens to a successor: late money buys no exchange, and nothing is taken for one that is
 /// over.
 pub(super) async fn instead(
@@ -205,7 +132,7 @@ pub(super) async fn instead(
     if !matches!(happening, Some(Authorised | CardFull)) {
         return Ok(happening);
     }
-    let Some(open) = open(tx, &successor.id).await? else {
+    let Some(open) = find_open(tx, &successor.id).await? else {
         return Ok(happening);
     };
     if successor.state == OrderState::Expired {
@@ -221,7 +148,7 @@ pub(super) async fn instead(
 }
 
 /// The old order, where its seats may still be given; nobody else changes it from here on.
-async fn still(tx: &SqlTransaction, open: &Open) -> Result<Option<Order>> {
+async fn still(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
     let old = lock_order(tx, open.of.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
@@ -235,7 +162,7 @@ pub(super) async fn captured(
     successor: Order,
     now_ms: i64,
 ) -> Result<Option<Order>> {
-    let Some(open) = open(tx, &successor.id).await? else {
+    let Some(open) = find_open(tx, &successor.id).await? else {
         return Ok(Some(successor));
     };
     if still(tx, &open).await?.is_some() {
@@ -253,7 +180,7 @@ async fn finish(
     now_ms: i64,
 ) -> Result<()> {
     let applied = apply(tx, successor, happening, now_ms).await?;
-    let open = open(tx, &applied.order.id).await?;
+    let open = find_open(tx, &applied.order.id).await?;
     let Some(open) = open.filter(|_| applied.changed) else {
         return Ok(());
     };
@@ -333,7 +260,7 @@ async fn give_up(
 ) -> Result<()> {
     let decision = decide(old.state, Happening::Exchanged)
         .ok_or_else(|| corrupt("an exchange of an order that has nothing to give"))?;
-    let kept = orders::kept(tx, old).await?;
+    let kept = order_changes::kept(tx, old).await?;
     OrderStep {
         order: old,
         state: decision.state,

@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
 
 use super::SqlLedger;
+use super::card_limit::over_card_limit;
 use super::claims::{allowed, insert_claims, keep_out};
-use super::orders::apply;
-use super::rows::{Result, corrupt, items, items_text, lock_order, parsed, text};
-use super::settle::over_card_limit;
+use super::order_changes::apply;
+use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
 use crate::holds::{Held, Purpose};
 use crate::ids::{HoldId, OrderId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
 use crate::orders::transition::{Happening, LateReason, decide};
-use crate::orders::{Offer, Order, OrderItem};
+use crate::orders::{Order, OrderItem};
 
 #[async_trait]
 impl LateLedger for SqlLedger {
@@ -65,26 +65,6 @@ async fn lend_searches(
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING order_id";
     let lent = tx.query(sql, &[&now_ms, &again_at_ms, &batch_max]).await?;
     lent.iter().map(|row| parsed(text(row, 0)?)).collect()
-}
-
-/// Begins the search, in the transaction that records the money.
-pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
-    let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
-    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
-    Ok(())
-}
-
-/// The seats that late money was given or offered; `None` where the order had only its own.
-pub(super) async fn given(tx: &SqlTransaction, order: &OrderId) -> Result<Option<Offer>> {
-    let sql = "SELECT hold, items, until FROM late_money WHERE order_id = $1 AND hold IS NOT NULL";
-    let Some(row) = tx.first(sql, &[&order.as_str()]).await? else {
-        return Ok(None);
-    };
-    Ok(Some(Offer {
-        hold: parsed(text(&row, 0)?)?,
-        items: items(text(&row, 1)?)?,
-        until_ms: row.get(2)?,
-    }))
 }
 
 async fn settle(

@@ -10,17 +10,23 @@
 //! `_fused` and says what was measured.
 
 mod audit;
+mod card_limit;
 mod catalogue;
 mod claims;
 pub mod dump;
+mod exchange_rows;
 mod exchanges;
 mod fates;
 mod keyed;
 mod late;
+mod late_rows;
 mod migrations;
+mod order_changes;
+mod order_history;
 mod order_step;
 mod orders;
 mod outbox;
+mod payment_rows;
 mod payments;
 mod programme;
 mod refunds;

@@ -4,7 +4,7 @@
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 
 use super::rows::{Result, corrupt, items_text, seat_word};
-use super::{orders, outbox};
+use super::{order_history, outbox};
 use crate::holds::Held;
 use crate::ids::{HoldId, TicketId};
 use crate::orders::{Order, OrderItem, OrderState};
@@ -80,7 +80,7 @@ impl OrderStep<'_> {
         if tx.execute(sql, &with).await? != 1 {
             return Ok(false);
         }
-        orders::note(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
+        order_history::note(tx, &self.order.id, self.state, self.reason, self.now_ms).await?;
         self.free_claims(tx).await?;
         if let Some((kind, hold, items)) = self.told {
             outbox::tell_store(tx, self.order, seat_word(kind), hold, items).await?;

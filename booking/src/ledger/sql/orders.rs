@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use fairgate_databases::SqlTransaction;
 use fairgate_pass::Holder;
 
-use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
+use super::order_changes::{apply, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
-use super::{SqlLedger, claims, exchanges, late, outbox, refunds, settle, tickets};
+use super::{SqlLedger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
 use crate::clock::rfc3339;
 use crate::ids::{OrderId, ShowId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
-use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
-use crate::orders::{Offer, Order, OrderRecord, OrderState, Step};
-use crate::payments::{Payment, PaymentState};
+use crate::orders::transition::Happening;
+use crate::orders::{Order, OrderRecord, OrderState, Step};
+use crate::payments::Payment;
 use crate::store::SeatRow;
 
 /// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be
@@ -182,145 +182,6 @@ async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<
     Ok(expired)
 }
 
-/// Carries out what [`decide`] says. The caller has locked the order's row.
-///
-/// The outbox row's id is drawn here, after the claims of the order were made in an earlier
-/// transaction or an earlier statement. So of two rows about one cell, the later one's id is
-/// larger: a cell is claimed again only after the transaction that gave it up has ended, for the
-/// claims' unique key makes the second one wait.
-pub(super) async fn apply(
-    tx: &SqlTransaction,
-    mut order: Order,
-    happening: Happening,
-    now_ms: i64,
-) -> Result<Applied> {
-    let Some(decision) = decide(order.state, happening) else {
-        return Ok(Applied {
-            order,
-            changed: false,
-        });
-    };
-    let Decision {
-        state,
-        reason,
-        claims,
-        seats,
-        owed,
-        late: searches,
-    } = decision;
-    // Only orders that have expired once can have other seats than those they were made for.
-    let late = match order.state {
-        OrderState::Pending => None,
-        _ => late::given(tx, &order.id).await?,
-    };
-    let consented = happening == Happening::Consented;
-    let kept = late.unwrap_or_else(|| own_seats(&order));
-    OrderStep {
-        order: &order,
-        state,
-        reason,
-        items: consented.then_some(&kept.items[..]),
-        uncharged: 0,
-        freed: match claims {
-            Claims::Drop => FreedClaims::All,
-            Claims::Stay | Claims::Make | Claims::DropNamed => FreedClaims::Nothing,
-        },
-        told: seats.map(|kind| (kind, &kept.hold, &kept.items[..])),
-        voided: VoidedTickets::Nothing,
-        now_ms,
-    }
-    .write(tx)
-    .await?;
-    if consented {
-        order.items = kept.items;
-    }
-    if let Some(owed) = owed {
-        owe(tx, &order.id, owed, now_ms).await?;
-    }
-    if searches {
-        late::search(tx, &order.id, now_ms).await?;
-    }
-    order.state = state;
-    reason.clone_into(&mut order.reason);
-    Ok(Applied {
-        order,
-        changed: true,
-    })
-}
-
-/// The hold and the seats that an order was made with.
-fn own_seats(order: &Order) -> Offer {
-    Offer {
-        hold: order.hold.clone(),
-        items: order.items.clone(),
-        until_ms: order.claim_until_ms,
-    }
-}
-
-/// The hold and the seats that are kept for an order: its own, or those that late money was given.
-pub(super) async fn kept(tx: &SqlTransaction, order: &Order) -> Result<Offer> {
-    let late = late::given(tx, &order.id).await?;
-    Ok(late.unwrap_or_else(|| own_seats(order)))
-}
-
-/// Adds a step to an order's history. Whoever asks may have read its clock before another's step
-/// was committed; a step never lies before the last one.
-pub(super) async fn note(
-    tx: &SqlTransaction,
-    order: &OrderId,
-    state: OrderState,
-    reason: &str,
-    now_ms: i64,
-) -> Result<()> {
-    let sql = "INSERT INTO order_history (order_id, step, at, state, reason) \
-         SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($2, COALESCE(MAX(at), $2)), $3, $4 \
-         FROM order_history WHERE order_id = $1";
-    tx.execute(sql, &[&order.as_str(), &now_ms, &state.word(), &reason])
-        .await?;
-    Ok(())
-}
-
-/// Writes what is owed to the provider, as one compare-and-set of the payment: a capture is owed
-/// only where nothing else was, and whatever brings the money back takes its place for good.
-pub(super) async fn owe(
-    tx: &SqlTransaction,
-    order: &OrderId,
-    owed: Owed,
-    now_ms: i64,
-) -> Result<()> {
-    let kind = owed.effect(payment_state(tx, order, true).await?);
-    let sql = match kind {
-        EffectKind::Capture => "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS NULL",
-        EffectKind::Void => {
-            "UPDATE payments SET owes = $2 WHERE order_id = $1 AND owes IS DISTINCT FROM 'refund'"
-        }
-        EffectKind::Refund => "UPDATE payments SET owes = $2 WHERE order_id = $1",
-    };
-    if tx.execute(sql, &[&order.as_str(), &kind.word()]).await? != 1 {
-        return Err(corrupt("a payment of which two things are asked at once"));
-    }
-    let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (order_id, kind) DO NOTHING";
-    tx.execute(sql, &[&order.as_str(), &kind.word(), &now_ms])
-        .await?;
-    Ok(())
-}
-
-/// The state of an order's payment; with `is_locked`, nobody else changes it from here on.
-async fn payment_state(
-    tx: &SqlTransaction,
-    order: &OrderId,
-    is_locked: bool,
-) -> Result<PaymentState> {
-    let sql = if is_locked {
-        "SELECT state FROM payments WHERE order_id = $1 FOR UPDATE"
-    } else {
-        "SELECT state FROM payments WHERE order_id = $1"
-    };
-    let row = tx.one(sql, &[&order.as_str()]).await?;
-    PaymentState::of_word(text(&row, 0)?).ok_or_else(|| corrupt("a payment's state"))
-}
-
 async fn record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>> {
     let Some(order) = find_order(tx, id).await? else {
         return Ok(None);
@@ -336,7 +197,7 @@ async fn record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>
         })
     };
     let offer = match order.state {
-        OrderState::AwaitingConsent => late::given(tx, id).await?,
+        OrderState::AwaitingConsent => late_rows::given(tx, id).await?,
         _ => None,
     };
     Ok(Some(OrderRecord {
@@ -344,7 +205,7 @@ async fn record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderRecord>
         tickets: tickets::of_order(tx, &order).await?,
         payment: payment_state(tx, id, false).await?,
         refunds: refunds::of_order(tx, id).await?,
-        exchanges: exchanges::of_order(tx, id).await?,
+        exchanges: exchange_rows::of_order(tx, id).await?,
         offer,
         order,
     }))

@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
 
 use super::SqlLedger;
-use super::orders::{apply, owe};
+use super::order_changes::{apply, owe};
+use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::sandbox;
-use super::settle::{move_payment, outcome_of, ticket};
+use super::settle::{outcome_of, ticket};
 use crate::ids::{PaymentId, RefundId};
 use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
 use crate::orders::Order;
@@ -285,13 +286,6 @@ impl SqlLedger {
         });
         Ok(due.await?.is_some())
     }
-}
-
-/// Finds a payment as it stands.
-pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {
-    let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
-    let row = tx.first(&sql, &[&payment]).await?;
-    row.as_ref().map(|row| rows::payment(row, 0)).transpose()
 }
 
 async fn note_made(tx: &SqlTransaction, payment: &str, made: &Made) -> Result<Made> {

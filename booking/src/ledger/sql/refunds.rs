@@ -3,15 +3,15 @@
 use async_trait::async_trait;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
 
-use super::exchanges::{being_paid, paid_by};
+use super::exchange_rows::{being_paid, paid_by};
+use super::order_changes::{self, owe};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
-use super::orders::owe;
+use super::payment_rows::move_payment;
 use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
     refund as read_refund, small, text,
 };
-use super::settle::move_payment;
-use super::{SqlLedger, fates, lock, orders, terms, tickets};
+use super::{SqlLedger, fates, lock, terms, tickets};
 use crate::catalogue::fate::Fate;
 use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, RefundRefused};
@@ -189,7 +189,7 @@ pub(super) async fn terms_of(tx: &SqlTransaction, order: &Order) -> Result<Order
 
 async fn write(tx: &SqlTransaction, order: &Order, plan: &Plan, now_ms: i64) -> Result<()> {
     let decision = plan.decision;
-    let kept = orders::kept(tx, order).await?;
+    let kept = order_changes::kept(tx, order).await?;
     OrderStep {
         order,
         state: decision.state,

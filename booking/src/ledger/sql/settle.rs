@@ -1,12 +1,13 @@
 //! Transaction 2: what an event, or a call that went through, does to a payment and its order.
 
-use fairgate_databases::{NamedLock, SqlTransaction};
+use fairgate_databases::SqlTransaction;
 
-use super::orders::apply;
-use super::payments::find_payment;
-use super::rows::{Result, corrupt, json, lock_order, text};
+use super::card_limit::over_card_limit;
+use super::exchanges;
+use super::order_changes::apply;
+use super::payment_rows::{close_refunds, find_payment, move_payment};
+use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
-use super::{exchanges, lock};
 use crate::ids::OrderId;
 use crate::orders::transition::Happening;
 use crate::orders::{Order, OrderState};
@@ -151,76 +152,5 @@ async fn has_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
     let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
     let visitor = order.visitor.0;
     tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
-    Ok(())
-}
-
-/// Whether an order's seats and those bought with the same card are more than the show allows; from
-/// here on nobody else counts this card for this show. For an exchange both the card that pays and
-/// the cards that bought the old seats count.
-pub(super) async fn over_card_limit(
-    tx: &SqlTransaction,
-    order: &Order,
-    card: Option<&str>,
-) -> Result<bool> {
-    let sql = "SELECT (s.document ->> 'seats_per_card')::bigint, \
-         (SELECT COALESCE(json_agg(card)::text, '[]') FROM order_cards WHERE order_id = $2) \
-         FROM shows s WHERE s.show = $1";
-    let with = (order.show.as_str(), order.id.as_str());
-    let Some(row) = tx.first(sql, &[&with.0, &with.1]).await? else {
-        return Ok(false);
-    };
-    let Some(limit) = row.get::<Option<i64>>(0)? else {
-        return Ok(false);
-    };
-    let mut cards: Vec<String> = json(text(&row, 1)?)?;
-    cards.extend(card.map(str::to_owned));
-    // Everybody locks cards in one order.
-    cards.sort_unstable();
-    cards.dedup();
-    let own = i64::try_from(exchanges::seats_when_paid(tx, order).await?).unwrap_or(i64::MAX);
-    for card in cards {
-        let card_of_show = format!("{} {card}", with.0);
-        tx.lock(&[NamedLock::alone(lock::CARD, &card_of_show)])
-            .await?;
-        let sql = "SELECT COUNT(DISTINCT c.seat) FROM order_cards p JOIN claims c ON c.order_id = p.order_id \
-             WHERE p.card = $1 AND c.show = $2 AND p.order_id <> $3 \
-             AND NOT EXISTS (SELECT 1 FROM exchanges e WHERE e.successor = $3 AND e.order_id = p.order_id)";
-        let row = tx.one(sql, &[&card, &with.0, &with.1]).await?;
-        if row.get::<i64>(0)?.saturating_add(own) > limit {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-pub(super) async fn move_payment(
-    tx: &SqlTransaction,
-    order: &OrderId,
-    state: PaymentState,
-    now_ms: i64,
-) -> Result<()> {
-    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
-    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
-        .await?;
-    close_refunds(tx, order, state, now_ms).await
-}
-
-/// Where all of a payment went back, whatever was owed for its tickets went back with it.
-async fn close_refunds(
-    tx: &SqlTransaction,
-    order: &OrderId,
-    state: PaymentState,
-    now_ms: i64,
-) -> Result<()> {
-    if matches!(state, PaymentState::Voided | PaymentState::Refunded) {
-        let sql = "UPDATE refunds SET done_at = $2 WHERE order_id = $1 AND done_at IS NULL";
-        tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
-    }
-    if state == PaymentState::Voided {
-        // A capture that was still to be asked for when the money was let go is asked for no more.
-        let sql = "DELETE FROM effects WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL \
-             AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND owes <> 'capture')";
-        tx.execute(sql, &[&order.as_str()]).await?;
-    }
     Ok(())
 }

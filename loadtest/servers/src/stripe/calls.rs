@@ -3,12 +3,10 @@
 
 use std::collections::HashMap;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use super::rules::{Refusal, invalid};
@@ -20,20 +18,8 @@ const DECLINED: &str = "pm_card_chargeDeclined";
 /// What a call came to: status, body, and the event that tells of it.
 type Done = (u16, Value, Option<(&'static str, String)>);
 
-/// Every route.
-pub(super) fn router(server: Stripe) -> Router {
-    Router::new()
-        .route("/v1/payment_intents", post(create))
-        .route("/v1/payment_intents/{id}", get(read))
-        .route("/v1/payment_intents/{id}/confirm", post(confirm))
-        .route("/v1/payment_intents/{id}/{verb}", post(act))
-        .route("/v1/refunds", post(refund).get(refunds))
-        .route("/v3/", get(form))
-        .with_state(server)
-}
-
 /// The card form's script, for pages.
-async fn form() -> impl IntoResponse {
+pub(super) async fn form() -> impl IntoResponse {
     let kind = [(header::CONTENT_TYPE, "text/javascript")];
     (kind, include_str!("form.js"))
 }
@@ -192,7 +178,11 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -> Response {
+pub(super) async fn create(
+    State(server): State<Stripe>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let asked = fields(&body);
     let told = String::from_utf8_lossy(&body).into_owned();
     server.once(&headers, told, |inner| {
@@ -212,7 +202,11 @@ async fn create(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     })
 }
 
-async fn read(State(server): State<Stripe>, Path(id): Path<String>, uri: Uri) -> Response {
+pub(super) async fn read(
+    State(server): State<Stripe>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
     let mut inner = server.inner();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {
@@ -228,7 +222,11 @@ async fn read(State(server): State<Stripe>, Path(id): Path<String>, uri: Uri) ->
 
 /// A card form knows the intent's secret and a card. It is answered alike once the money is there,
 /// whatever became of it.
-async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Bytes) -> Response {
+pub(super) async fn confirm(
+    State(server): State<Stripe>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
     let asked = fields(&body);
     let field = |name: &str| asked.get(name).map_or("", String::as_str);
     let hangs = {
@@ -265,7 +263,7 @@ async fn confirm(State(server): State<Stripe>, Path(id): Path<String>, body: Byt
     answer
 }
 
-async fn act(
+pub(super) async fn act(
     State(server): State<Stripe>,
     Path((id, verb)): Path<(String, String)>,
     headers: HeaderMap,
@@ -294,7 +292,11 @@ async fn act(
     })
 }
 
-async fn refund(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -> Response {
+pub(super) async fn refund(
+    State(server): State<Stripe>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let mut fields = fields(&body);
     let id = fields.remove("payment_intent").unwrap_or_default();
     let amount = fields
@@ -315,7 +317,7 @@ async fn refund(State(server): State<Stripe>, headers: HeaderMap, body: Bytes) -
     })
 }
 
-async fn refunds(State(server): State<Stripe>, uri: Uri) -> Response {
+pub(super) async fn refunds(State(server): State<Stripe>, uri: Uri) -> Response {
     let mut inner = server.inner();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {

@@ -7,6 +7,7 @@
 mod calls;
 mod events;
 mod intent;
+mod router;
 mod rules;
 
 use std::collections::HashMap;
@@ -105,7 +106,7 @@ impl Stripe {
             })),
             client: reqwest::Client::new(),
         };
-        let router = calls::router(server.clone());
+        let router = router::router(server.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(server)
     }

@@ -1,4 +1,13 @@
-//! The statements of one transaction, or of one reading, of either database.
+//! One way to say a transaction that both databases carry out: an `async fn` over
+//! [`SqlTransaction`]. What only one of the databases can do in one statement is told apart by
+//! [`SqlTransaction::dialect`].
+//!
+//! **Architecture invariant:** the futures of a SQLite transaction are always ready. One that waits
+//! for anything else is rolled back and answered as an error.
+
+mod locks;
+mod migrate;
+mod on_file;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,10 +15,12 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
 
-use super::{SqlDialect, SqlRow, SqlValue, SqlValues};
 use crate::LedgerError;
 use crate::postgres::Tx;
+use crate::sql::{SqlDialect, SqlRow, SqlValue, SqlValues, now_ms};
 use crate::sqlite::SqliteConnection;
+pub use locks::NamedLock;
+pub use on_file::snapshot_of_file;
 
 /// Runs the statements of one transaction, or of one reading. It is good for as long as the
 /// function that was given it runs, and must not be kept beyond.

@@ -3,8 +3,9 @@
 //! PostgreSQL knows them as advisory locks, and each ends with its transaction. SQLite has one
 //! writer, so nobody is ever in the way there.
 
-use super::{SqlDialect, SqlTransaction, SqlValue, ToSqlValue};
+use super::SqlTransaction;
 use crate::LedgerError;
+use crate::sql::{SqlDialect, SqlValue, ToSqlValue};
 
 /// One lock: its kind, and the one of that kind.
 #[derive(Debug, Clone, Copy)]

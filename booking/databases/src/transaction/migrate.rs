@@ -1,0 +1,123 @@
+//! Brings tables up to date when a database is opened.
+
+use std::path::Path;
+
+use super::{SqlTransaction, on_file};
+use crate::own_tables;
+use crate::sql::{Migration, SqlDialect};
+use crate::sqlite::open_to_write;
+use crate::{Database, LedgerError, Writer};
+
+impl Writer {
+    /// Opens (or creates) the file at `path`, makes what belongs to the installation, and starts
+    /// its writing thread.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened as a database.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let connection = open_to_write(path)?;
+        let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
+        connection.batch("BEGIN IMMEDIATE")?;
+        // Where it fails, the connection is closed with it, and so nothing of it stays.
+        on_file::run(&connection, &steps, |tx, steps| {
+            Box::pin(apply(tx, "installation", steps))
+        })?;
+        connection.batch("COMMIT")?;
+        Self::start(path, connection)
+    }
+
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the file lacks,
+    /// in order.
+    ///
+    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    ///
+    /// # Errors
+    /// Where a migration fails; nothing of it stays.
+    pub async fn migrate(
+        &self,
+        owner: &'static str,
+        migrations: impl IntoIterator<Item: ToString>,
+    ) -> Result<(), LedgerError> {
+        let steps: Vec<String> = migrations
+            .into_iter()
+            .map(|step| step.to_string())
+            .collect();
+        self.enqueue_sql(steps, move |tx, steps| Box::pin(apply(tx, owner, steps)))
+            .await
+    }
+}
+
+impl Database {
+    /// Opens a pool over `url` (`postgres://user:password@host:port/database`, with
+    /// `sslmode=require` for TLS) and makes what belongs to the installation. Needs PostgreSQL 13
+    /// or newer.
+    ///
+    /// # Errors
+    /// Where the address cannot be read, or the database does not answer.
+    pub async fn connect(url: &str) -> Result<Self, LedgerError> {
+        let database = Self::reading(url)?;
+        let steps = Migration::steps(SqlDialect::Postgres, own_tables::MIGRATIONS);
+        database.migrate("installation", steps).await?;
+        Ok(database)
+    }
+
+    /// Brings one crate's tables up to date: applies the migrations of `owner` that the database
+    /// lacks, in order. Nodes that start at once wait for one another.
+    ///
+    /// `migrations[i]` is version `i + 1`; what has once been released is never edited.
+    ///
+    /// # Errors
+    /// Where a migration fails; nothing of it stays.
+    pub async fn migrate(
+        &self,
+        owner: &'static str,
+        migrations: impl IntoIterator<Item: ToString>,
+    ) -> Result<(), LedgerError> {
+        let steps: Vec<String> = migrations
+            .into_iter()
+            .map(|step| step.to_string())
+            .collect();
+        self.alone(async move |tx| apply(&SqlTransaction::on_postgres(tx), owner, &steps).await)
+            .await
+    }
+}
+
+/// Applies those of an owner's steps that the database lacks, in order.
+///
+/// # Errors
+/// Where a step fails; [`LedgerError::Corrupt`] where the database has more than these.
+pub(crate) async fn apply(
+    tx: &SqlTransaction,
+    owner: &str,
+    steps: &[String],
+) -> Result<(), LedgerError> {
+    let (table, what) = match tx.dialect() {
+        SqlDialect::Sqlite => (
+            "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, \
+             PRIMARY KEY (owner, version)) WITHOUT ROWID;",
+            "file",
+        ),
+        SqlDialect::Postgres => (
+            "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version BIGINT NOT NULL, \
+             PRIMARY KEY (owner, version))",
+            "database",
+        ),
+    };
+    tx.batch(table).await?;
+    let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1";
+    let have: i64 = tx.one(sql, &[&owner]).await?.get(0)?;
+    let newest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    if have > newest {
+        return Err(LedgerError::Corrupt(format!(
+            "the {what} was written by a newer version: {owner} is at {have}, \
+             this binary knows {newest}"
+        )));
+    }
+    let lacking = (1_i64..).zip(steps).filter(|(version, _)| *version > have);
+    for (version, step) in lacking {
+        tx.batch(step).await?;
+        let sql = "INSERT INTO migrations (owner, version) VALUES ($1, $2)";
+        tx.execute(sql, &[&owner, &version]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Transactions over the one file.
+
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::SqlTransaction;
+use crate::LedgerError;
+use crate::sql::SqlFuture;
+use crate::sqlite::{SqliteConnection, Writer, open_to_read};
+
+impl Writer {
+    /// As [`Writer::enqueue`], over the seam of both databases.
+    pub fn enqueue_sql<A, T, E, F>(
+        &self,
+        given: A,
+        transaction: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<A, T, E, F>
+    where
+        A: Send + 'static,
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
+    {
+        self.enqueue_on(move |connection| run(connection, &given, transaction))
+    }
+
+    /// Reads over the seam of both databases; all statements see one moment where `one_moment` says
+    /// so.
+    pub(crate) async fn read_sql<A, T, E, F>(
+        &self,
+        one_moment: bool,
+        given: A,
+        query: F,
+    ) -> Result<T, E>
+    where
+        A: Send + 'static,
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
+    {
+        self.read_on(move |connection| {
+            if one_moment {
+                snapshot(connection, &given, query)
+            } else {
+                run(connection, &given, query)
+            }
+        })
+        .await
+    }
+}
+
+/// Reads the ledger file at `path` in one snapshot, while another process may write it.
+///
+/// # Errors
+/// Where there is no such file, or it cannot be read; whatever the function returns.
+pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: &A, query: F) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+{
+    let connection = open_to_read(path).map_err(LedgerError::from)?;
+    snapshot(&connection, given, query)
+}
+
+/// Runs the future of a reading whose statements all see one moment.
+fn snapshot<A, T, E, F>(connection: &Arc<SqliteConnection>, given: &A, query: F) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+{
+    connection.batch("BEGIN DEFERRED")?;
+    let result = run(connection, given, query);
+    connection.batch("ROLLBACK")?;
+    result
+}
+
+/// Runs a transaction's future, which never waits here.
+pub(super) fn run<A, T, E, F>(
+    connection: &Arc<SqliteConnection>,
+    given: &A,
+    transaction: F,
+) -> Result<T, E>
+where
+    E: From<LedgerError>,
+    F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E>,
+{
+    let tx = SqlTransaction::on_sqlite(Arc::clone(connection));
+    let future = pin!(transaction(&tx, given));
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => {
+            let waits = "a transaction of the file waited for something else than the file";
+            Err(LedgerError::Sql(waits.to_owned()).into())
+        }
+    }
+}

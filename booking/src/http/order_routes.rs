@@ -1,0 +1,225 @@
+//! What the handlers of orders need, and how they open an order and show it.
+
+use axum::http::HeaderMap;
+
+use super::answers::Answers;
+use super::holds::MoneyView;
+use super::order_views::{
+    OfferView, OrderSeat, OrderView, PaymentView, SuccessorView, TicketLink, exchange_offer,
+    refund_offer, refund_view,
+};
+use super::visitor::Door;
+use crate::catalogue::places::Place;
+use crate::catalogue::show::Show;
+use crate::clock::{Clock, rfc3339};
+use crate::ids::OrderId;
+use crate::money::Currency;
+use crate::orders::checkout::OrderDesk;
+use crate::orders::exchange::{Part, price};
+use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Ticket};
+use crate::payments::PaymentState;
+use crate::rail::journey::Journey;
+use crate::rail::run::Run;
+use crate::wake::Bells;
+use fairgate_base::http::Problem;
+
+/// What the handlers of orders need.
+#[derive(Clone)]
+pub struct OrderRoutes {
+    /// Where orders are made.
+    pub desk: OrderDesk,
+    /// Who may.
+    pub door: Door,
+    /// Answers kept for retries.
+    pub answers: Answers,
+    /// The time.
+    pub clock: Clock,
+    /// The workers that free seats and bring money back.
+    pub bells: Bells,
+}
+
+impl OrderRoutes {
+    /// Opens an order to its visitor, or to whoever has its key.
+    pub(super) async fn open(
+        &self,
+        order: &str,
+        headers: &HeaderMap,
+    ) -> Result<OrderRecord, Problem> {
+        let id: OrderId = order
+            .parse()
+            .map_err(|_| Problem::not_found("order", order))?;
+        let caller = self.door.order(headers, &id, self.clock.now_ms() / 1_000)?;
+        let record = self.desk.record(&id).await?;
+        caller.may_open(record.order.visitor)?;
+        Ok(record)
+    }
+
+    /// Shows an order's payment, with the state that was read, where one was.
+    pub(super) async fn payment_view(
+        &self,
+        order: &Order,
+        state: Option<PaymentState>,
+    ) -> Result<PaymentView, Problem> {
+        let payment = self.desk.ledger.payment(&order.payment).await?;
+        let payment =
+            payment.ok_or_else(|| Problem::not_found("payment", order.payment.as_str()))?;
+        let client = match &self.desk.provider {
+            Some(provider) if provider.name() == payment.provider => provider.client(&payment),
+            _ => serde_json::Value::Null,
+        };
+        Ok(PaymentView {
+            payment: payment.id,
+            provider: payment.provider,
+            amount: MoneyView(payment.amount),
+            state: state.unwrap_or(payment.state),
+            client,
+        })
+    }
+
+    /// Shows an order with all that is known of it.
+    pub(super) async fn view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
+        let OrderRecord {
+            order,
+            history,
+            tickets,
+            payment,
+            offer,
+            refunds,
+            exchanges,
+        } = record;
+        let exchanged = self.exchanged(&order, exchanges);
+        let catalogue = &self.desk.holds.catalogue;
+        let show = catalogue.show(&order.show);
+        let place = show.as_ref().map(|show| catalogue.place_of(show));
+        let Place { name, time_zone } = place.unwrap_or_default();
+        // The state that was read with the history: a later one would not agree with it.
+        let payment = self.payment_view(&order, Some(payment)).await?;
+        let currency = order.currency;
+        let run = show.as_ref().and_then(|show| show.run.as_deref());
+        let legs = exchanged.items.first().map(|item| &item.held.legs);
+        let journey = run.zip(legs);
+        let now_ms = self.clock.now_ms();
+        let terms = match &show {
+            Some(show) => Some(catalogue.order_terms(show, order.terms).await?),
+            None => None,
+        };
+        let terms = terms.as_ref();
+        let seat = |item: &OrderItem| order_seat(item, currency, false);
+        let given_back = refunds.iter().flat_map(|refund| &refund.items);
+        let given_back = given_back.map(|item| order_seat(item, currency, true));
+        Ok(OrderView {
+            journey: journey.and_then(|(run, legs)| Journey::of(run, legs)),
+            title: show.as_ref().map(|show| show.document.title.clone()),
+            starts_at: show.as_ref().map(|show| starts_at(show)),
+            venue_name: name,
+            time_zone,
+            offer: offer.map(|offer| OfferView {
+                seats: offer.items.iter().map(seat).collect(),
+                consent_until: rfc3339(offer.until_ms),
+            }),
+            seats: exchanged.items.iter().map(seat).chain(given_back).collect(),
+            exchange_offer: terms
+                .filter(|_| !exchanged.is_open())
+                .and_then(|terms| exchange_offer(&order, &tickets, terms, now_ms)),
+            refund_offer: terms.and_then(|terms| refund_offer(&order, &tickets, terms, now_ms)),
+            exchange: exchanged.into,
+            exchange_of: exchanged.of,
+            total: MoneyView(currency.of(exchanged.total)),
+            created_at: rfc3339(order.created_at_ms),
+            pay_until: rfc3339(order.pay_until_ms),
+            server_time: rfc3339(now_ms),
+            payment,
+            tickets: tickets
+                .into_iter()
+                .filter(|ticket| ticket.voided_at_ms.is_none())
+                .map(|ticket| ticket_link(ticket, run))
+                .collect(),
+            refunds: refunds
+                .into_iter()
+                .filter(|refund| refund.part_of.is_none())
+                .map(|refund| refund_view(refund, currency))
+                .collect(),
+            history,
+            show: order.show,
+            state: order.state,
+            reason: order.reason,
+            order: order.id,
+        })
+    }
+
+    /// Sees an order with the exchanges that it is part of.
+    fn exchanged(&self, order: &Order, parts: Vec<Part>) -> ExchangedOrder {
+        let mut exchanged = ExchangedOrder {
+            into: None,
+            of: None,
+            items: order.items.clone(),
+            total: order.total,
+        };
+        for part in parts {
+            match part {
+                Part::Exchanged { into, state } => {
+                    exchanged.into = Some(SuccessorView {
+                        order_key: self.door.order_keys.of(&into),
+                        order: into,
+                        state,
+                    });
+                }
+                Part::Successor { of, items, done } => {
+                    exchanged.of = Some(of);
+                    exchanged.total = price(&items);
+                    if !done {
+                        exchanged.items = items;
+                    }
+                }
+            }
+        }
+        exchanged
+    }
+}
+
+/// An order as its exchanges leave it.
+struct ExchangedOrder {
+    /// The order that its seats are exchanged for.
+    into: Option<SuccessorView>,
+    /// The order that it is the successor of.
+    of: Option<OrderId>,
+    items: Vec<OrderItem>,
+    total: i64,
+}
+
+impl ExchangedOrder {
+    /// Whether the successor is still being paid.
+    fn is_open(&self) -> bool {
+        let state = self.into.as_ref().map(|into| into.state);
+        matches!(state, Some(OrderState::Pending | OrderState::Confirmed))
+    }
+}
+
+fn starts_at(show: &Show) -> String {
+    show.document.starts_at.to_string()
+}
+
+fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat {
+    OrderSeat {
+        label: item.label.clone(),
+        category: item.category.clone(),
+        price: MoneyView(currency.of(item.amount)),
+        traveller: item.traveller.clone(),
+        refunded,
+    }
+}
+
+fn ticket_link(ticket: Ticket, run: Option<&Run>) -> TicketLink {
+    let ends = run.and_then(|run| Journey::over(run, &ticket.legs));
+    let (from, to) = ends
+        .map(|journey| (journey.from.station, journey.to.station))
+        .unzip();
+    TicketLink {
+        url: format!("/t/{}", ticket.id),
+        ticket: ticket.id,
+        seat: ticket.label,
+        legs: ticket.legs,
+        from,
+        to,
+    }
+}

@@ -1,0 +1,245 @@
+//! What an order looks like over HTTP: the order, its payment, what of it may be exchanged or given
+//! back, and what came of that.
+
+use serde::Serialize;
+
+use super::holds::MoneyView;
+use crate::clock::rfc3339;
+use crate::ids::{OrderId, PaymentId, RefundId, TicketId};
+use crate::money::Currency;
+use crate::orders::exchange::{deal, may_give};
+use crate::orders::refund::rules::in_force;
+use crate::orders::refund::{Refund, RefundState, Standing, Which, plan};
+use crate::orders::terms::OrderTerms;
+use crate::orders::{Order, OrderState, Step, Ticket};
+use crate::payments::PaymentState;
+use crate::rail::journey::Journey;
+
+/// What the buyer's page needs to pay.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct PaymentView {
+    #[schema(value_type = String)]
+    pub(super) payment: PaymentId,
+    pub(super) provider: String,
+    pub(super) amount: MoneyView,
+    pub(super) state: PaymentState,
+    /// Whatever the provider's page needs.
+    pub(super) client: serde_json::Value,
+}
+
+/// An order as its owner sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OrderView {
+    #[schema(value_type = String)]
+    pub(super) order: OrderId,
+    #[schema(value_type = String)]
+    pub(super) show: crate::ids::ShowId,
+    /// The show's title and beginning, as the catalogue has them now.
+    pub(super) title: Option<String>,
+    pub(super) starts_at: Option<String>,
+    /// What people call the venue; null where nobody told.
+    pub(super) venue_name: Option<String>,
+    /// The IANA name of the zone whose clocks the show goes by; null where nobody told.
+    pub(super) time_zone: Option<String>,
+    pub(super) state: OrderState,
+    /// Why it stands there: a stable code.
+    pub(super) reason: String,
+    /// Rail: the stretch of the train; null else.
+    pub(super) journey: Option<Journey>,
+    pub(super) seats: Vec<OrderSeat>,
+    pub(super) total: MoneyView,
+    pub(super) created_at: String,
+    pub(super) pay_until: String,
+    pub(super) server_time: String,
+    pub(super) payment: PaymentView,
+    /// Other seats for money that came late; null unless the order waits for consent.
+    pub(super) offer: Option<OfferView>,
+    pub(super) tickets: Vec<TicketLink>,
+    /// What of it may be given back now, and what that costs; null where nothing may.
+    pub(super) refund_offer: Option<RefundOffer>,
+    /// What was given back, and where its money is.
+    pub(super) refunds: Vec<RefundView>,
+    /// The order that this one's seats were, or are to be, exchanged for; null where there is none.
+    pub(super) exchange: Option<SuccessorView>,
+    /// What giving its seats for others costs beside the difference; null where that may not be
+    /// done now.
+    pub(super) exchange_offer: Option<ExchangeOffer>,
+    /// The order whose seats were, or are to be, given for these; null where there is none.
+    #[schema(value_type = Option<String>)]
+    pub(super) exchange_of: Option<OrderId>,
+    pub(super) history: Vec<Step>,
+}
+
+/// Other seats, at what was paid for the order's own.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OfferView {
+    pub(super) seats: Vec<OrderSeat>,
+    /// Until when to say yes; after that the money goes back.
+    pub(super) consent_until: String,
+}
+
+/// One seat of an order.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct OrderSeat {
+    pub(super) label: String,
+    pub(super) category: String,
+    pub(super) price: MoneyView,
+    /// Rail: who travels on it.
+    pub(super) traveller: Option<String>,
+    /// Whether it was given back.
+    pub(super) refunded: bool,
+}
+
+/// Where a ticket is.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TicketLink {
+    #[schema(value_type = String)]
+    pub(super) ticket: TicketId,
+    pub(super) seat: String,
+    pub(super) legs: Vec<u16>,
+    /// Rail: the codes of the stations between which it is good; null else.
+    pub(super) from: Option<String>,
+    pub(super) to: Option<String>,
+    pub(super) url: String,
+}
+
+/// The order that an order's seats are exchanged for.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct SuccessorView {
+    /// Its id.
+    #[schema(value_type = String)]
+    pub order: OrderId,
+    /// Opens it on any device.
+    pub order_key: String,
+    /// Where it stands.
+    pub state: OrderState,
+}
+
+/// What giving the order's seats for others costs beside the difference.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ExchangeOffer {
+    /// Until when, RFC 3339.
+    until: String,
+    /// What the exchange itself costs, however many seats it is for.
+    fee: MoneyView,
+    /// Where the new seats are cheaper: per cent of the difference that is kept.
+    kept_pct: u32,
+}
+
+/// What may be given back now, and what that costs.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct RefundOffer {
+    /// What would go back for all of it.
+    amount: MoneyView,
+    /// What would be kept.
+    fee: MoneyView,
+    /// Per cent of each ticket's price that is kept; a fraction of the smallest coin is the
+    /// buyer's.
+    fee_pct: u32,
+    /// Until when, RFC 3339; null where that does not end.
+    until: Option<String>,
+    /// By which rule: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+    reason: &'static str,
+    /// Each ticket that may go back; empty while none is issued.
+    tickets: Vec<TicketOffer>,
+}
+
+/// One ticket that may go back.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct TicketOffer {
+    #[schema(value_type = String)]
+    ticket: TicketId,
+    seat: String,
+    amount: MoneyView,
+    fee: MoneyView,
+}
+
+/// One refund of an order.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct RefundView {
+    #[schema(value_type = String)]
+    refund: RefundId,
+    /// The seats that were given back.
+    seats: Vec<String>,
+    /// What goes back.
+    amount: MoneyView,
+    /// What is kept.
+    fee: MoneyView,
+    reason: &'static str,
+    /// When the tickets were given back, RFC 3339.
+    at: String,
+    state: RefundState,
+    /// When the money had gone back; null until then.
+    done_at: Option<String>,
+}
+
+/// What an order's owner is offered; none where its seats may not be exchanged now.
+#[must_use]
+pub fn exchange_offer(
+    order: &Order,
+    tickets: &[Ticket],
+    terms: &OrderTerms,
+    now_ms: i64,
+) -> Option<ExchangeOffer> {
+    may_give(order, tickets, &order.items).ok()?;
+    let offer = deal::offer(terms, &order.items, now_ms).ok()?;
+    Some(ExchangeOffer {
+        until: rfc3339(offer.until_ms),
+        fee: MoneyView(order.currency.of(offer.fee)),
+        kept_pct: offer.kept_pct,
+    })
+}
+
+/// What of an order may be given back now; none where nothing may.
+#[must_use]
+pub fn refund_offer(
+    order: &Order,
+    tickets: &[Ticket],
+    terms: &OrderTerms,
+    now_ms: i64,
+) -> Option<RefundOffer> {
+    let standing = Standing {
+        order,
+        tickets,
+        terms,
+    };
+    let plan = plan(&standing, &Which::Unscanned, now_ms).ok()??;
+    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
+    let money = |amount| MoneyView(order.currency.of(amount));
+    let ticket = |item: &crate::orders::OrderItem| {
+        let id = TicketId::of_seat(&order.id, item.held.seat);
+        let fee = rule.fee(item.amount);
+        plan.tickets.contains(&id).then(|| TicketOffer {
+            ticket: id,
+            seat: item.label.clone(),
+            amount: money(item.amount - fee),
+            fee: money(fee),
+        })
+    };
+    Some(RefundOffer {
+        amount: money(plan.amount),
+        fee: money(plan.fee),
+        fee_pct: rule.fee_pct,
+        until: rule.until_ms.map(rfc3339),
+        reason: rule.reason.word(),
+        tickets: plan.going.iter().filter_map(ticket).collect(),
+    })
+}
+
+/// A refund as its owner sees it.
+#[must_use]
+pub fn refund_view(refund: Refund, currency: Currency) -> RefundView {
+    RefundView {
+        refund: refund.id,
+        seats: refund.items.into_iter().map(|item| item.label).collect(),
+        amount: MoneyView(currency.of(refund.amount + refund.elsewhere)),
+        fee: MoneyView(currency.of(refund.fee)),
+        reason: refund.reason.word(),
+        at: rfc3339(refund.made_at_ms),
+        state: refund.state,
+        done_at: refund
+            .done_at_ms
+            .filter(|_| refund.state == RefundState::Done)
+            .map(rfc3339),
+    }
+}

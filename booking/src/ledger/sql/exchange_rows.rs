@@ -1,0 +1,85 @@
+//! What is stored of exchanges, as other transactions ask for it.
+
+use fairgate_databases::{SqlRow, SqlTransaction};
+
+use super::rows::{Result, corrupt, items, parsed, text};
+use crate::ids::OrderId;
+use crate::orders::exchange::Part;
+use crate::orders::{Order, OrderItem, OrderState};
+
+/// An exchange that was begun and is not done.
+pub(super) struct OpenExchange {
+    pub of: OrderId,
+    pub items: Vec<OrderItem>,
+    pub given: Vec<OrderItem>,
+    /// What goes back; none where it was begun before that was written down.
+    pub back: Option<i64>,
+}
+
+pub(super) async fn find_open(
+    tx: &SqlTransaction,
+    successor: &OrderId,
+) -> Result<Option<OpenExchange>> {
+    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = $1 AND done_at IS NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    let read = |row: SqlRow| {
+        Ok(OpenExchange {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            given: items(text(&row, 2)?)?,
+            back: row.get(3)?,
+        })
+    };
+    row.map(read).transpose()
+}
+
+/// The successor of an order that is being paid.
+pub(super) async fn being_paid(tx: &SqlTransaction, order: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT e.successor FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 AND e.done_at IS NULL AND s.state IN ('pending', 'confirmed')";
+    let row = tx.first(sql, &[&order.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order that this one was exchanged for, if it was.
+pub(super) async fn paid_by(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1 AND done_at IS NOT NULL";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The order whose seats this one's are, or were to be, given for.
+pub(super) async fn succeeds(tx: &SqlTransaction, successor: &OrderId) -> Result<Option<OrderId>> {
+    let sql = "SELECT order_id FROM exchanges WHERE successor = $1";
+    let row = tx.first(sql, &[&successor.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// The exchanges that an order is part of.
+pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<Part>> {
+    let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
+    let mut found = Vec::new();
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Successor {
+            of: parsed(text(&row, 0)?)?,
+            items: items(text(&row, 1)?)?,
+            done: row.get::<Option<i64>>(2)?.is_some(),
+        });
+    }
+    let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.order_id = $1 ORDER BY e.made_at DESC, e.successor LIMIT 1";
+    if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
+        found.push(Part::Exchanged {
+            into: parsed(text(&row, 0)?)?,
+            state: OrderState::of_word(text(&row, 1)?)
+                .ok_or_else(|| corrupt("an order's state"))?,
+        });
+    }
+    Ok(found)
+}
+
+/// How many seats an order will have once it is paid: of an exchange those that are kept, too.
+pub(super) async fn seats_when_paid(tx: &SqlTransaction, order: &Order) -> Result<usize> {
+    let exchanged = find_open(tx, &order.id).await?;
+    Ok(exchanged.map_or(order.items.len(), |open| open.items.len()))
+}

@@ -1,0 +1,27 @@
+//! What is stored of searches for late money, as other transactions ask for it.
+
+use fairgate_databases::SqlTransaction;
+
+use super::rows::{Result, items, parsed, text};
+use crate::ids::OrderId;
+use crate::orders::Offer;
+
+/// Begins the search, in the transaction that records the money.
+pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
+    let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(())
+}
+
+/// The seats that late money was given or offered; `None` where the order had only its own.
+pub(super) async fn given(tx: &SqlTransaction, order: &OrderId) -> Result<Option<Offer>> {
+    let sql = "SELECT hold, items, until FROM late_money WHERE order_id = $1 AND hold IS NOT NULL";
+    let Some(row) = tx.first(sql, &[&order.as_str()]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Offer {
+        hold: parsed(text(&row, 0)?)?,
+        items: items(text(&row, 1)?)?,
+        until_ms: row.get(2)?,
+    }))
+}

@@ -1,0 +1,24 @@
+//! The history of an order: its steps.
+
+use fairgate_databases::SqlTransaction;
+
+use super::rows::Result;
+use crate::ids::OrderId;
+use crate::orders::OrderState;
+
+/// Adds a step to an order's history. Whoever asks may have read its clock before another's step
+/// was committed; a step never lies before the last one.
+pub(super) async fn note(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: OrderState,
+    reason: &str,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "INSERT INTO order_history (order_id, step, at, state, reason) \
+         SELECT $1, COALESCE(MAX(step), 0) + 1, GREATEST($2, COALESCE(MAX(at), $2)), $3, $4 \
+         FROM order_history WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &now_ms, &state.word(), &reason])
+        .await?;
+    Ok(())
+}

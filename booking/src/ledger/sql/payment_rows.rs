@@ -1,0 +1,46 @@
+//! A payment as it is stored, and its state.
+
+use fairgate_databases::SqlTransaction;
+
+use super::rows::{self, PAYMENT_COLUMNS, Result};
+use crate::ids::OrderId;
+use crate::payments::{Payment, PaymentState};
+
+/// Finds a payment as it stands.
+pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {
+    let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
+    let row = tx.first(&sql, &[&payment]).await?;
+    row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+pub(super) async fn move_payment(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
+    tx.execute(sql, &[&order.as_str(), &state.word(), &now_ms])
+        .await?;
+    close_refunds(tx, order, state, now_ms).await
+}
+
+/// Where all of a payment went back, whatever was owed for its tickets went back with it.
+pub(super) async fn close_refunds(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    state: PaymentState,
+    now_ms: i64,
+) -> Result<()> {
+    if matches!(state, PaymentState::Voided | PaymentState::Refunded) {
+        let sql = "UPDATE refunds SET done_at = $2 WHERE order_id = $1 AND done_at IS NULL";
+        tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    }
+    if state == PaymentState::Voided {
+        // A capture that was still to be asked for when the money was let go is asked for no more.
+        let sql = "DELETE FROM effects WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL \
+             AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND owes <> 'capture')";
+        tx.execute(sql, &[&order.as_str()]).await?;
+    }
+    Ok(())
+}

@@ -49,8 +49,8 @@ impl SqlTransaction {
         }
     }
 
-    /// Whether this is PostgreSQL, to which a round trip costs more than anything else in a
-    /// transaction: where that was measured to matter, several statements are fused into one there.
+    /// Whether this is PostgreSQL, where each statement costs a round trip. Where many wait for a
+    /// transaction, several of its statements are fused into one there.
     #[must_use]
     pub fn is_postgres(&self) -> bool {
         self.dialect() == SqlDialect::Postgres

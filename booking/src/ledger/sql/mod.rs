@@ -7,7 +7,7 @@
 //!
 //! Statements are written for PostgreSQL. Where a round trip to the server costs more than anything
 //! else in a transaction, its statements are fused into one there; such a function ends with
-//! `_fused` and says what was measured.
+//! `_fused` and says which round trips it saves.
 
 mod audit;
 mod card_limit;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use booking::clock::Clock;
-use booking::holds::{Held, Hold, Stage};
-use booking::ids::{HoldId, ShowId};
-use booking::inventory::Grid;
 use booking::store::redis::{Options, RedisStore};
 use booking::store::{InventoryStore, Opening};
+use fairgate_base::clock::Clock;
+use fairgate_model::grid::Grid;
+use fairgate_model::holds::{Held, Hold, Stage};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
 use fairgate_redis::Redis;
 
@@ -105,7 +105,7 @@ fn hold(show: &ShowId, number: u32, now_ms: i64) -> Hold {
         id: HoldId::of_key(show, visitor, "bench"),
         visitor,
         room: "sale".to_owned(),
-        purpose: booking::holds::Purpose::Basket,
+        purpose: fairgate_model::holds::Purpose::Basket,
         terms: 1,
         items: (0..SEATS).map(item).collect(),
         plan_version: 1,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use booking::commands::import_programme::import;
 use booking::config::Stores;
-use booking::payments::kind::ProviderKind;
+use fairgate_model::payments::kind::ProviderKind;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Value, json};

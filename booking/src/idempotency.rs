@@ -13,8 +13,8 @@ use std::time::Duration;
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
-use crate::clock::Clock;
 use crate::ledger::{CALL_LENT_MS, CallBegun, KeptAnswer, KeyedCall, Ledger, LedgerError};
+use fairgate_base::clock::Clock;
 
 /// How often a call that takes long is lent on.
 const LEND_EVERY: Duration = Duration::from_millis(CALL_LENT_MS.unsigned_abs() / 3);

@@ -26,6 +26,3 @@ pub mod store;
 pub mod tickets;
 pub mod waitlist;
 pub mod wake;
-
-pub use fairgate_base::{clock, process};
-pub use fairgate_model::{ids, money};

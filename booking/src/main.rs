@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use booking::cinema::PutRefused;
-use booking::clock::Clock;
 use booking::commands::dump::DumpError;
 use booking::commands::import_programme::{NotImported, import as import_programme};
 use booking::commands::import_timetable::{Source, Wanted};
 use booking::commands::{dump, import_timetable, reconcile};
 use booking::config::{Config, Key, Sources, Stores};
-use booking::payments::kind::ProviderKind;
-use booking::process;
 use booking::service::{NotStarted, Service};
 use clap::{Args, Parser, Subcommand};
+use fairgate_base::clock::Clock;
+use fairgate_base::process;
+use fairgate_model::payments::kind::ProviderKind;
 
 /// Fairgate's booking core.
 #[derive(Parser)]

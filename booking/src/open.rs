@@ -9,16 +9,17 @@ use fairgate_databases::{Database, Installation, Writer};
 use fairgate_redis::Redis;
 
 use crate::app::{Booking, Setup};
-use crate::clock::{Clock, follow};
 use crate::config::{Key, Stores};
 use crate::door::signing::NoKeys;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
-use crate::process::company::{Company, Keeps, Refused};
-use crate::process::data::{self, DataLock, NotOurs};
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
 use crate::store::redis::{OpenError, Options, RedisStore};
+use fairgate_base::clock::{Clock, follow};
+use fairgate_base::process::company::{Company, Keeps, Refused};
+use fairgate_base::process::data;
+use fairgate_base::process::data::{DataLock, NotOurs};
 
 /// How long closing the ledger may take: a disk that keeps silent must not keep a process for ever.
 const CLOSING_MAX: Duration = Duration::from_secs(30);

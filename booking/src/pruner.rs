@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
-use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
 use crate::retention::{BATCH_MAX, Retained, rest_after};
+use fairgate_base::clock::Clock;
 
 /// How often the worker looks whether something has become old.
 const LOOK_EVERY: Duration = Duration::from_secs(60);

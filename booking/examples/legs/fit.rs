@@ -2,9 +2,9 @@
 //! stretches one after the other, some give their seat back, and what stays sold is compared with
 //! what other ways of choosing sell to the same travellers.
 
-use booking::catalogue::seatmap::SeatMap;
-use booking::inventory::choose::rail::{Party, Train, choose};
-use booking::inventory::{CellState, Grid};
+use fairgate_model::choosing::rail::{Party, Train, choose};
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::plans::seatmap::SeatMap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use booking::catalogue::Catalogue;
-use booking::catalogue::show::Show;
-use booking::clock::Clock;
 use booking::holds::ask::HoldAsk;
 use booking::holds::take::{HoldDesk, HoldName};
-use booking::ids::{CallIds, HoldId, ShowId, VenueId};
-use booking::inventory::CellState;
 use booking::inventory::seats::Seats;
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
-use booking::payments::kind::ProviderKind;
 use booking::store::InventoryStore;
 use booking::store::redis::{Options, RedisStore};
+use fairgate_base::clock::Clock;
 use fairgate_databases::{Installation, Writer};
+use fairgate_model::grid::CellState;
+use fairgate_model::ids::{CallIds, HoldId, ShowId, VenueId};
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::shows::Show;
 use fairgate_pass::{Holder, Keyring, LivePass, PassClaims, Presented, StoredKey};
 use fairgate_redis::Redis;
 use rand::RngExt;
@@ -229,7 +229,11 @@ async fn buy(
             let given = desk
                 .seats
                 .store
-                .release(&hold.id, pass.sub, &[booking::holds::Purpose::Basket])
+                .release(
+                    &hold.id,
+                    pass.sub,
+                    &[fairgate_model::holds::Purpose::Basket],
+                )
                 .await;
             given.expect("its own basket");
             Some(until)

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use booking::catalogue::departures::{Departure, Departures};
-use booking::catalogue::plan::parse_grid;
-use booking::catalogue::seatmap::{Parts, SeatMap};
-use booking::catalogue::show::ShowDocument;
-use booking::ids::{ShowId, VenueId};
-use booking::rail::run::{Call, Fares, Rate, Run};
-use booking::rail::timetable::OnSale;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::plans::parse_grid;
+use fairgate_model::plans::seatmap::{Parts, SeatMap};
+use fairgate_model::runs::{Call, Fares, Rate, Run};
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::timetables::OnSale;
 use jiff::{SignedDuration, Timestamp};
 
 /// Seats in a row.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use fairgate_pass::Holder;
 
+use crate::grid::Grid;
 use crate::ids::HoldId;
-use crate::inventory::Grid;
 
 /// One seat in a hold, over the legs it was asked for. What it costs, the terms say that its hold
 /// names.
@@ -76,7 +76,7 @@ pub struct Hold {
     /// What it holds.
     pub items: Vec<Held>,
     /// The version of the show's terms that its cells are priced by;
-    /// [`crate::catalogue::terms::UNNUMBERED`] where it was made before terms had numbers.
+    /// [`crate::shows::terms::UNNUMBERED`] where it was made before terms had numbers.
     pub terms: u32,
     /// The plan its seat indices belong to.
     pub plan_version: u32,

@@ -1,14 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod catalogue;
+pub mod choosing;
+pub mod findings;
+pub mod grid;
 pub mod holds;
 pub mod ids;
-pub mod inventory;
 pub mod money;
 pub mod orders;
 pub mod payments;
-pub mod rail;
-pub mod reconciler;
+pub mod plans;
+pub mod runs;
+pub mod shows;
 pub mod stored_forms;
-pub mod waitlist;
+pub mod timetables;
+pub mod waiters;

@@ -11,7 +11,7 @@ use serde_json::Result;
 
 use crate::holds::Held;
 use crate::orders::OrderItem;
-use crate::rail::run::{Call, Fares, Rate, Run};
+use crate::runs::{Call, Fares, Rate, Run};
 
 /// One seat of an order, as it stands in `orders.items`.
 #[derive(Serialize, Deserialize)]

@@ -12,11 +12,9 @@ use rand::RngExt;
 
 use crate::catalogue::Catalogue;
 use crate::cinema::Cinemas;
-use crate::clock::Clock;
 use crate::config::Payments;
 use crate::door::RoleKeys;
 use crate::idempotency::Answers;
-use crate::ids::CallIds;
 use crate::inventory::seats::Seats;
 use crate::ledger::sql::SqlLedger;
 use crate::ledger::{Ledger, LedgerError};
@@ -39,6 +37,8 @@ use crate::store::memory::MemoryStore;
 use crate::waitlist::here::Here;
 use crate::waitlist::serve::Waitlist;
 use crate::wake::{Bells, Wake};
+use fairgate_base::clock::Clock;
+use fairgate_model::ids::CallIds;
 
 pub use telling::{Condition, Pulse, ShowInShort};
 

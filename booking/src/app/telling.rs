@@ -8,14 +8,14 @@ use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use super::Booking;
-use crate::catalogue::coverage::matches;
 use crate::catalogue::departures::Departures;
-use crate::catalogue::show::Show;
-use crate::ids::ShowId;
-use crate::inventory::picture::Changes;
 use crate::inventory::seats::Figures;
 use crate::ledger::LedgerError;
 use crate::store::HoldSignal;
+use fairgate_model::grid::picture::Changes;
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::matches;
 
 /// Longer than this, and ledger or store count as not answering. Gateways give up a little later.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
@@ -244,7 +244,7 @@ impl Booking {
         };
         let hold = self.seats.store.hold(&signal.hold, signal.visitor).await;
         let items = hold.map(|hold| hold.items).unwrap_or_default();
-        let label = |item: &crate::holds::Held| show.label(item.seat).to_owned();
+        let label = |item: &fairgate_model::holds::Held| show.label(item.seat).to_owned();
         items.iter().map(label).collect()
     }
 

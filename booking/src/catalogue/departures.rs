@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fairgate_databases::LedgerError;
 
-use super::show::{Show, ShowDocument, prices_of_run};
-use super::terms::UNNUMBERED;
 use super::trains::RoomsTrains;
 use super::{Catalogue, read};
-use crate::ids::{ShowId, VenueId};
 use crate::ledger::StoredShow;
-use crate::rail::run::Run;
-use crate::rail::timetable::OnSale;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::runs::Run;
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::terms::UNNUMBERED;
+use fairgate_model::shows::{Show, prices_of_run};
+use fairgate_model::timetables::OnSale;
 
 /// Departures that nobody has held anything of are kept so many; one more and they are made anew.
 const MADE_MAX: usize = 4_096;

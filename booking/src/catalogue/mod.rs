@@ -9,19 +9,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fairgate_databases::LedgerError;
-pub use fairgate_model::catalogue::{coverage, fate, plan, sale, seatmap, show, terms};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, SeatsKept, ShowRefused, StoredShow};
-use crate::money::Currency;
-use crate::orders::terms::OrderTerms;
-use crate::payments::kind::ProviderKind;
-use coverage::Coverage;
-use seatmap::SeatMap;
-use show::{FieldFault, Geometry, Plan, ProviderRules, Show, ShowDocument, check, prices_of_run};
-use terms::{SaleTerms, UNNUMBERED};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::kind::ProviderRules;
+use fairgate_model::plans::pinned::{Geometry, Plan};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::coverage::Coverage;
+use fairgate_model::shows::document::{FieldFault, ShowDocument, check};
+use fairgate_model::shows::terms::{SaleTerms, UNNUMBERED};
+use fairgate_model::shows::{Show, prices_of_run};
 
 /// Earlier versions of terms that are kept in memory.
 const TERMS_MAX: usize = 10_000;

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::show::Show;
 use super::{Catalogue, read, write};
-use crate::ids::VenueId;
+use fairgate_model::ids::VenueId;
+use fairgate_model::shows::Show;
 
 /// Where a show takes place, in words; what nobody told is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

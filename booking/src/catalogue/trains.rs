@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use fairgate_databases::LedgerError;
 
 use super::Catalogue;
-use super::coverage::EVERYDAY;
 use super::departures::locked;
-use super::show::Show;
-use crate::ids::ShowId;
-use crate::rail::timetable::OnSale;
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_model::timetables::OnSale;
 
 /// What was found is good for so long at least,
 const GOOD_FOR: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ShowId, VenueId};
-use crate::money::Currency;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
 
 /// A whole programme. Parts name each other by their ids, and no name is missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

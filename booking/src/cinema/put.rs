@@ -11,12 +11,14 @@ use sha2::{Digest, Sha256};
 
 use super::read::{self, Fault, Faults};
 use super::{Cinemas, Hall, Programme};
-use crate::catalogue::plan::{self, PlanFormat};
-use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::{Plan, ShowDocument, check};
-use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::Seats;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeRefused, SeatsKeptBy};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::plans;
+use fairgate_model::plans::PlanFormat;
+use fairgate_model::plans::pinned::Plan;
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::document::{ShowDocument, check};
 
 /// Seconds a basket lasts, as shown.
 const HOLD_S: u32 = 300;
@@ -356,9 +358,9 @@ fn draw(plan: &str, charts: &Charts) -> Result<Arc<Drawn>, String> {
     let named = plan.split_once(':');
     let named = named.and_then(|(word, what)| Some((PlanFormat::of_word(word)?, what)));
     let parsed = match (named, charts) {
-        (Some((format @ PlanFormat::Grid, size)), _) => plan::parse(format, size),
+        (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
         (Some((format @ PlanFormat::Seatsio, file)), Charts::In(folder)) => {
-            plan::parse(format, &chart(folder, file)?)
+            plans::parse(format, &chart(folder, file)?)
         }
         (Some((PlanFormat::Seatsio, _)), Charts::Nowhere) => {
             return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());

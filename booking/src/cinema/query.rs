@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 
 use super::search::{Moment, Point, Query, Sort};
-use crate::ids::is_slug;
+use fairgate_model::ids::is_slug;
 
 /// Showings of a page, where nobody says how many.
 const PER_PAGE: usize = 20;

@@ -10,7 +10,7 @@ use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
 use crate::config::Stores;
 use crate::ledger::Ledger;
 use crate::open::{self, NotOpened};
-use crate::payments::kind::ProviderKind;
+use fairgate_model::payments::kind::ProviderKind;
 
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]

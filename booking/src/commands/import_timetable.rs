@@ -8,15 +8,15 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::config::{Key, Stores};
-use crate::ids::VenueId;
 use crate::ledger::{LedgerError, NewPlan, NewTimetable};
 use crate::open::{self, NotOpened};
-use crate::payments::kind::ProviderKind;
-use crate::process::data::NotOurs;
 use crate::rail::import::payable::payable;
 use crate::rail::import::{Fault, Feed, read_gtfs, read_timetable};
-use crate::rail::settings::RailFile;
-use crate::rail::timetable::Parts;
+use fairgate_base::process::data::NotOurs;
+use fairgate_model::ids::VenueId;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::timetables::Parts;
+use fairgate_model::timetables::settings::RailFile;
 
 /// What kind of feed a folder has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,6 +181,6 @@ fn counted(version: u32, feed: Feed) -> Imported {
     }
 }
 
-fn gap(pair: &[crate::rail::timetable::Stop]) -> bool {
+fn gap(pair: &[fairgate_model::timetables::Stop]) -> bool {
     pair[1].sequence - pair[0].sequence > 1
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Reader;
 use crate::payments::READ_BACK_AFTER;
-use crate::payments::kind::ProviderKind;
 use crate::payments::stripe::{PUBLIC_URL, StripeSettings};
+use fairgate_model::payments::kind::ProviderKind;
 
 /// The longest that a lost event may go unnoticed by setting, seconds.
 const READ_BACK_S_MAX: u64 = 3_600;

@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use crate::catalogue::fate::Fate;
-use crate::catalogue::seatmap::SeatMap;
-use crate::rail::run::Run;
 use fairgate_databases::LedgerError;
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::runs::Run;
+use fairgate_model::shows::fate::Fate;
 
 /// How a show's seats are sold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,7 +57,7 @@ impl SoldAs {
     /// By its plan and, of a departure, its run.
     #[must_use]
     pub fn of(map: &SeatMap, run: Option<&Run>) -> Self {
-        let category = |category: &crate::catalogue::seatmap::Category| CategoryRecord {
+        let category = |category: &fairgate_model::plans::seatmap::Category| CategoryRecord {
             key: category.key.clone(),
             label: category.label.clone(),
         };

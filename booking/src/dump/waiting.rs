@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::waitlist::{OFFER_MS, Waiter};
+use fairgate_model::waiters::{OFFER_MS, Waiter};
 
 /// A party that waits for seats of a show, or has waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone};
 use super::stretch::{StretchRefusal, class_of, legs_of};
-use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::Show;
-use crate::inventory::choose::rail::Party;
-use crate::inventory::choose::{Ask, Wish};
+use fairgate_model::choosing::rail::Party;
+use fairgate_model::choosing::{Ask, Wish};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::Show;
 
 /// No list in a request may be longer than this; limits of shows are far below.
 const LIST_MAX: usize = 1_000;

@@ -8,14 +8,14 @@ use super::ask::{Asked, Wanted};
 use super::price::priced;
 use super::refusal::HoldRefusal;
 use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
-use super::{Held, Hold, Purpose, Stage, cells_of};
+use fairgate_model::holds::{Held, Hold, Purpose, Stage, cells_of};
 use fairgate_pass::Holder;
 
-use crate::catalogue::show::Show;
-use crate::ids::HoldId;
-use crate::inventory::CellState;
-use crate::orders::{Order, OrderItem};
 use crate::store::{Refused, View};
+use fairgate_model::grid::CellState;
+use fairgate_model::ids::HoldId;
+use fairgate_model::orders::{Order, OrderItem};
+use fairgate_model::shows::Show;
 
 /// What was chosen instead.
 pub struct Instead {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use fairgate_pass::Holder;
 
-use super::Hold;
 use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
-use crate::catalogue::show::Show;
-use crate::clock::Clock;
-use crate::ids::HoldId;
 use crate::inventory::seats::Seats;
 use crate::store::CallId;
+use fairgate_base::clock::Clock;
+use fairgate_model::holds::Hold;
+use fairgate_model::ids::HoldId;
+use fairgate_model::shows::Show;
 
 /// How often what is overdue is looked for.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);

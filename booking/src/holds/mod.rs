@@ -9,7 +9,3 @@ pub mod refusal;
 mod shortage;
 pub mod stretch;
 pub mod take;
-
-pub use fairgate_model::holds::{
-    Held, Hold, Purpose, SeatRowKind, Secured, Stage, cells_of, lock_until_ms,
-};

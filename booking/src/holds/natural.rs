@@ -8,10 +8,10 @@ use fairgate_pass::Holder;
 use super::ask::{Asked, Wanted};
 use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
-use super::{Hold, Stage};
-use crate::catalogue::show::Show;
-use crate::ids::{HoldId, OrderId};
 use crate::store::Refused;
+use fairgate_model::holds::{Hold, Stage};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::shows::Show;
 
 /// Orders of one stretch by one visitor that are looked through; whoever has made more of them is
 /// told apart by its key alone.

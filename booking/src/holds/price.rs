@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::refusal::HoldRefusal;
 use super::take::HoldDesk;
-use super::{Held, Hold};
-use crate::catalogue::show::Show;
-use crate::catalogue::terms::SaleTerms;
-use crate::orders::OrderItem;
-use crate::orders::item::named;
+use fairgate_model::holds::{Held, Hold};
+use fairgate_model::orders::OrderItem;
+use fairgate_model::orders::item::named;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::terms::SaleTerms;
 
 /// Seats as an order has them, at the prices of some terms.
 ///

@@ -2,10 +2,10 @@
 
 use fairgate_databases::LedgerError;
 
-use super::Purpose;
 use super::stretch::StretchRefusal;
-use crate::ids::{HoldId, OrderId};
-use crate::inventory::choose::BadWish;
+use fairgate_model::choosing::BadWish;
+use fairgate_model::holds::Purpose;
+use fairgate_model::ids::{HoldId, OrderId};
 
 /// What a refused call leaves undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

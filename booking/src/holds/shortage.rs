@@ -3,9 +3,11 @@
 
 use super::ask::{Asked, Wanted};
 use super::refusal::HoldRefusal;
-use crate::inventory::CellState;
-use crate::inventory::choose::rail::{self, Train};
-use crate::inventory::choose::{self, NotFound};
+use fairgate_model::choosing;
+use fairgate_model::choosing::NotFound;
+use fairgate_model::choosing::rail;
+use fairgate_model::choosing::rail::Train;
+use fairgate_model::grid::CellState;
 
 /// Why no seats were chosen; where places run short, with how many that would fit are in baskets.
 pub(super) fn not_found(why: NotFound, train: &Train<'_>, asked: &Asked) -> HoldRefusal {
@@ -31,7 +33,7 @@ fn in_baskets(train: &Train<'_>, asked: &Asked) -> usize {
         held
     };
     match &asked.wanted {
-        Wanted::Best(wish) => choose::fitting(train.map, &in_basket, wish),
+        Wanted::Best(wish) => choosing::fitting(train.map, &in_basket, wish),
         Wanted::Class(party) => rail::of_class(train.map, party.class)
             .filter(|seat| in_basket(*seat))
             .count(),

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use crate::catalogue::show::Show;
-use crate::rail::run::{Call, Run};
+use fairgate_model::runs::{Call, Run};
+use fairgate_model::shows::Show;
 
 /// Characters of an unknown code that are told back.
 const CODE_SHOWN_MAX: usize = 40;

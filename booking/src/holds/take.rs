@@ -10,19 +10,22 @@ use fairgate_pass::{Holder, LivePass};
 use super::ask::{Asked, HoldAsk, HoldChange, Wanted};
 use super::natural::{Found, as_asked};
 use super::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
+use super::shortage;
 use super::stretch::on_sale;
-use super::{Held, Hold, Purpose, Stage, shortage};
 use crate::catalogue::Catalogue;
-use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::{Orphans, Show};
-use crate::catalogue::terms::UNNUMBERED;
-use crate::ids::{CallIds, HoldId};
-use crate::inventory::choose::rail::Train;
-use crate::inventory::choose::{self, Choice};
 use crate::inventory::seats::Seats;
 use crate::ledger::Ledger;
 use crate::rail::journey::Journey;
 use crate::store::{Refused, View};
+use fairgate_model::choosing;
+use fairgate_model::choosing::Choice;
+use fairgate_model::choosing::rail::Train;
+use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::ids::{CallIds, HoldId};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::document::Orphans;
+use fairgate_model::shows::terms::UNNUMBERED;
 
 /// Among how many of the best blocks each try chooses: strictly the best one first, wider after
 /// each time that somebody else was quicker.
@@ -224,12 +227,12 @@ impl HoldDesk {
         };
         match &asked.wanted {
             Wanted::Best(wish) => {
-                let choice = choose::choose(map, &free, wish, spread, &mut rng);
+                let choice = choosing::choose(map, &free, wish, spread, &mut rng);
                 let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             Wanted::Class(party) => {
-                let choice = choose::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
+                let choice = choosing::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
                 let choice = choice.map_err(short)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
@@ -241,7 +244,8 @@ impl HoldDesk {
                         continue;
                     };
                     named.extend(
-                        choose::pick_area(map, &free, area, *quantity, &mut rng).map_err(short)?,
+                        choosing::pick_area(map, &free, area, *quantity, &mut rng)
+                            .map_err(short)?,
                     );
                 }
                 let side_by_side = side_by_side(map, &named);
@@ -381,7 +385,7 @@ fn refuse_orphans(show: &Show, view: &View, seats: &[u32]) -> Result<(), HoldRef
     {
         return Ok(());
     }
-    let Some(orphans) = choose::would_orphan(&show.plan.map, &free, seats) else {
+    let Some(orphans) = choosing::would_orphan(&show.plan.map, &free, seats) else {
         return Ok(());
     };
     let labels = orphans.iter().map(|seat| show.label(*seat).to_owned());
@@ -402,7 +406,7 @@ fn suggestion(
     let map = &show.plan.map;
     let train = train(show, view);
     let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let Choice { cells, .. } = choose::suggest(map, &free, asked, clean, &mut rand::rng())?;
+    let Choice { cells, .. } = choosing::suggest(map, &free, asked, clean, &mut rand::rng())?;
     let seats: Vec<String> = cells
         .iter()
         .filter(|cell| map.area_of(**cell).is_none())

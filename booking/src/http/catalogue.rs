@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
-use crate::catalogue::show::{RefundRule, Show};
-use crate::clock::Clock;
 use crate::http::answers::Answer;
-use crate::ids::{ShowId, VenueId};
-use crate::inventory::CellState;
 use crate::inventory::seats::Seats;
-use crate::money::Money;
-use crate::rail::run::Call;
 use crate::store::View;
+use fairgate_base::clock::Clock;
 use fairgate_base::http::{Params, Path, Problem};
+use fairgate_model::grid::CellState;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Money;
+use fairgate_model::runs::Call;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::rules::RefundRule;
 
 /// Shows a page of `GET /v1/shows` has.
 const PAGE: usize = 50;
@@ -93,7 +94,7 @@ pub struct ShowView {
     extensions: u32,
     hold_s: u32,
     pay_s: u32,
-    orphans: crate::catalogue::show::Orphans,
+    orphans: fairgate_model::shows::document::Orphans,
 }
 
 /// Where a train calls.
@@ -180,7 +181,7 @@ impl ShowView {
                 seats_per_visitor: document.seats_per_visitor,
             },
             refunds: document.refunds.clone(),
-            fate: show.fate.map(crate::catalogue::fate::Fate::word),
+            fate: show.fate.map(fairgate_model::shows::fate::Fate::word),
             extensions: document.extensions,
             hold_s: document.hold_s,
             pay_s: document.pay_s,

@@ -9,19 +9,19 @@ use jiff::{Timestamp, ToSpan};
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::Show;
 use crate::cinema::query::{self, BadParam};
 use crate::cinema::read::Fault;
 use crate::cinema::search::{Hit, On};
 use crate::cinema::{Changed, Charts, Cinemas, PutRefused};
-use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
 use crate::http::answers::Answer;
-use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::{Left, Seats};
-use crate::money::Money;
+use fairgate_base::clock::Clock;
 use fairgate_base::http::{BodyText, Params, Path, Problem};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Money;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::fate::Fate;
 
 /// A category is almost full where one seat of so many is free, or the last one.
 const ALMOST_FULL_OF: u32 = 10;

@@ -5,7 +5,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::catalogue::coverage::EVERYDAY;
 use crate::door::keys::bearer;
 use crate::holds::ask::{AreaAsk, HoldAsk};
 use crate::holds::instead::NewOwner;
@@ -13,12 +12,13 @@ use crate::http::answers::{Answer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
 use crate::http::refusals::holds::not_yours;
-use crate::ids::{HoldId, OrderId, ShowId};
-use crate::inventory::choose::Ask;
-use crate::orders::OrderRecord;
 use crate::orders::key::PREFIX;
-use crate::orders::{Order, Traveller};
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
+use fairgate_model::choosing::Ask;
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::OrderRecord;
+use fairgate_model::orders::{Order, Traveller};
+use fairgate_model::shows::coverage::EVERYDAY;
 
 /// `POST /v1/orders/{order}/exchange`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]

@@ -9,17 +9,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::Show;
-use crate::clock::{Clock, rfc3339};
 use crate::door::{Role, RoleKeys};
 use crate::http::answers::Answer;
 use crate::http::holds::MoneyView;
-use crate::ids::ShowId;
 use crate::ledger::{Ledger, RefundFigures, Sum};
-use crate::money::Currency;
 use crate::wake::Wake;
+use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::{Body, Path, Problem};
+use fairgate_model::ids::ShowId;
+use fairgate_model::money::Currency;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::fate::Fate;
 
 /// What these handlers need.
 #[derive(Clone)]

@@ -8,22 +8,22 @@ use axum::response::Response;
 use rand::RngExt;
 use serde::Serialize;
 
-use crate::catalogue::show::Show;
-use crate::catalogue::terms::SaleTerms;
-use crate::clock::{Clock, rfc3339};
 use crate::holds::ask::{HoldAsk, HoldChange};
 use crate::holds::refusal::HoldRefusal;
 use crate::holds::take::{HoldDesk, HoldName};
-use crate::holds::{Hold, Purpose, Stage};
 use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::visitor::Door;
-use crate::ids::{HoldId, ShowId};
-use crate::money::Money;
-use crate::orders::OrderItem;
-use crate::orders::exchange::price;
 use crate::rail::journey::Journey;
 use crate::store::CallId;
+use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::{Body, BodyBytes, Path, Problem, parse_json};
+use fairgate_model::holds::{Hold, Purpose, Stage};
+use fairgate_model::ids::{HoldId, ShowId};
+use fairgate_model::money::Money;
+use fairgate_model::orders::OrderItem;
+use fairgate_model::orders::exchange::price;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::terms::SaleTerms;
 
 /// What the handlers of holds need.
 #[derive(Clone)]

@@ -20,10 +20,10 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::app::{Booking, Pulse, ShowInShort};
 use crate::http::internal_key::InternalKey;
 use crate::internal::wire::{self, ChangesAsk, CoverAsk, PulseAsk, Signal, WaitingAsk};
-use crate::inventory::picture::Changes;
-use crate::process::stopped;
 use crate::store::HoldSignal;
 use fairgate_base::http::{Body, Params, Path, Problem};
+use fairgate_base::process::stopped;
+use fairgate_model::grid::picture::Changes;
 
 /// How often a waiting answer looks again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -10,18 +10,18 @@ use super::order_views::{
 };
 use super::visitor::Door;
 use crate::catalogue::places::Place;
-use crate::catalogue::show::Show;
-use crate::clock::{Clock, rfc3339};
-use crate::ids::OrderId;
-use crate::money::Currency;
 use crate::orders::checkout::OrderDesk;
-use crate::orders::exchange::{Part, price};
-use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Ticket};
-use crate::payments::PaymentState;
 use crate::rail::journey::Journey;
-use crate::rail::run::Run;
 use crate::wake::Bells;
+use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::Problem;
+use fairgate_model::ids::OrderId;
+use fairgate_model::money::Currency;
+use fairgate_model::orders::exchange::{Part, price};
+use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Ticket};
+use fairgate_model::payments::PaymentState;
+use fairgate_model::runs::Run;
+use fairgate_model::shows::Show;
 
 /// What the handlers of orders need.
 #[derive(Clone)]

@@ -4,16 +4,16 @@
 use serde::Serialize;
 
 use super::holds::MoneyView;
-use crate::clock::rfc3339;
-use crate::ids::{OrderId, PaymentId, RefundId, TicketId};
-use crate::money::Currency;
-use crate::orders::exchange::{deal, may_give};
-use crate::orders::refund::rules::in_force;
-use crate::orders::refund::{Refund, RefundState, Standing, Which, plan};
-use crate::orders::terms::OrderTerms;
-use crate::orders::{Order, OrderState, Step, Ticket};
-use crate::payments::PaymentState;
 use crate::rail::journey::Journey;
+use fairgate_base::clock::rfc3339;
+use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
+use fairgate_model::money::Currency;
+use fairgate_model::orders::exchange::{deal, may_give};
+use fairgate_model::orders::refund::rules::in_force;
+use fairgate_model::orders::refund::{Refund, RefundState, Standing, Which, plan};
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::orders::{Order, OrderState, Step, Ticket};
+use fairgate_model::payments::PaymentState;
 
 /// What the buyer's page needs to pay.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -33,7 +33,7 @@ pub struct OrderView {
     #[schema(value_type = String)]
     pub(super) order: OrderId,
     #[schema(value_type = String)]
-    pub(super) show: crate::ids::ShowId,
+    pub(super) show: fairgate_model::ids::ShowId,
     /// The show's title and beginning, as the catalogue has them now.
     pub(super) title: Option<String>,
     pub(super) starts_at: Option<String>,
@@ -206,7 +206,7 @@ pub fn refund_offer(
     let plan = plan(&standing, &Which::Unscanned, now_ms).ok()??;
     let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.of(amount));
-    let ticket = |item: &crate::orders::OrderItem| {
+    let ticket = |item: &fairgate_model::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
         let fee = rule.fee(item.amount);
         plan.tickets.contains(&id).then(|| TicketOffer {

@@ -5,15 +5,15 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::rfc3339;
 use crate::http::answers::{Answer, key_of};
 use crate::http::holds::MoneyView;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::{OrderView, PaymentView};
-use crate::ids::{HoldId, OrderId};
-use crate::orders::transition::Happening;
-use crate::orders::{Buyer, OrderState, Traveller};
+use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::transition::Happening;
+use fairgate_model::orders::{Buyer, OrderState, Traveller};
 
 /// `POST /v1/holds/{hold}/order`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]

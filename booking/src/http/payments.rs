@@ -6,10 +6,10 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::http::answers::{Answer, Answers, key_of};
-use crate::ids::PaymentId;
 use crate::payments::sandbox::{Sandbox, SandboxOutcome};
 use crate::payments::webhook::{Inbox, NotTaken};
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
+use fairgate_model::ids::PaymentId;
 
 /// What the handlers of payments need.
 #[derive(Clone)]

@@ -5,16 +5,17 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::plan::{self, Fault, PlanFormat};
-use crate::catalogue::seatmap::SeatMap;
-use crate::catalogue::show::{FieldFault, ShowDocument};
 use crate::catalogue::{Catalogue, PutRefused};
-use crate::clock::Clock;
 use crate::door::{Role, RoleKeys};
 use crate::http::answers::Answer;
-use crate::ids::{ShowId, VenueId};
 use crate::inventory::seats::Seats;
+use fairgate_base::clock::Clock;
 use fairgate_base::http::{Body, BodyText, Params, Path, Problem, parse_json};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::plans;
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::plans::{Fault, PlanFormat};
+use fairgate_model::shows::document::{FieldFault, ShowDocument};
 
 /// What the promoter's handlers need.
 #[derive(Clone)]
@@ -179,7 +180,9 @@ pub async fn put_show(
 
 fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
     match format {
-        Some("seatsio") => plan::parse(PlanFormat::Seatsio, body).map_err(|faults| faulty(&faults)),
+        Some("seatsio") => {
+            plans::parse(PlanFormat::Seatsio, body).map_err(|faults| faulty(&faults))
+        }
         Some(format @ ("fairgate" | "pretix" | "csv")) => Err(Problem::not_available(
             "format",
             format!(
@@ -195,7 +198,7 @@ fn read_plan(format: Option<&str>, body: &str) -> Result<SeatMap, Problem> {
             let grid = document.plan.strip_prefix("grid:").ok_or_else(|| {
                 Problem::field("plan", "plan: without a format the plan is \"grid:ROWSxSEATS\"; send a chart as the body with ?format=seatsio. Nothing was stored.")
             })?;
-            plan::parse(PlanFormat::Grid, grid).map_err(|faults| faulty(&faults))
+            plans::parse(PlanFormat::Grid, grid).map_err(|faults| faulty(&faults))
         }
     }
 }

@@ -9,15 +9,15 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::fate::Fate;
-use crate::clock::Clock;
 use crate::http::answers::Answer;
-use crate::ids::ShowId;
-use crate::money::Money;
 use crate::rail::free::{Free, FreeSeats};
-use crate::rail::timetable::{Journey, Ride, Timetable};
 use crate::rail::timetables::{Current, Timetables};
+use fairgate_base::clock::Clock;
 use fairgate_base::http::{Params, Problem};
+use fairgate_model::ids::ShowId;
+use fairgate_model::money::Money;
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::timetables::{Journey, Ride, Timetable};
 
 /// How far away a station may be that is near, in kilometres, unless the caller says; and the most
 /// that it may say.

@@ -6,16 +6,16 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::clock::rfc3339;
 use crate::http::answers::{Answer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
 use crate::http::refusals::orders::exchange_open;
-use crate::ids::TicketId;
 use crate::ledger::RefundRefused;
-use crate::orders::refund::Which;
-use crate::orders::refund::rules::NoRule;
+use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::refund::Which;
+use fairgate_model::orders::refund::rules::NoRule;
 
 /// Tickets named in one call.
 const TICKETS_MAX: usize = 1_000;

@@ -5,17 +5,17 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::clock::{Clock, rfc3339};
 use crate::door::keys::bearer;
 use crate::door::{Role, RoleKeys};
 use crate::http::answers::{Answer, key_of};
 use crate::http::visitor::Door;
-use crate::ids::{OrderId, ShowId, TicketId};
 use crate::ledger::Scan;
-use crate::orders::Ticket;
 use crate::rail::journey::Journey;
 use crate::tickets::{Printed, TicketDesk, render, scan_of};
+use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::{Path, Problem};
+use fairgate_model::ids::{OrderId, ShowId, TicketId};
+use fairgate_model::orders::Ticket;
 
 /// What the handlers of tickets need.
 #[derive(Clone)]

@@ -7,9 +7,9 @@ use fairgate_pass::{Holder, LivePass, PassError, Presented, Verifier};
 use crate::catalogue::Catalogue;
 use crate::door::keys::bearer;
 use crate::http::refusals::holds::not_yours;
-use crate::ids::{OrderId, ShowId};
 use crate::orders::key::{OrderKeys, PREFIX};
 use fairgate_base::http::Problem;
+use fairgate_model::ids::{OrderId, ShowId};
 
 /// Seconds a visitor without a pass is asked to wait before it tries again by itself.
 const WAITING_ROOM_RETRY_S: u64 = 10;

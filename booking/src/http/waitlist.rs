@@ -7,19 +7,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::catalogue::show::Show;
-use crate::clock::rfc3339;
-use crate::holds::Purpose;
 use crate::http::answers::{Answer, Answers, key_of};
 use crate::http::visitor::Door;
-use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::rail::journey::Journey;
 use crate::store::Refused;
 use crate::waitlist::ask::WaitAsk;
 use crate::waitlist::serve::Waitlist;
-use crate::waitlist::wish::House;
-use crate::waitlist::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
+use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{BodyBytes, Path, Problem, parse_json};
+use fairgate_model::holds::Purpose;
+use fairgate_model::ids::{HoldId, ShowId, WaiterId};
+use fairgate_model::shows::Show;
+use fairgate_model::waiters::wish::House;
+use fairgate_model::waiters::{Party, WAIT_MS_MAX, WaitEnd, Waiter};
 
 /// How often a party without a socket should ask.
 const REFRESH_S: u32 = 5;
@@ -297,7 +297,7 @@ impl WaitlistRoutes {
         self.waitlist.seats.ensure_open(show).await.ok()?;
         let hold = self.waitlist.seats.store.hold(hold, waiter.visitor).await;
         let hold = hold.ok()?;
-        let label = |item: &crate::holds::Held| show.label(item.seat).to_owned();
+        let label = |item: &fairgate_model::holds::Held| show.label(item.seat).to_owned();
         let journey = show.run.as_ref().zip(hold.items.first());
         Some(OfferView {
             show: show.id.clone(),

@@ -1,5 +1,3 @@
 //! What can be held, and the handle that opens it and carries decisions to the store.
 
 pub mod seats;
-
-pub use fairgate_model::inventory::{CellState, Grid, choose, grid, picture};

@@ -18,18 +18,20 @@ use fairgate_pass::Holder;
 pub use programme::*;
 pub use records::*;
 
-use crate::catalogue::fate::Fate;
-use crate::catalogue::terms::SaleTerms;
-use crate::ids::{HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId};
-use crate::orders::exchange::Exchange;
-use crate::orders::refund::{OwedRefund, Which};
-use crate::orders::transition::Happening;
-use crate::orders::{Order, OrderRecord, Ticket};
-use crate::payments::{Made, Payment, Said};
-use crate::reconciler::finding::OrderFacts;
 use crate::retention::Retained;
 use crate::store::SeatRow;
-use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
+use fairgate_model::findings::OrderFacts;
+use fairgate_model::ids::{
+    HoldId, OrderId, PaymentId, RefundId, ShowId, TicketId, VenueId, WaiterId,
+};
+use fairgate_model::orders::exchange::Exchange;
+use fairgate_model::orders::refund::{OwedRefund, Which};
+use fairgate_model::orders::transition::Happening;
+use fairgate_model::orders::{Order, OrderRecord, Ticket};
+use fairgate_model::payments::{Made, Payment, Said};
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::terms::SaleTerms;
+use fairgate_model::waiters::{OfferEnd, Offered, WaitEnd, Waiter};
 
 /// How long an effect is one worker's, in milliseconds: no other node carries it out meanwhile. A
 /// worker whose call takes longer asks for more; where it dies, another one goes on, and the
@@ -236,7 +238,7 @@ pub trait PaymentLedger: Send + Sync {
         event: String,
         due_at_ms: i64,
     ) -> Result<(), LedgerError>;
-    /// Settles an event, as [`crate::payments::settling`] decides: the payment's state, the order's
+    /// Settles an event, as [`fairgate_model::orders::settling`] decides: the payment's state, the order's
     /// happening, and the event's outcome in one transaction. The card's limit is checked here,
     /// with every other sale to that card shut out.
     async fn settle(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fairgate_databases::LedgerError;
 
-use crate::catalogue::show::ShowDocument;
-use crate::ids::{ShowId, VenueId};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::shows::document::ShowDocument;
 
 /// A whole programme, as it is written.
 pub struct NewProgramme {

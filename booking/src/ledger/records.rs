@@ -5,22 +5,23 @@ use std::sync::Arc;
 use fairgate_databases::LedgerError;
 use fairgate_pass::Holder;
 
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::{Show, ShowDocument};
-use crate::holds::{Held, Hold, Purpose};
-use crate::ids::{HoldId, OrderId, ShowId, TicketId, VenueId};
-use crate::inventory::Grid;
-pub use crate::inventory::grid::Claimed;
-use crate::money::Currency;
-use crate::orders::exchange::NotExchanged;
-use crate::orders::exchange::deal::NoExchange;
-use crate::orders::refund::NotGivenBack;
-use crate::orders::refund::rules::NoRule;
-use crate::orders::transition::{EffectKind, Happening, LateReason};
-use crate::orders::{Offer, Order, OrderState};
-use crate::payments::Payment;
-use crate::rail::run::Run;
 use crate::store::Claimable;
+pub use fairgate_model::grid::Claimed;
+use fairgate_model::grid::Grid;
+use fairgate_model::holds::{Held, Hold, Purpose};
+use fairgate_model::ids::{HoldId, OrderId, ShowId, TicketId, VenueId};
+use fairgate_model::money::Currency;
+use fairgate_model::orders::exchange::NotExchanged;
+use fairgate_model::orders::exchange::deal::NoExchange;
+use fairgate_model::orders::refund::NotGivenBack;
+use fairgate_model::orders::refund::rules::NoRule;
+use fairgate_model::orders::transition::{EffectKind, Happening, LateReason};
+use fairgate_model::orders::{Offer, Order, OrderState};
+use fairgate_model::payments::Payment;
+use fairgate_model::runs::Run;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::fate::Fate;
 
 /// A stored show: the document and the plan version it pins.
 #[derive(Debug, Clone)]

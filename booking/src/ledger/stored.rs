@@ -8,13 +8,13 @@ use fairgate_pass::Holder;
 use serde::Serialize;
 
 use super::{CallBegun, ClaimBasis, ClaimRefused, KeptAnswer, LedgerError, SCAN_KEY_MS, Scan};
-use crate::catalogue::fate::Fate;
-use crate::catalogue::terms::{CategoryNames, SaleTerms};
-use crate::holds::{Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
-use crate::ids::{HoldId, OrderId};
-use crate::orders::refund::{Refund, RefundReason, RefundState};
-use crate::orders::{Order, OrderItem};
-use crate::rail::run::Run;
+use fairgate_model::holds::{Hold, Purpose, SeatRowKind, Stage, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::refund::{Refund, RefundReason, RefundState};
+use fairgate_model::orders::{Order, OrderItem};
+use fairgate_model::runs::Run;
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::terms::{CategoryNames, SaleTerms};
 
 /// Shorthand of the ledgers' folders.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;

@@ -6,20 +6,21 @@ use fairgate_pass::Holder;
 
 use super::refusal::{NamesFault, OrderRefusal};
 use super::sums::payment_refused;
-use super::transition::{Happening, PAYMENT_REFUSED};
 use super::travellers::named;
-use super::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
-use crate::catalogue::show::Show;
-use crate::catalogue::terms::UNNUMBERED;
 use crate::holds::refusal::HoldRefusal;
 use crate::holds::take::HoldDesk;
-use crate::holds::{Hold, Purpose, lock_until_ms};
-use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, Ledger};
-use crate::money::Currency;
-use crate::orders::exchange::{Part, price};
-use crate::payments::{Payment, Provider, ProviderError};
+use crate::payments::Provider;
 use crate::store::Refused;
+use fairgate_model::holds::{Hold, Purpose, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId, PaymentId};
+use fairgate_model::money::Currency;
+use fairgate_model::orders::exchange::{Part, price};
+use fairgate_model::orders::transition::{Happening, PAYMENT_REFUSED};
+use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
+use fairgate_model::payments::{Payment, ProviderError};
+use fairgate_model::shows::Show;
+use fairgate_model::shows::terms::UNNUMBERED;
 
 /// Longest name and e-mail address.
 const BUYER_FIELD_MAX: usize = 200;

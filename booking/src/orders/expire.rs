@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
 
 /// How often what is overdue is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -5,7 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::ids::OrderId;
+use fairgate_model::ids::OrderId;
 
 /// What an order key begins with, so that it is never taken for a pass.
 pub const PREFIX: &str = "orderkey_";

@@ -10,8 +10,3 @@ pub mod refund;
 pub mod refusal;
 pub mod sums;
 pub mod travellers;
-
-pub use fairgate_model::orders::{
-    Buyer, Offer, Order, OrderItem, OrderRecord, OrderState, Step, Ticket, Traveller, item, terms,
-    transition,
-};

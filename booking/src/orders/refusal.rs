@@ -1,10 +1,10 @@
 //! Why an order is not made, paid or exchanged, as plain values. `http/refusals` words them.
 
 use crate::holds::refusal::HoldRefusal;
-use crate::ids::{OrderId, ShowId};
 use crate::ledger::{ExchangeRefused, LedgerError};
-use crate::money::{Currency, Money};
-use crate::payments::limits::SumRefused;
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::money::{Currency, Money};
+use fairgate_model::payments::limits::SumRefused;
 
 /// Why a call for an order was refused.
 #[derive(Debug, thiserror::Error)]

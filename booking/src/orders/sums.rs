@@ -1,11 +1,11 @@
 //! What an order comes to: what nobody has to take, what a provider takes, and what it never will.
 
-use super::Order;
 use super::checkout::OrderDesk;
 use super::refusal::OrderRefusal;
-use crate::money::Money;
-use crate::payments::limits::SumRefused;
-use crate::payments::{Payment, PaymentState, ProviderError};
+use fairgate_model::money::Money;
+use fairgate_model::orders::Order;
+use fairgate_model::payments::limits::SumRefused;
+use fairgate_model::payments::{Payment, PaymentState, ProviderError};
 
 /// The provider's name in a payment of nothing.
 const NO_PROVIDER: &str = "none";

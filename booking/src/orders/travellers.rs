@@ -1,9 +1,9 @@
 //! The names of those who travel, for shows that want them: one a seat, in the order of the hold's
 //! seats.
 
-use super::Traveller;
 use super::refusal::NamesFault;
-use crate::catalogue::show::Show;
+use fairgate_model::orders::Traveller;
+use fairgate_model::shows::Show;
 
 /// Longest name, in characters.
 pub const NAME_CHARS_MAX: usize = 200;

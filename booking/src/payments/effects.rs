@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Provider;
 use super::crew::work_off;
-use super::{PaymentState, Provider, ProviderError};
-use crate::clock::Clock;
 use crate::ledger::{Effect, Ledger, LedgerError};
-use crate::orders::transition::EffectKind;
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
+use fairgate_model::orders::transition::EffectKind;
+use fairgate_model::payments::{PaymentState, ProviderError};
 
 /// Effects carried out side by side.
 const AT_ONCE: usize = 32;

@@ -11,13 +11,10 @@ pub mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
-pub use fairgate_model::payments::{
-    Made, Payment, PaymentState, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said,
-    kind, limits, settling,
-};
+use fairgate_model::payments::{Made, Payment, ProviderError, ReadBack, Said};
 
-use crate::orders::refund::OwedRefund;
-use kind::ProviderKind;
+use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::kind::ProviderKind;
 
 /// A payment that nothing was told of for so long is read back, unless the settings say otherwise.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);

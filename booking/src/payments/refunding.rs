@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Provider;
 use super::crew::work_off;
 use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
-use super::{Provider, ProviderError};
-use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError};
-use crate::orders::refund::OwedRefund;
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
+use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::ProviderError;
 
 /// Refunds asked for side by side.
 const AT_ONCE: usize = 16;

@@ -9,14 +9,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::kind::ProviderKind;
-use super::{
-    Made, Payment, PaymentState, Provider, ProviderError, ProviderEvent, ProviderEventKind,
-    READ_BACK_AFTER, ReadBack, Said,
-};
-use crate::ids::PaymentId;
+use super::{Provider, READ_BACK_AFTER};
 use crate::ledger::{Ledger, LedgerError};
-use crate::orders::refund::OwedRefund;
+use fairgate_model::ids::PaymentId;
+use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::{
+    Made, Payment, PaymentState, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said,
+};
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
 pub const SIGNATURE_HEADER: &str = "fairgate-sandbox-signature";

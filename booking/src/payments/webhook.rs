@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Provider;
 use super::crew::work_off;
 use super::effects::pause_ms;
-use super::{Provider, ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said};
 use crate::catalogue::Catalogue;
-use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError, StoredEvent};
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
+use fairgate_model::payments::{ProviderError, ProviderEvent, ProviderEventKind, ReadBack, Said};
 
 /// Events settled side by side, so that they share a commit where there is one writer and leave
 /// connections to others.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::ids::ShowId;
+use fairgate_model::ids::ShowId;
 
 /// Free seats of a departure over some of its legs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::run::{Call, Run};
+use fairgate_model::runs::{Call, Run};
 
 /// From one station to another with one train.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]

@@ -6,5 +6,3 @@ pub mod free;
 pub mod import;
 pub mod journey;
 pub mod timetables;
-
-pub use fairgate_model::rail::{geo, run, settings, stock, timetable};

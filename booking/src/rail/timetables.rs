@@ -5,12 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Mutex;
 
-use super::timetable::{Departure, OnSale, Timetable};
 use crate::catalogue::departures::{self, Departures};
-use crate::catalogue::show::{Orphans, ShowDocument};
-use crate::clock::Clock;
-use crate::ids::{ShowId, VenueId};
 use crate::ledger::{Ledger, LedgerError};
+use fairgate_base::clock::Clock;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::shows::document::{Orphans, ShowDocument};
+use fairgate_model::timetables::{Departure, OnSale, Timetable};
 
 /// A cheap handle; all clones see the same timetable.
 #[derive(Clone)]

@@ -2,7 +2,6 @@
 //! what does not agree. Nothing waits for it: whatever it finds is a lost message or a fault, and
 //! costs delay only.
 
-pub use fairgate_model::reconciler::finding;
 mod provider;
 pub mod repair;
 mod shows;
@@ -14,13 +13,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
-use crate::clock::{Clock, rfc3339};
-use crate::ids::ShowId;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
 use crate::payments::webhook::Inbox;
 use crate::wake::Bells;
-use finding::{Finding, Kind, Snapshot, findings};
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_model::findings::{Finding, Kind, Snapshot, findings};
+use fairgate_model::ids::ShowId;
 use repair::Repaired;
 use shows::Rounds;
 use watch::Watch;

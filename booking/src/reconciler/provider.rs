@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
-use crate::payments::{Payment, ReadBack};
+use fairgate_model::payments::{Payment, ReadBack};
 
 /// Payments read back in one pass.
 const BATCH_MAX: u32 = 200;

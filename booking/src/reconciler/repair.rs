@@ -2,8 +2,8 @@
 //! back what a decision that stands has asked for.
 
 use super::Reconciler;
-use super::finding::{About, Finding};
 use crate::ledger::LedgerError;
+use fairgate_model::findings::{About, Finding};
 
 /// Orders expired in one repair.
 const EXPIRE_MAX: u32 = 200;
@@ -42,7 +42,7 @@ impl Reconciler {
     /// Where the ledger did not take it; the next pass finds it again.
     pub(super) async fn repair(&self, finding: &Finding) -> Result<Repaired, LedgerError> {
         let now_ms = self.clock.now_ms();
-        use super::finding::Kind as K;
+        use fairgate_model::findings::Kind as K;
         match (&finding.about, finding.kind) {
             (About::Order(_), K::OrderOverdue) => {
                 let expired = self.ledger.expire_due(now_ms, EXPIRE_MAX).await?;

@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::Reconciler;
-use super::finding::{ShowFacts, Snapshot, findings};
-use crate::holds::cells_of;
-use crate::ids::ShowId;
-use crate::inventory::CellState;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Claimed, LedgerError};
 use crate::store::SeatRow;
+use fairgate_model::findings::{ShowFacts, Snapshot, findings};
+use fairgate_model::grid::CellState;
+use fairgate_model::holds::cells_of;
+use fairgate_model::ids::ShowId;
 
 /// Seat rows on their way that are looked at.
 const ROWS_MAX: u32 = 10_000;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Reconciler;
-use super::finding::{HoldFacts, Snapshot, findings};
-use crate::ids::HoldId;
 use crate::ledger::LedgerError;
 use crate::store::Secured;
+use fairgate_model::findings::{HoldFacts, Snapshot, findings};
+use fairgate_model::ids::HoldId;
 
 /// How often holds are compared with orders.
 const EVERY: Duration = Duration::from_secs(1);

@@ -20,11 +20,11 @@ use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;
 use crate::http::ops::Ops;
 use crate::open::{self, NotOpened};
-use crate::process::company::{Company, Keeps};
-use crate::process::data::DataLock;
-use crate::process::{recorder, serve, until_ended};
 use crate::router::of_process;
 use fairgate_base::http::{request_id, wrapped};
+use fairgate_base::process::company::{Company, Keeps};
+use fairgate_base::process::data::DataLock;
+use fairgate_base::process::{recorder, serve, until_ended};
 
 /// Gateways ask twice a second how booking is: by the end of this each has heard that it drains,
 /// and asks another one.

@@ -14,12 +14,12 @@ use fairgate_pass::Holder;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
-use crate::holds::{Held, Hold, Purpose};
-pub use crate::holds::{SeatRowKind, Secured};
-use crate::ids::{HoldId, ShowId};
-use crate::inventory::Grid;
-pub use crate::inventory::picture::View;
-use crate::inventory::picture::{Changes, Counts};
+use fairgate_model::grid::Grid;
+pub use fairgate_model::grid::picture::View;
+use fairgate_model::grid::picture::{Changes, Counts};
+use fairgate_model::holds::{Held, Hold, Purpose};
+pub use fairgate_model::holds::{SeatRowKind, Secured};
+use fairgate_model::ids::{HoldId, ShowId};
 
 /// A lock is prolonged where that gains so much: it is asked for again and again, and each time is
 /// told to everybody.
@@ -86,7 +86,7 @@ pub struct Opening {
     pub ordered: Vec<Hold>,
     /// The newest row of the seat outbox that this picture already contains.
     pub cursor: u64,
-    /// What of the catalogue it was made of: [`crate::catalogue::show::Show::edition`].
+    /// What of the catalogue it was made of: [`fairgate_model::shows::Show::edition`].
     pub edition: u64,
 }
 

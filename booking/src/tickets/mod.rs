@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::places::Place;
-use crate::ids::{ShowId, TicketId};
 use crate::ledger::{Ledger, LedgerError, Scan};
-use crate::orders::Ticket;
 use crate::rail::journey::Journey;
+use fairgate_model::ids::{ShowId, TicketId};
+use fairgate_model::orders::Ticket;
 
 /// Where tickets are read and scanned.
 #[derive(Clone)]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Party, Stretch};
-use crate::catalogue::show::Show;
 use crate::holds::stretch::{StretchRefusal, class_of, legs_of};
-use crate::inventory::choose::BadWish;
+use fairgate_model::choosing::BadWish;
+use fairgate_model::shows::Show;
+use fairgate_model::waiters::{Party, Stretch};
 
 /// Why a party does not wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

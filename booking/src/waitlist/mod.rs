@@ -5,8 +5,3 @@
 pub mod ask;
 pub mod here;
 pub mod serve;
-
-pub use fairgate_model::waitlist::{
-    HERE_MS, MISSED_MAX, OFFER_MS, OfferEnd, Offered, Party, SaleEnd, Stretch, WAIT_MS_MAX,
-    WaitEnd, Waiter, share, wish,
-};

@@ -9,20 +9,20 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::here::Here;
-use super::share::{in_vain, share};
-use super::wish::{House, Seated};
-use super::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, WaitEnd, Waiter};
 use crate::catalogue::Catalogue;
-use crate::catalogue::show::Show;
-use crate::clock::Clock;
 use crate::holds::take::for_sale;
-use crate::holds::{Hold, Purpose, Stage};
-use crate::ids::{HoldId, OrderId, ShowId};
-use crate::inventory::picture::life_of_version;
 use crate::inventory::seats::Seats;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{Refused, View};
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
+use fairgate_model::grid::picture::life_of_version;
+use fairgate_model::holds::{Hold, Purpose, Stage};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::shows::Show;
+use fairgate_model::waiters::share::{in_vain, share};
+use fairgate_model::waiters::wish::{House, Seated};
+use fairgate_model::waiters::{MISSED_MAX, OFFER_MS, OfferEnd, Offered, SaleEnd, WaitEnd, Waiter};
 
 /// How often the line is looked at when nobody calls.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -8,9 +8,9 @@ mod wishes;
 
 use std::collections::BTreeSet;
 
-use booking::catalogue::plan::{parse_grid, parse_seatsio};
-use booking::catalogue::seatmap::SeatMap;
-use booking::inventory::choose::{Choice, Wish, choose};
+use fairgate_model::choosing::{Choice, Wish, choose};
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::plans::{parse_grid, parse_seatsio};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use booking::inventory::choose::{NotFound, orphans_of, pick_area, suggest, would_orphan};
+use fairgate_model::choosing::{NotFound, orphans_of, pick_area, suggest, would_orphan};
 
 use crate::{cells, dice, grid, labels, row, rows, with_pit, without};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use booking::catalogue::plan::parse_seatsio;
-use booking::inventory::choose::{Ask, CellSet, NotFound, choose};
+use fairgate_model::choosing::{Ask, CellSet, NotFound, choose};
+use fairgate_model::plans::parse_seatsio;
 use serde_json::{Value, json};
 
 use crate::{dice, labels, without};

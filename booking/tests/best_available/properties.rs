@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use booking::catalogue::seatmap::SeatMap;
-use booking::inventory::choose::{Manner, NotFound, Wish, choose, orphans_of, would_orphan};
+use fairgate_model::choosing::{Manner, NotFound, Wish, choose, orphans_of, would_orphan};
+use fairgate_model::plans::seatmap::SeatMap;
 use proptest::prelude::*;
 use rand::RngExt;
 

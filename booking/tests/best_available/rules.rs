@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use booking::catalogue::plan::parse_seatsio;
-use booking::inventory::choose::{Manner, NotFound, Wish, choose, would_orphan};
+use fairgate_model::choosing::{Manner, NotFound, Wish, choose, would_orphan};
+use fairgate_model::plans::parse_seatsio;
 use serde_json::{Value, json};
 
 use crate::{answers, cells, check, dice, grid, labels, row, with_pit, without};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use booking::inventory::choose::{Ask, BadWish, CellSet};
+use fairgate_model::choosing::{Ask, BadWish, CellSet};
 use serde_json::{Value, json};
 
 use crate::{answers, cells, grid};

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use booking::catalogue::seatmap::SeatMap;
-use booking::inventory::choose::NotFound;
-use booking::inventory::choose::rail::{Party, Train, choose};
-use booking::inventory::{CellState, Grid};
+use fairgate_model::choosing::NotFound;
+use fairgate_model::choosing::rail::{Party, Train, choose};
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::plans::seatmap::SeatMap;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;

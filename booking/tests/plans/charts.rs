@@ -1,6 +1,6 @@
 //! What a seats.io chart becomes.
 
-use booking::catalogue::seatmap::Kind;
+use fairgate_model::plans::seatmap::Kind;
 use serde_json::{Value, json};
 
 use crate::{chart, parsed, small};

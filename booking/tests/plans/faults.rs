@@ -1,6 +1,6 @@
 //! What is said of a plan that cannot be sold.
 
-use booking::catalogue::plan::{Fault, PLAN_BYTES_MAX, parse_seatsio};
+use fairgate_model::plans::{Fault, PLAN_BYTES_MAX, parse_seatsio};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

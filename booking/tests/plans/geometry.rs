@@ -1,7 +1,7 @@
 //! What clients and the ledger get to see of a map.
 
-use booking::catalogue::plan::parse_grid;
-use booking::catalogue::seatmap::SeatMap;
+use fairgate_model::plans::parse_grid;
+use fairgate_model::plans::seatmap::SeatMap;
 use serde_json::{Value, json};
 
 use crate::{chart, parsed, small};

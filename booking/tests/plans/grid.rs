@@ -1,6 +1,6 @@
 //! Halls made from two numbers.
 
-use booking::catalogue::plan::parse_grid;
+use fairgate_model::plans::parse_grid;
 
 use crate::codes;
 

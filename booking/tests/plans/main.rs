@@ -7,8 +7,8 @@ mod grid;
 
 use std::path::PathBuf;
 
-use booking::catalogue::plan::{Fault, parse_seatsio};
-use booking::catalogue::seatmap::SeatMap;
+use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::plans::{Fault, parse_seatsio};
 use serde_json::{Value, json};
 
 /// A chart of the real data, or `None` (said once) where the data is not there.

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use booking::rail::import::read_timetable;
-use booking::rail::settings::RailFile;
-use booking::rail::timetable::{Service, Timetable};
+use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{Service, Timetable};
 use jiff::civil::Date;
 
 use super::*;

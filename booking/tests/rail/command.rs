@@ -5,9 +5,9 @@ use std::sync::Arc;
 use booking::commands::import_timetable::{NotImported, Source, Wanted, import};
 use booking::ledger::Ledger;
 use booking::ledger::sql::SqlLedger;
-use booking::payments::kind::ProviderKind;
-use booking::process::data;
+use fairgate_base::process::data;
 use fairgate_databases::{Installation, Writer};
+use fairgate_model::payments::kind::ProviderKind;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Broken feeds: every fault is named with its file and line, and nothing of the feed is kept.
 
 use booking::rail::import::{read_gtfs, read_timetable};
-use booking::rail::settings::RailFile;
+use fairgate_model::timetables::settings::RailFile;
 
 use super::*;
 

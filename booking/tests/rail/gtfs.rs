@@ -1,8 +1,8 @@
 //! GTFS feeds, two real ones.
 
 use booking::rail::import::read_gtfs;
-use booking::rail::run::Fares;
-use booking::rail::settings::RailFile;
+use fairgate_model::runs::Fares;
+use fairgate_model::timetables::settings::RailFile;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 //! one.
 
 use booking::rail::import::read_timetable;
-use booking::rail::settings::RailFile;
-use booking::rail::timetable::Ride;
+use fairgate_model::timetables::Ride;
+use fairgate_model::timetables::settings::RailFile;
 use jiff::Timestamp;
 
 use super::*;
@@ -176,7 +176,7 @@ fn journeys_over_the_real_timetable_are_the_shortest_and_make_sense() {
         let journeys = timetable.journeys(from, to, date);
         let found = journeys
             .first()
-            .map(booking::rail::timetable::Journey::duration_s);
+            .map(fairgate_model::timetables::Journey::duration_s);
         assert_eq!(
             found,
             shortest(&timetable, from, to, date),

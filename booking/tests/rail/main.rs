@@ -11,7 +11,7 @@ mod stations;
 use std::path::{Path, PathBuf};
 
 use booking::rail::import::{Fault, Feed, Read};
-use booking::rail::timetable::Timetable;
+use fairgate_model::timetables::Timetable;
 use jiff::civil::Date;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! Stations by what people type, and by where they stand.
 
 use booking::rail::import::read_timetable;
-use booking::rail::settings::RailFile;
+use fairgate_model::timetables::settings::RailFile;
 
 use super::*;
 

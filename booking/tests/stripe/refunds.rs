@@ -1,7 +1,7 @@
 //! Money on its way back: it is back when the provider says so, and what could not be brought back
 //! is found.
 
-use booking::reconciler::finding::Kind;
+use fairgate_model::findings::Kind;
 use fairgate_servers::Intent;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Stations, trains and journeys over HTTP, from an imported timetable.
 
-use booking::catalogue::coverage::EVERYDAY;
 use booking::commands::import_timetable::written;
 use booking::rail::import::{Feed, read_timetable};
-use booking::rail::settings::RailFile;
+use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_model::timetables::settings::RailFile;
 use serde_json::json;
 
 use crate::harness::*;

@@ -2,7 +2,7 @@
 
 use booking::ledger::TAKEN_QUIET_MS;
 use booking::reconciler::Line;
-use booking::reconciler::finding::Kind;
+use fairgate_model::findings::Kind;
 use serde_json::json;
 
 use crate::harness::*;
@@ -34,7 +34,7 @@ async fn an_event_that_was_lost_costs_delay_only() {
     let (app, ana, _) = opened().await;
     let order = app.order(&ana, &["A-1", "A-2"]).await;
     // The provider has the money, and nobody told the ledger.
-    let payment: booking::ids::PaymentId =
+    let payment: fairgate_model::ids::PaymentId =
         text(&order["payment"], "payment").parse().expect("an id");
     let ledger = app.ledger().await;
     let moved = ledger.sandbox_move(&payment, &["open"], "authorised");
@@ -53,7 +53,7 @@ async fn a_refund_that_nobody_told_is_read_back() {
     app.pay(&order, "approve").await.is(200);
     app.order_in(&order, "ticketed").await;
     // Somebody gives the money back at the provider, and the event is lost.
-    let payment: booking::ids::PaymentId =
+    let payment: fairgate_model::ids::PaymentId =
         text(&order["payment"], "payment").parse().expect("an id");
     let ledger = app.ledger().await;
     let moved = ledger.sandbox_move(&payment, &["captured"], "refunded");

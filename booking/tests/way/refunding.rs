@@ -232,7 +232,7 @@ async fn a_mass_refund_goes_on_after_a_crash() {
     // it.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
-    let fate = booking::catalogue::fate::Fate::Cancelled;
+    let fate = fairgate_model::shows::fate::Fate::Cancelled;
     let written = ledger.put_fate(&show, fate, None, app.clock.now_ms()).await;
     assert!(written.expect("written"));
     let app = app.restarted().await;

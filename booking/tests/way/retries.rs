@@ -3,10 +3,10 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use booking::catalogue::terms::UNNUMBERED;
-use booking::holds::{Hold, Purpose};
-use booking::ids::HoldId;
 use booking::retention::{BATCH_MAX, Retained};
+use fairgate_model::holds::{Hold, Purpose};
+use fairgate_model::ids::HoldId;
+use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::Holder;
 use serde_json::{Value, json};
 

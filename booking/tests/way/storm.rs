@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use booking::ids::{CallIds, OrderId, ShowId};
+use fairgate_model::ids::{CallIds, OrderId, ShowId};
 use fairgate_servers as servers;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

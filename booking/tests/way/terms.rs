@@ -1,7 +1,7 @@
 //! At what price, by which rules: a hold names its terms, an order keeps them, and what was made
 //! for one thing serves no other.
 
-use booking::ids::{CallIds, HoldId, OrderId, ShowId};
+use fairgate_model::ids::{CallIds, HoldId, OrderId, ShowId};
 use serde_json::{Value, json};
 
 use crate::harness::*;

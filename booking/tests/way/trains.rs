@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use booking::catalogue::coverage::EVERYDAY;
+use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 

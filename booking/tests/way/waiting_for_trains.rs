@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::*;
 use crate::train::CLASS;
 use crate::trains::{SHOW, bought, hold, on_sale, opened, seats};
-use booking::catalogue::coverage::EVERYDAY;
+use fairgate_model::shows::coverage::EVERYDAY;
 
 const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
 /// From 10 January, 09:00 to 1 February, 07:59:30.

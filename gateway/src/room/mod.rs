@@ -10,7 +10,7 @@ mod troubles;
 mod view;
 
 pub use draw_state::{DrawState, Frozen, Ranked, published};
-pub use fairgate_model::catalogue::coverage::EVERYDAY;
+pub use fairgate_model::shows::coverage::EVERYDAY;
 pub use fairgate_rules::document::{Codes, Document, DocumentInput, Method, Mode};
 pub use fairgate_rules::faults::{Faults, Refused, check_per_s, micros_per_s, text, whole};
 pub use fairgate_rules::naming::{is_slug, overlap};

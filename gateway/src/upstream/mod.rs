@@ -18,7 +18,7 @@ pub use booking::internal::wire::Signal as HoldSignal;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_databases::{Installation, LedgerError};
-pub use fairgate_model::inventory::picture::Changes;
+pub use fairgate_model::grid::picture::Changes;
 use fairgate_pass::{Holder, Keyring};
 pub use fairgate_rules::vitals;
 use utoipa_axum::router::OpenApiRouter;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use booking::commands::import_timetable::{Source, Wanted, import};
-use booking::payments::kind::ProviderKind;
+use fairgate_model::payments::kind::ProviderKind;
 use serde_json::json;
 
 use crate::harness::{Browser, DEADLINE, Held, Server, Visitor, in_seconds, until};

@@ -1,8 +1,8 @@
 //! A seat of a show as an order has it.
 
 use super::OrderItem;
-use crate::catalogue::show::Show;
 use crate::holds::Held;
+use crate::shows::Show;
 
 /// A seat with the words that stand on its ticket.
 #[must_use]

@@ -5,6 +5,7 @@ pub mod exchange;
 pub mod item;
 pub mod late;
 pub mod refund;
+pub mod settling;
 pub mod terms;
 pub mod transition;
 

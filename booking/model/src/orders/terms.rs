@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::OrderItem;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::terms::SaleTerms;
-use crate::rail::run::Run;
+use crate::runs::Run;
+use crate::shows::fate::Fate;
+use crate::shows::terms::SaleTerms;
 
 /// What bears on an order's refunds and exchanges.
 #[derive(Debug, Clone)]

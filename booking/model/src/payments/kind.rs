@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use super::limits::Limits;
 use super::stripe_sums;
-use crate::catalogue::show::ProviderRules;
 use crate::money::Currency;
 
 /// Whose money it is.
@@ -43,6 +42,23 @@ impl ProviderKind {
             limits: self.limits(currency),
         }
     }
+}
+
+/// What the payment provider of this installation can do, as far as documents ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderRules {
+    /// Whether it tells one card from another.
+    pub names_cards: bool,
+    /// The sums that it takes.
+    pub limits: Limits,
+}
+
+impl ProviderRules {
+    /// For what was stored under whichever provider there was.
+    pub const STORED: Self = Self {
+        names_cards: true,
+        limits: Limits::NONE,
+    };
 }
 
 impl FromStr for ProviderKind {

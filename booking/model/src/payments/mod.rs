@@ -3,7 +3,6 @@
 pub mod kind;
 pub mod limits;
 mod payment;
-pub mod settling;
 pub mod stripe_sums;
 
 pub use payment::*;

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::spot::{Faults, Spot, shown};
 use crate::cinema::{Cinema, City, Film, Hall, Programme, Showing};
-use crate::ids::{ShowId, VenueId, is_slug};
-use crate::money::{AMOUNT_MAX, Currency};
+use fairgate_model::ids::{ShowId, VenueId, is_slug};
+use fairgate_model::money::{AMOUNT_MAX, Currency};
 
 /// Halls of one programme.
 const HALLS_MAX: usize = 20_000;

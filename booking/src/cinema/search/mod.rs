@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use super::near::Plain;
 use super::{Cinema, City, Film, Hall, Programme, Showing};
 use crate::catalogue::places::{Place, Places};
-use crate::ids::ShowId;
+use fairgate_model::ids::ShowId;
 pub use place::{Point, km_between};
 
 /// What is asked for; what is `None` does not matter.

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::clock::Clock;
 use crate::ledger::CALL_LENT_MS;
 use crate::ledger::sql::SqlLedger;
+use fairgate_base::clock::Clock;
 
 const CALL: &str = "POST /v1/things";
 /// How long anything may take on a slow machine.

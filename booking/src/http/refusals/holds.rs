@@ -4,9 +4,9 @@ use fairgate_base::http::Problem;
 use serde_json::{Map, json};
 
 use super::stretch::stretch_problem;
-use crate::holds::Purpose;
 use crate::holds::refusal::{HoldRefusal, HoldRequestFault, LeftUndone, SeatSuggestion};
-use crate::ids::{HoldId, OrderId};
+use fairgate_model::holds::Purpose;
+use fairgate_model::ids::{HoldId, OrderId};
 
 /// Names that are told back at most, and characters of each.
 const LABELS_SHOWN_MAX: usize = 10;
@@ -244,7 +244,7 @@ fn not_found(reason: &str, detail: String) -> Problem {
 fn no_block() -> Problem {
     not_found(
         "no_block",
-        crate::inventory::choose::NotFound::NoBlock.to_string(),
+        fairgate_model::choosing::NotFound::NoBlock.to_string(),
     )
 }
 

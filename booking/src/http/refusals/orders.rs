@@ -2,15 +2,15 @@
 
 use fairgate_base::http::Problem;
 
-use crate::clock::rfc3339;
 use crate::http::holds::MoneyView;
-use crate::ids::OrderId;
 use crate::ledger::ExchangeRefused;
-use crate::money::Money;
-use crate::orders::exchange::deal::NoExchange;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
 use crate::orders::travellers::NAME_CHARS_MAX;
-use crate::payments::limits::SumRefused;
+use fairgate_base::clock::rfc3339;
+use fairgate_model::ids::OrderId;
+use fairgate_model::money::Money;
+use fairgate_model::orders::exchange::deal::NoExchange;
+use fairgate_model::payments::limits::SumRefused;
 
 /// Only the organiser sets payments up, so asking more often would help nobody.
 const NOT_CONFIGURED_RETRY_S: u64 = 600;

@@ -4,8 +4,8 @@ use fairgate_base::http::Problem;
 
 use super::holds::limit_exceeded;
 use super::stretch::stretch_problem;
-use crate::inventory::choose::BadWish;
 use crate::waitlist::ask::WaitRefusal;
+use fairgate_model::choosing::BadWish;
 
 /// What a refused call leaves undone.
 const NOT_WAITING: &str = "You are not on the waitlist.";

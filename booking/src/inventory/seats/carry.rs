@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use crate::ids::ShowId;
 use crate::ledger::LedgerError;
 use crate::store::{Refused, SeatRow};
+use fairgate_model::ids::ShowId;
 
 use super::{Seats, locked};
 

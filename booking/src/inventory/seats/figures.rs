@@ -10,10 +10,10 @@ use std::time::Instant;
 use futures_util::future::join_all;
 
 use super::{Seats, locked, train, unavailable};
-use crate::catalogue::show::Show;
-use crate::inventory::picture::Counts;
 use crate::ledger::LedgerError;
 use crate::store::{Baskets, Refused};
+use fairgate_model::grid::picture::Counts;
+use fairgate_model::shows::Show;
 
 /// Shows at rest that one call asks the store for: those first that were not asked for the longest.
 const ASKED_MAX: usize = 100;
@@ -207,13 +207,13 @@ mod tests {
     use fairgate_servers as servers;
 
     use super::*;
-    use crate::catalogue::plan::parse_grid;
-    use crate::catalogue::show::{Geometry, Plan};
-    use crate::clock::Clock;
-    use crate::holds::{Held, Hold, Stage};
-    use crate::ids::HoldId;
     use crate::ledger::sql::SqlLedger;
     use crate::store::redis::{Options, RedisStore};
+    use fairgate_base::clock::Clock;
+    use fairgate_model::holds::{Held, Hold, Stage};
+    use fairgate_model::ids::HoldId;
+    use fairgate_model::plans::parse_grid;
+    use fairgate_model::plans::pinned::{Geometry, Plan};
 
     /// So many trains on so many days.
     const DEPARTURES: usize = 10_000;
@@ -310,7 +310,7 @@ mod tests {
             id: HoldId::of_key(&show.id, visitor, "k"),
             visitor,
             room: "everyday".to_owned(),
-            purpose: crate::holds::Purpose::Basket,
+            purpose: fairgate_model::holds::Purpose::Basket,
             terms: 1,
             items: vec![Held {
                 seat: 0,

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::{Seats, locked};
-use crate::catalogue::show::Show;
-use crate::inventory::CellState;
 use crate::ledger::LedgerError;
 use crate::store::View;
+use fairgate_model::grid::CellState;
+use fairgate_model::shows::Show;
 
 /// How long a look is good.
 const GOOD_FOR: Duration = Duration::from_secs(1);
@@ -125,12 +125,12 @@ mod tests {
 
     use super::*;
     use crate::catalogue::Catalogue;
-    use crate::catalogue::plan::parse_grid;
-    use crate::clock::Clock;
     use crate::ledger::sql::SqlLedger;
-    use crate::payments::kind::ProviderKind;
     use crate::store::InventoryStore;
     use crate::store::memory::MemoryStore;
+    use fairgate_base::clock::Clock;
+    use fairgate_model::payments::kind::ProviderKind;
+    use fairgate_model::plans::parse_grid;
 
     #[tokio::test]
     async fn a_list_of_shows_is_looked_at_without_opening_one() {

@@ -25,15 +25,15 @@ pub use prolong::prolong_forever;
 
 use figures::Counted;
 
-use super::CellState;
-use super::picture::{Changes, Picture};
 use crate::catalogue::Catalogue;
-use crate::catalogue::show::Show;
-use crate::clock::Clock;
-use crate::holds::lock_until_ms;
-use crate::ids::ShowId;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryStore, Opening, Refused, View};
+use fairgate_base::clock::Clock;
+use fairgate_model::grid::CellState;
+use fairgate_model::grid::picture::{Changes, Picture};
+use fairgate_model::holds::lock_until_ms;
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
 
 /// How long an opening is one node's unless it renews it. Where it dies, another one opens the show
 /// then.

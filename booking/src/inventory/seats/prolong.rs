@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::Seats;
-use crate::holds::lock_until_ms;
 use crate::ledger::{LedgerError, OverdueClaim};
 use crate::store::Refused;
+use fairgate_model::holds::lock_until_ms;
 
 /// How often such claims are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -2,9 +2,9 @@
 //! be done with it.
 
 use super::Figures;
-use crate::catalogue::show::Show;
-use crate::inventory::CellState;
-use crate::inventory::picture::Counts;
+use fairgate_model::grid::CellState;
+use fairgate_model::grid::picture::Counts;
+use fairgate_model::shows::Show;
 
 /// By class: the leg behind the shortest offered stretch that begins at each leg; none where
 /// nothing is offered from there.
@@ -93,10 +93,10 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::catalogue::plan::parse_grid;
-    use crate::catalogue::show::{Geometry, Plan};
-    use crate::catalogue::terms::UNNUMBERED;
-    use crate::rail::run::{Call, Fares, Rate, Run};
+    use fairgate_model::plans::parse_grid;
+    use fairgate_model::plans::pinned::{Geometry, Plan};
+    use fairgate_model::runs::{Call, Fares, Rate, Run};
+    use fairgate_model::shows::terms::UNNUMBERED;
 
     const FREE: CellState = CellState::Free;
     const HELD: CellState = CellState::Held;
@@ -195,7 +195,7 @@ mod tests {
         check(by_distance(), [FREE; 3], 30, "gone");
         check(by_table(), [FREE, FREE, SOLD], 10, "sold");
         let cancelled = Show {
-            fate: Some(crate::catalogue::fate::Fate::Cancelled),
+            fate: Some(fairgate_model::shows::fate::Fate::Cancelled),
             ..train(by_distance())
         };
         let figures = count(&cancelled, &[FREE; 3], 0);

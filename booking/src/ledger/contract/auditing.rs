@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::ledger::{LateOutcome, LedgerError, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
-use crate::orders::transition::{EffectKind, Happening};
-use crate::reconciler::finding::OrderFacts;
 use OrderState::{Cancelled, Confirmed, Pending};
+use fairgate_model::findings::OrderFacts;
+use fairgate_model::orders::transition::{EffectKind, Happening};
 
 pub(super) const CASES: &[Case] = cases![
     what_waits_is_shown_and_what_is_done_is_not,

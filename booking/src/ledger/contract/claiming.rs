@@ -4,7 +4,7 @@ use SeatRowKind::{Free, Sell};
 
 use super::*;
 use crate::ledger::ShowRefused;
-use crate::orders::transition::Happening;
+use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     a_claim_is_all_or_none_and_names_the_cells,

@@ -5,9 +5,9 @@ use SeatRowKind::{Free, Sell};
 use super::exchanging::exchanged;
 use super::refunding::{kind, owed, ticketed};
 use super::*;
-use crate::orders::refund::{RefundState, Which};
-use crate::orders::transition::Happening;
 use OrderState::{Cancelled, Confirmed, Exchanged, Pending, Refunded, Ticketed};
+use fairgate_model::orders::refund::{RefundState, Which};
+use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     a_free_order_has_its_tickets_in_the_transaction_that_claims_its_seats,

@@ -1,9 +1,9 @@
 //! What is kept beside orders: plans, shows, coverage, secrets, scans and answers.
 
 use super::*;
-use crate::ids::TicketId;
 use crate::ledger::{SCAN_KEY_MS, Scan};
-use crate::rail::run::{Call, Fares, Rate, Run};
+use fairgate_model::ids::TicketId;
+use fairgate_model::runs::{Call, Fares, Rate, Run};
 
 pub(super) const CASES: &[Case] = cases![
     the_same_plan_again_is_the_same_version,

@@ -5,9 +5,9 @@ use SeatRowKind::{Free, Sell};
 
 use super::*;
 use crate::ledger::LateOutcome;
-use crate::orders::Offer;
-use crate::orders::transition::{EffectKind, Happening, LateReason};
 use OrderState::{AwaitingConsent, Cancelled, Confirmed, Expired};
+use fairgate_model::orders::Offer;
+use fairgate_model::orders::transition::{EffectKind, Happening, LateReason};
 
 pub(super) const CASES: &[Case] = cases![
     late_money_is_recorded_and_searched_for_by_one_at_a_time,

@@ -27,13 +27,13 @@ use std::sync::Arc;
 use fairgate_pass::Holder;
 
 use super::{ClaimBasis, ClaimRefused, Ledger, StoredShow};
-use crate::holds::{Held, Purpose};
-use crate::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
-use crate::inventory::Grid;
-use crate::money::Currency;
-use crate::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
-use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind, Said};
 use crate::store::{SeatRow, SeatRowKind};
+use fairgate_model::grid::Grid;
+use fairgate_model::holds::{Held, Purpose};
+use fairgate_model::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
+use fairgate_model::money::Currency;
+use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
+use fairgate_model::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind, Said};
 
 type Books = Arc<dyn Ledger>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -4,9 +4,9 @@ use SeatRowKind::{Free, Sell};
 
 use super::*;
 use crate::ledger::{Effect, StoredEvent};
-use crate::orders::transition::{EffectKind, Happening};
-use crate::payments::Made;
 use OrderState::{Cancelled, CaptureFailed, Confirmed, Pending, Ticketed};
+use fairgate_model::orders::transition::{EffectKind, Happening};
+use fairgate_model::payments::Made;
 
 pub(super) const CASES: &[Case] = cases![
     an_event_is_stored_once_and_settled_once,

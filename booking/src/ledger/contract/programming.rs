@@ -1,8 +1,8 @@
 //! Cinema programmes: whole, once, and never under somebody's seat.
 
 use super::*;
-use crate::catalogue::show::ShowDocument;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammePut, ProgrammeRefused};
+use fairgate_model::shows::document::ShowDocument;
 
 pub(super) const CASES: &[Case] = cases![
     a_programme_is_written_whole_and_told_once,

@@ -5,7 +5,7 @@ use super::waiting::joined;
 use super::*;
 use crate::ledger::CallBegun;
 use crate::retention::Retained;
-use crate::waitlist::WaitEnd;
+use fairgate_model::waiters::WaitEnd;
 
 pub(super) const CASES: &[Case] = cases![
     old_answers_go_in_batches_and_young_ones_stay,

@@ -99,7 +99,7 @@ async fn claims_that_overlap_at_once_leave_nothing_of_the_losers(ledger: Books) 
     let mut taken = BTreeSet::new();
     let mut losers = Vec::new();
     for (order, answer) in running.join_all().await {
-        let cells: BTreeSet<u32> = crate::holds::cells_of(&order.held(), GRID)
+        let cells: BTreeSet<u32> = fairgate_model::holds::cells_of(&order.held(), GRID)
             .into_iter()
             .collect();
         match answer {

@@ -7,7 +7,7 @@ use SeatRowKind::{Free, Sell};
 
 use super::*;
 use crate::ledger::ShowPicture;
-use crate::orders::transition::Happening;
+use fairgate_model::orders::transition::Happening;
 
 pub(super) const CASES: &[Case] = cases![
     outbox_rows_are_numbered_by_show_and_read_behind_a_cursor,

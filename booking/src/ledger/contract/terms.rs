@@ -5,7 +5,7 @@ use super::refunding::{kind, ticketed};
 use super::*;
 use crate::ledger::ExchangeRefused;
 use crate::ledger::ShowRefused;
-use crate::orders::refund::Which;
+use fairgate_model::orders::refund::Which;
 
 pub(super) const CASES: &[Case] = cases![
     terms_are_numbered_and_a_number_never_means_others,
@@ -126,7 +126,7 @@ async fn what_an_exchange_costs_is_reckoned_where_it_is_written(ledger: Books) {
     kind(&ledger).await;
     let old = ticketed(&ledger, "a", ANA, &[0]).await;
     let old = record(&ledger, &old).await.order;
-    let try_with = async |change: fn(&mut crate::orders::exchange::Exchange)| {
+    let try_with = async |change: fn(&mut fairgate_model::orders::exchange::Exchange)| {
         let mut exchange = wanted(&old, "x", &[(4, 0..2, 1_700)]);
         change(&mut exchange);
         let tried = ledger.exchange(&old.id, exchange, EXCHANGE, NOW_MS + 3);

@@ -4,7 +4,7 @@ use super::exchanging::{try_exchange, wanted};
 use super::refunding::capture_of;
 use super::*;
 use crate::ledger::ExchangeRefused;
-use crate::orders::refund::Which;
+use fairgate_model::orders::refund::Which;
 
 /// How a database takes bytes in a statement.
 pub(super) type Bytes = fn(&[u8]) -> String;
@@ -44,7 +44,7 @@ fn old_order(of: &Order, items: &str, (state, paid): (&str, &str), bytes: Bytes)
     }
     if state == "ticketed" {
         for item in &of.items {
-            let ticket = crate::ids::TicketId::of_seat(&of.id, item.held.seat);
+            let ticket = fairgate_model::ids::TicketId::of_seat(&of.id, item.held.seat);
             sql += &format!(
                 "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
                  VALUES ('{ticket}', '{id}', '{}', '{}', '[0,1]', {NOW_MS});",
@@ -127,7 +127,7 @@ pub(super) async fn goes_on(ledger: Books) {
     // What was paid is exchanged as it could be then, and goes back by its rule.
     let old = record(&ledger, &paid).await.order;
     assert_eq!((old.terms, old.let_go), (1, 0));
-    let new_terms = |mut exchange: crate::orders::exchange::Exchange| {
+    let new_terms = |mut exchange: fairgate_model::orders::exchange::Exchange| {
         exchange.successor.terms = 2;
         for item in &mut exchange.items {
             item.category_key = "cat1".to_owned();

@@ -1,8 +1,8 @@
 //! The waitlist: the order of the line, one party a visitor, and what becomes of offers.
 
 use super::*;
-use crate::ids::WaiterId;
-use crate::waitlist::{OfferEnd, Offered, Party, Stretch, WAIT_MS_MAX, WaitEnd, Waiter};
+use fairgate_model::ids::WaiterId;
+use fairgate_model::waiters::{OfferEnd, Offered, Party, Stretch, WAIT_MS_MAX, WaitEnd, Waiter};
 
 pub(super) const CASES: &[Case] = cases![
     parties_stand_in_the_order_in_which_they_came,

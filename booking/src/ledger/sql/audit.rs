@@ -12,12 +12,12 @@ use super::rows::{
 };
 use super::tickets::issue;
 use super::{SqlLedger, lock};
-use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{AuditLedger, Claimed, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
-use crate::orders::OrderState;
-use crate::orders::transition::EffectKind;
-use crate::payments::{Payment, PaymentState};
-use crate::reconciler::finding::{Missing, OrderFacts, missing};
+use fairgate_model::findings::{Missing, OrderFacts, missing};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::OrderState;
+use fairgate_model::orders::transition::EffectKind;
+use fairgate_model::payments::{Payment, PaymentState};
 
 #[async_trait]
 impl AuditLedger for SqlLedger {

@@ -4,7 +4,7 @@ use fairgate_databases::{NamedLock, SqlTransaction};
 
 use super::rows::{Result, json, text};
 use super::{exchange_rows, lock};
-use crate::orders::Order;
+use fairgate_model::orders::Order;
 
 /// Whether an order's seats and those bought with the same card are more than the show allows; from
 /// here on nobody else counts this card for this show. For an exchange both the card that pays and

@@ -12,10 +12,10 @@ use super::rows::{
     to_json,
 };
 use super::{SqlLedger, lock, terms};
-use crate::catalogue::show::ShowDocument;
-use crate::catalogue::terms::SaleTerms;
-use crate::ids::{ShowId, VenueId};
 use crate::ledger::{CatalogueLedger, SeatsKept, ShowRefused, StoredShow};
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::terms::SaleTerms;
 
 #[async_trait]
 impl CatalogueLedger for SqlLedger {

@@ -10,12 +10,12 @@ use super::rows::{
     priced, run_of, small, text,
 };
 use super::{exchange_rows, lock, order_history};
-use crate::holds::{Held, Purpose, cells_of};
-use crate::ids::{OrderId, ShowId};
-use crate::inventory::Grid;
 use crate::ledger::{ClaimBasis, ClaimRefused};
-use crate::orders::{Order, OrderItem};
-use crate::payments::Payment;
+use fairgate_model::grid::Grid;
+use fairgate_model::holds::{Held, Purpose, cells_of};
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::orders::{Order, OrderItem};
+use fairgate_model::payments::Payment;
 
 /// Makes an order of a basket, or of an offer from the waitlist.
 pub(super) async fn claim(

@@ -15,7 +15,7 @@ use crate::dump::{
     Grids, LateSeats, OrderRecord, PaymentRecord, ProvidersSide, Record, ShowRecord, StepRecord,
     TermsRecord, VERSION,
 };
-use crate::ids::ShowId;
+use fairgate_model::ids::ShowId;
 
 /// Takes one record; an error ends the reading.
 type RecordSink<'a> = dyn FnMut(&Record) -> Result<()> + Send + 'a;

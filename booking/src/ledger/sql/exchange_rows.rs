@@ -3,9 +3,9 @@
 use fairgate_databases::{SqlRow, SqlTransaction};
 
 use super::rows::{Result, corrupt, items, parsed, text};
-use crate::ids::OrderId;
-use crate::orders::exchange::Part;
-use crate::orders::{Order, OrderItem, OrderState};
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::exchange::Part;
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 /// An exchange that was begun and is not done.
 pub(super) struct OpenExchange {

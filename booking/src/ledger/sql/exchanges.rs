@@ -12,14 +12,14 @@ use super::refunds::{insert, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
 use super::{SqlLedger, claims};
-use crate::holds::Purpose;
-use crate::ids::OrderId;
 use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeLedger, ExchangeRefused};
-use crate::orders::exchange::{Exchange, lost, may_give, price};
-use crate::orders::refund::{Back, RefundReason};
-use crate::orders::transition::{Happening, LateReason, decide};
-use crate::orders::{Order, OrderState};
 use crate::store::SeatRowKind;
+use fairgate_model::holds::Purpose;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::exchange::{Exchange, lost, may_give, price};
+use fairgate_model::orders::refund::{Back, RefundReason};
+use fairgate_model::orders::transition::{Happening, LateReason, decide};
+use fairgate_model::orders::{Order, OrderState};
 
 #[async_trait]
 impl ExchangeLedger for SqlLedger {
@@ -116,7 +116,10 @@ async fn begin(
 }
 
 /// The tickets of an order; a door that scans one of them at this moment comes before or after.
-async fn locked_tickets(tx: &SqlTransaction, order: &Order) -> Result<Vec<crate::orders::Ticket>> {
+async fn locked_tickets(
+    tx: &SqlTransaction,
+    order: &Order,
+) -> Result<Vec<fairgate_model::orders::Ticket>> {
     tickets::lock(tx, &order.id).await?;
     tickets::of_order(tx, order).await
 }

@@ -5,11 +5,11 @@ use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
 use super::catalogue::{changed, one_at_a_time};
 use super::rows::{Result, count, json, parsed, text};
 use super::{lock, terms};
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::ShowDocument;
-use crate::catalogue::terms::SaleTerms;
-use crate::ids::{OrderId, ShowId};
 use crate::ledger::{RefundFigures, Sum};
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::terms::SaleTerms;
 
 /// A paid order `o` with something to give back.
 const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \

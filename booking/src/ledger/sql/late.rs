@@ -8,11 +8,11 @@ use super::card_limit::over_card_limit;
 use super::claims::{allowed, insert_claims, keep_out};
 use super::order_changes::apply;
 use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
-use crate::holds::{Held, Purpose};
-use crate::ids::{HoldId, OrderId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateLedger, LateOutcome};
-use crate::orders::transition::{Happening, LateReason, decide};
-use crate::orders::{Order, OrderItem};
+use fairgate_model::holds::{Held, Purpose};
+use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::transition::{Happening, LateReason, decide};
+use fairgate_model::orders::{Order, OrderItem};
 
 #[async_trait]
 impl LateLedger for SqlLedger {

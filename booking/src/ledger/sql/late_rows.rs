@@ -3,8 +3,8 @@
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{Result, items, parsed, text};
-use crate::ids::OrderId;
-use crate::orders::Offer;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::Offer;
 
 /// Begins the search, in the transaction that records the money.
 pub(super) async fn search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {

@@ -5,11 +5,11 @@ use fairgate_databases::SqlTransaction;
 use super::late_rows;
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::rows::{Result, corrupt, text};
-use crate::ids::OrderId;
 use crate::ledger::Applied;
-use crate::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
-use crate::orders::{Offer, Order, OrderState};
-use crate::payments::PaymentState;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::transition::{Claims, Decision, EffectKind, Happening, Owed, decide};
+use fairgate_model::orders::{Offer, Order, OrderState};
+use fairgate_model::payments::PaymentState;
 
 /// Carries out what [`decide`] says. The caller has locked the order's row.
 ///

@@ -3,8 +3,8 @@
 use fairgate_databases::SqlTransaction;
 
 use super::rows::Result;
-use crate::ids::OrderId;
-use crate::orders::OrderState;
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::OrderState;
 
 /// Adds a step to an order's history. Whoever asks may have read its clock before another's step
 /// was committed; a step never lies before the last one.

@@ -5,10 +5,10 @@ use fairgate_databases::{SqlTransaction, ToSqlValue};
 
 use super::rows::{Result, corrupt, items_text, seat_word};
 use super::{order_history, outbox};
-use crate::holds::Held;
-use crate::ids::{HoldId, TicketId};
-use crate::orders::{Order, OrderItem, OrderState};
 use crate::store::SeatRowKind;
+use fairgate_model::holds::Held;
+use fairgate_model::ids::{HoldId, TicketId};
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 /// What is written when an order moves. The caller has locked its row.
 pub(super) struct OrderStep<'a> {

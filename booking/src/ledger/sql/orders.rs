@@ -9,13 +9,13 @@ use fairgate_pass::Holder;
 use super::order_changes::{apply, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
 use super::{SqlLedger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
-use crate::clock::rfc3339;
-use crate::ids::{OrderId, ShowId};
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, OrderLedger, OverdueClaim, ShowPicture};
-use crate::orders::transition::Happening;
-use crate::orders::{Order, OrderRecord, OrderState, Step};
-use crate::payments::Payment;
 use crate::store::SeatRow;
+use fairgate_base::clock::rfc3339;
+use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::orders::transition::Happening;
+use fairgate_model::orders::{Order, OrderRecord, OrderState, Step};
+use fairgate_model::payments::Payment;
 
 /// Orders whose claim is over by $1, and of whose payment nothing that was told in time waits to be
 /// settled.

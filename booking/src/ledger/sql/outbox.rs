@@ -16,11 +16,11 @@ use super::rows::{
     self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder, items, items_text, parsed,
     seat_kind, text,
 };
-use crate::holds::Hold;
-use crate::ids::{HoldId, OrderId, ShowId};
 use crate::ledger::{OverdueClaim, ShowPicture};
-use crate::orders::{Order, OrderItem, OrderState};
 use crate::store::SeatRow;
+use fairgate_model::holds::Hold;
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::{Order, OrderItem, OrderState};
 
 /// Visitors told in one go.
 const FINISHED_MAX: i64 = 10_000;

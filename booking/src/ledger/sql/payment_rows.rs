@@ -3,8 +3,8 @@
 use fairgate_databases::SqlTransaction;
 
 use super::rows::{self, PAYMENT_COLUMNS, Result};
-use crate::ids::OrderId;
-use crate::payments::{Payment, PaymentState};
+use fairgate_model::ids::OrderId;
+use fairgate_model::payments::{Payment, PaymentState};
 
 /// Finds a payment as it stands.
 pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<Option<Payment>> {

@@ -9,11 +9,11 @@ use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::sandbox;
 use super::settle::{outcome_of, ticket};
-use crate::ids::{PaymentId, RefundId};
 use crate::ledger::{EFFECT_LENT_MS, EVENT_LENT_MS, Effect, PaymentLedger, StoredEvent};
-use crate::orders::Order;
-use crate::orders::transition::{EffectKind, Happening, Owed};
-use crate::payments::{Made, Payment, PaymentState, Said};
+use fairgate_model::ids::{PaymentId, RefundId};
+use fairgate_model::orders::Order;
+use fairgate_model::orders::transition::{EffectKind, Happening, Owed};
+use fairgate_model::payments::{Made, Payment, PaymentState, Said};
 
 #[async_trait]
 impl PaymentLedger for SqlLedger {

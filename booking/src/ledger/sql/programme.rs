@@ -9,10 +9,10 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 use super::catalogue::{changed, one_at_a_time};
 use super::rows::{Result, as_i64, bytes32, corrupt, count, json, parsed, small, text, to_json};
 use super::{SqlLedger, lock, terms};
-use crate::catalogue::show::ShowDocument;
-use crate::catalogue::terms::SaleTerms;
-use crate::ids::ShowId;
 use crate::ledger::{NewHallPlan, NewProgramme, ProgrammeLedger, ProgrammePut, ProgrammeRefused};
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::terms::SaleTerms;
 
 #[async_trait]
 impl ProgrammeLedger for SqlLedger {

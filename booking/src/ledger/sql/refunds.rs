@@ -12,15 +12,17 @@ use super::rows::{
     refund as read_refund, small, text,
 };
 use super::{SqlLedger, fates, lock, terms, tickets};
-use crate::catalogue::fate::Fate;
-use crate::ids::{OrderId, RefundId, ShowId};
 use crate::ledger::{Applied, EFFECT_LENT_MS, RefundFigures, RefundLedger, RefundRefused};
-use crate::orders::Order;
-use crate::orders::exchange::draw;
-use crate::orders::refund::{Back, OwedRefund, Plan, Refund, Standing, Which, next_id, plan};
-use crate::orders::terms::OrderTerms;
-use crate::orders::transition::{Claims, Owed};
-use crate::payments::PaymentState;
+use fairgate_model::ids::{OrderId, RefundId, ShowId};
+use fairgate_model::orders::Order;
+use fairgate_model::orders::exchange::draw;
+use fairgate_model::orders::refund::{
+    Back, OwedRefund, Plan, Refund, Standing, Which, next_id, plan,
+};
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::orders::transition::{Claims, Owed};
+use fairgate_model::payments::PaymentState;
+use fairgate_model::shows::fate::Fate;
 
 #[async_trait]
 impl RefundLedger for SqlLedger {

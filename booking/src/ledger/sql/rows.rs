@@ -8,10 +8,10 @@ pub(super) use crate::ledger::stored::{
     parsed, priced, refund, run_of, seat_kind, seat_word, stored_run, to_json, unsearched,
 };
 
-use crate::ids::OrderId;
-use crate::money::{Currency, Money};
-use crate::orders::{Buyer, Order, OrderState};
-use crate::payments::{Payment, PaymentState};
+use fairgate_model::ids::OrderId;
+use fairgate_model::money::{Currency, Money};
+use fairgate_model::orders::{Buyer, Order, OrderState};
+use fairgate_model::payments::{Payment, PaymentState};
 
 /// The columns of an order `o`, as [`order`] reads them.
 pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o.buyer_name, \

@@ -3,7 +3,7 @@
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 
 use super::rows::{Result, text};
-use crate::ids::{PaymentId, RefundId};
+use fairgate_model::ids::{PaymentId, RefundId};
 
 /// Moves a payment, if its state is one of `from`; gives the state afterwards.
 pub(super) async fn change_state(

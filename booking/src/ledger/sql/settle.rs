@@ -8,11 +8,12 @@ use super::order_changes::apply;
 use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
-use crate::ids::OrderId;
-use crate::orders::transition::Happening;
-use crate::orders::{Order, OrderState};
-use crate::payments::settling::{self, Settling};
-use crate::payments::{PaymentState, ProviderEvent};
+use fairgate_model::ids::OrderId;
+use fairgate_model::orders::settling;
+use fairgate_model::orders::settling::Settling;
+use fairgate_model::orders::transition::Happening;
+use fairgate_model::orders::{Order, OrderState};
+use fairgate_model::payments::{PaymentState, ProviderEvent};
 
 /// Transaction 2: the payment moves forward, and the order with it. Both are read once the order's
 /// row is locked.

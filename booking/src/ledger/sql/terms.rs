@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use fairgate_databases::{SqlRow, SqlTransaction};
 
 use super::rows::{Result, corrupt, fate, json, next_terms, run_of, small, text};
-use crate::catalogue::show::ShowDocument;
-use crate::catalogue::terms::SaleTerms;
-use crate::orders::Order;
-use crate::orders::terms::OrderTerms;
+use fairgate_model::orders::Order;
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::shows::document::ShowDocument;
+use fairgate_model::shows::terms::SaleTerms;
 
 /// A version of terms that is not stored yet: show, version, and the document.
 type NewTermsVersion<'a> = (&'a str, u32, String);

@@ -5,9 +5,9 @@ use fairgate_databases::{SqlDialect, SqlRow, SqlTransaction};
 
 use super::rows::{Result, corrupt, find_order, json, met, parsed, text, to_json};
 use super::{SqlLedger, keyed};
-use crate::ids::{OrderId, TicketId};
 use crate::ledger::{CallBegun, KeptAnswer, KeyedCall, Scan, TicketLedger};
-use crate::orders::{Order, Ticket};
+use fairgate_model::ids::{OrderId, TicketId};
+use fairgate_model::orders::{Order, Ticket};
 
 #[async_trait]
 impl TicketLedger for SqlLedger {

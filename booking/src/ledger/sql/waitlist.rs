@@ -7,9 +7,9 @@ use fairgate_pass::Holder;
 
 use super::SqlLedger;
 use super::rows::{Result, as_i64, corrupt, count, holder, json, parsed, small, text, to_json};
-use crate::ids::{HoldId, ShowId, WaiterId};
 use crate::ledger::WaitlistLedger;
-use crate::waitlist::{OfferEnd, Offered, WaitEnd, Waiter};
+use fairgate_model::ids::{HoldId, ShowId, WaiterId};
+use fairgate_model::waiters::{OfferEnd, Offered, WaitEnd, Waiter};
 
 /// A party's columns, in the order in which [`read`] takes them.
 pub(super) const WAITER_COLUMNS: &str = "waiter, visitor, room, party, number, since, until, \

@@ -3,25 +3,25 @@
 
 use std::sync::Arc;
 
-use super::deal::{deal, rules};
-use super::{Exchange, Part, may_give, parts, price};
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::Show;
-use crate::catalogue::terms::UNNUMBERED;
-use crate::clock::Clock;
 use crate::holds::ask::Asked;
 use crate::holds::instead::{Instead, NewOwner};
 use crate::holds::refusal::HoldRefusal;
-use crate::holds::{Held, Hold, Purpose, lock_until_ms};
-use crate::ids::{HoldId, OrderId, PaymentId};
 use crate::ledger::{ClaimBasis, ClaimRefused, ExchangeRefused};
 use crate::orders::checkout::OrderDesk;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
-use crate::orders::terms::OrderTerms;
 use crate::orders::travellers::named;
-use crate::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
-use crate::payments::kind::ProviderKind;
 use crate::store::Refused;
+use fairgate_base::clock::Clock;
+use fairgate_model::holds::{Held, Hold, Purpose, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId, PaymentId};
+use fairgate_model::orders::exchange::deal::{deal, rules};
+use fairgate_model::orders::exchange::{Exchange, Part, may_give, parts, price};
+use fairgate_model::orders::terms::OrderTerms;
+use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, Traveller};
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::terms::UNNUMBERED;
 
 impl OrderDesk {
     /// Begins an exchange: the successor, pending where there is a difference to pay, else with its
@@ -269,7 +269,11 @@ fn gained(
     ))
 }
 
-fn parts_of(order: &Order, show: &Show, items: &[OrderItem]) -> super::Parts {
+fn parts_of(
+    order: &Order,
+    show: &Show,
+    items: &[OrderItem],
+) -> fairgate_model::orders::exchange::Parts {
     let own = if order.show == show.id {
         &order.items[..]
     } else {

@@ -6,25 +6,25 @@
 //! Every step may be repeated: the holds' ids follow from the order, so an interrupted run finds
 //! its own locks, and the ledger's transaction is a compare-and-set of the order.
 
-pub use fairgate_model::orders::late::choice;
+use fairgate_model::orders::late;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use choice::{items_of, out_of_bounds, seats_like};
+use late::{items_of, out_of_bounds, seats_like};
 
-use super::transition::LateReason;
-use super::{Offer, Order, OrderRecord, OrderState};
 use crate::catalogue::Catalogue;
-use crate::catalogue::show::Show;
-use crate::clock::Clock;
-use crate::holds::{Held, Hold, Purpose, Stage, lock_until_ms};
-use crate::ids::{HoldId, OrderId, ShowId};
 use crate::inventory::seats::Seats;
 use crate::ledger::{Applied, ClaimBasis, ClaimRefused, LateOutcome, Ledger, LedgerError};
 use crate::store::{Claimable, Refused};
 use crate::wake::Wake;
+use fairgate_base::clock::Clock;
+use fairgate_model::holds::{Held, Hold, Purpose, Stage, lock_until_ms};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::transition::LateReason;
+use fairgate_model::orders::{Offer, Order, OrderRecord, OrderState};
+use fairgate_model::shows::Show;
 
 /// How long a buyer has to say yes or no to other seats.
 pub const CONSENT_MS: i64 = 15 * 60 * 1_000;

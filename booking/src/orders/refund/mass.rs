@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Which;
-use crate::clock::Clock;
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
 use crate::wake::{Bells, Wake};
+use fairgate_base::clock::Clock;
+use fairgate_model::orders::refund::Which;
 
 /// The lease under which one node at a time does it; a node that died is missed as long.
 const LEASE: &str = "mass_refund";

@@ -2,8 +2,3 @@
 //! cancelled.
 
 pub mod mass;
-
-pub use fairgate_model::orders::refund::{
-    Back, NotGivenBack, OwedRefund, Plan, Refund, RefundReason, RefundState, Standing, Which,
-    next_id, plan, rules,
-};

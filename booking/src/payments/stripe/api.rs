@@ -6,8 +6,8 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
-use crate::payments::ProviderError;
-use crate::payments::limits::SumRefused;
+use fairgate_model::payments::ProviderError;
+use fairgate_model::payments::limits::SumRefused;
 
 /// The version of the interface that the fields here are read by.
 const VERSION: &str = "2024-06-20";

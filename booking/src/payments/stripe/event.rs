@@ -5,9 +5,9 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::money::Money;
-use crate::payments::{ProviderEvent, ProviderEventKind, Said};
+use fairgate_model::money::Money;
 use fairgate_model::payments::stripe_sums::from_stripe;
+use fairgate_model::payments::{ProviderEvent, ProviderEventKind, Said};
 
 /// Seconds an event may be old or ahead; beyond that somebody replays it.
 pub const TOLERANCE_S: u64 = 300;

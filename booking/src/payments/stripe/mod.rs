@@ -11,13 +11,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::orders::refund::OwedRefund;
+use fairgate_model::orders::refund::OwedRefund;
 
-use super::kind::ProviderKind;
-use super::limits::SumRefused;
-use super::{Made, Payment, PaymentState, Provider, ProviderError, ReadBack, Said};
+use super::Provider;
 use api::{Api, Fault};
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::limits::SumRefused;
 use fairgate_model::payments::stripe_sums::to_stripe;
+use fairgate_model::payments::{Made, Payment, PaymentState, ProviderError, ReadBack, Said};
 
 /// Where the public interface lives.
 pub const PUBLIC_URL: &str = "https://api.stripe.com";

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::api::Fault;
 use super::event::money;
 use super::{Stripe, TRIES_PER_KEY, key, reference_of};
-use crate::ids::RefundId;
-use crate::orders::refund::OwedRefund;
-use crate::payments::{Payment, ProviderError};
+use fairgate_model::ids::RefundId;
+use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::stripe_sums::to_stripe;
+use fairgate_model::payments::{Payment, ProviderError};
 
 /// What became of the refunds of a payment so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -24,10 +24,10 @@ pub use tally::Tally;
 
 use super::free::{Free, FreeSeats};
 use crate::catalogue::Catalogue;
-use crate::catalogue::show::Show;
-use crate::clock::Clock;
-use crate::ids::ShowId;
 use crate::ledger::LedgerError;
+use fairgate_base::clock::Clock;
+use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
 
 /// An answer is read anew beside after this.
 const FRESH_MS: i64 = 250;

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 
 use super::tally::Tally;
 use super::{Reading, Source};
-use crate::catalogue::show::Show;
-use crate::inventory::CellState;
-use crate::inventory::choose::rail::Train;
 use crate::ledger::{Ledger, LedgerError};
 use crate::store::{InventoryStore, Refused};
+use fairgate_model::choosing::rail::Train;
+use fairgate_model::grid::CellState;
+use fairgate_model::shows::Show;
 
 /// Pictures of trains as the store and the ledger have them.
 pub struct Pictures {

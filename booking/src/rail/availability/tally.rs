@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::inventory::choose::rail::{Train, is_offered};
+use fairgate_model::choosing::rail::{Train, is_offered};
 
 /// Free seats by class and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +78,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::catalogue::plan::parse_grid;
-    use crate::inventory::{CellState, Grid};
+    use fairgate_model::grid::{CellState, Grid};
+    use fairgate_model::plans::parse_grid;
 
     const LEGS: u16 = 6;
 

@@ -7,14 +7,14 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::catalogue::departures::{Departure, Departures};
-use crate::catalogue::plan::parse_grid;
-use crate::catalogue::show::{Geometry, Plan};
-use crate::ids::VenueId;
-use crate::inventory::choose::rail::Train;
 use crate::ledger::sql::SqlLedger;
-use crate::payments::kind::ProviderKind;
-use crate::rail::run::{Call, Fares, Run};
-use crate::rail::timetable::OnSale;
+use fairgate_model::choosing::rail::Train;
+use fairgate_model::ids::VenueId;
+use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::plans::parse_grid;
+use fairgate_model::plans::pinned::{Geometry, Plan};
+use fairgate_model::runs::{Call, Fares, Run};
+use fairgate_model::timetables::OnSale;
 
 /// A source whose trains answer, fail, or are silent.
 #[derive(Default)]

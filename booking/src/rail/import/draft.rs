@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use super::Fault;
 use super::table::{Faults, Line};
-use crate::rail::geo::metres;
-use crate::rail::settings::RailFile;
-use crate::rail::timetable::{DAY_S, Parts, Service, Station, Stop, Tariff, Timetable, Trip};
+use fairgate_model::timetables::geo::metres;
+use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{DAY_S, Parts, Service, Station, Stop, Tariff, Timetable, Trip};
 
 /// Names of one kind: what each stands for, and the line it came first in.
 #[derive(Debug, Default)]
@@ -230,7 +230,10 @@ impl Draft {
         }
         Ok(Parts {
             timezone: timezone.to_owned(),
-            currency: rail.terms.currency.unwrap_or(crate::money::Currency::EUR),
+            currency: rail
+                .terms
+                .currency
+                .unwrap_or(fairgate_model::money::Currency::EUR),
             terms: rail.terms.clone(),
             classes: rail.class.clone(),
             stocks: rail.stock.clone(),

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::Fault;
 use super::draft::Names;
 use super::table::{Faults, Line, each_line};
-use crate::money::{AMOUNT_MAX, Currency};
-use crate::rail::settings::RailFile;
-use crate::rail::timetable::{Parts, Tariff};
+use fairgate_model::money::{AMOUNT_MAX, Currency};
+use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{Parts, Tariff};
 
 const ATTRIBUTES: &str = "fare_attributes.txt";
 const RULES: &str = "fare_rules.txt";

@@ -9,8 +9,8 @@ use super::fares::{self, FeedFares};
 use super::table::{Faults, Line, each_line};
 use super::value::{degrees, plain_date, time, whole};
 use super::{Feed, Read, frequencies};
-use crate::rail::settings::RailFile;
-use crate::rail::timetable::{Service, Station};
+use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{Service, Station};
 
 const STOPS: &str = "stops.txt";
 const TRIPS: &str = "trips.txt";

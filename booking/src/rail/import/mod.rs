@@ -17,7 +17,7 @@ use std::fmt;
 pub use gtfs::read_gtfs;
 pub use timetable::read_timetable;
 
-use super::timetable::Parts;
+use fairgate_model::timetables::Parts;
 
 /// One thing that is wrong with a feed. Nothing of a feed with faults is kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Fault;
-use crate::payments::limits::{Limits, SumRefused};
-use crate::rail::timetable::{Parts, Tariff};
+use fairgate_model::payments::limits::{Limits, SumRefused};
+use fairgate_model::timetables::{Parts, Tariff};
 
 /// A seat from one station to another.
 struct Fare {

@@ -9,9 +9,9 @@ use super::fares;
 use super::table::{Faults, Line, each_line};
 use super::value::{date, degrees, time, whole};
 use super::{Feed, Read};
-use crate::money::Currency;
-use crate::rail::settings::RailFile;
-use crate::rail::timetable::{EVERY_DAY, Service, Station};
+use fairgate_model::money::Currency;
+use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{EVERY_DAY, Service, Station};
 
 const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use fairgate_pass::Holder;
 
 use super::{CallId, InventoryStore, Opening, Refused, SeatRow, SeatRowKind, Secured};
-use crate::holds::{Held, Hold, Purpose, Stage};
-use crate::ids::{HoldId, ShowId};
-use crate::inventory::{CellState, Grid};
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::ids::{HoldId, ShowId};
 
 pub(crate) type Store = Arc<dyn InventoryStore>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::holds::cells_of;
 use crate::store::Refused;
 use crate::store::memory::MemoryStore;
+use fairgate_model::holds::cells_of;
 
 const LIMIT: u32 = 4;
 /// Longer than any day.

@@ -1,7 +1,7 @@
 //! What everybody sees: versions, changes, snapshots and counts that agree with each other.
 
 use super::*;
-use crate::inventory::picture::{Changes, Counts};
+use fairgate_model::grid::picture::{Changes, Counts};
 
 pub(super) const CASES: &[Case] = cases![
     a_glance_shows_what_a_look_does_and_nothing_of_a_show_that_is_not_open,

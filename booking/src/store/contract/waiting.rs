@@ -32,7 +32,7 @@ async fn kept(store: &Store) -> Vec<u32> {
 
 /// All cells of some seats, ascending.
 fn cells(of: &[u32]) -> Vec<u32> {
-    let mut cells = crate::holds::cells_of(&seats(of), GRID);
+    let mut cells = fairgate_model::holds::cells_of(&seats(of), GRID);
     cells.sort_unstable();
     cells
 }

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use fairgate_pass::Holder;
 
 use super::table::{HoldTable, count, signal_of};
-use crate::holds::{Held, Hold, Purpose, Stage, cells_of};
-use crate::ids::HoldId;
-use crate::inventory::picture::Picture;
-use crate::inventory::{CellState, Grid};
 use crate::store::{CallId, HoldSignal, Opening, PROLONGED_BY_MS_MIN, Refused};
+use fairgate_model::grid::picture::Picture;
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::holds::{Held, Hold, Purpose, Stage, cells_of};
+use fairgate_model::ids::HoldId;
 
 /// The cells of one show, and who has them.
 pub(super) struct ShowCells {

@@ -15,10 +15,10 @@ use super::{
     Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, Secured,
     Swept, View,
 };
-use crate::holds::{Held, Hold, Purpose};
-use crate::ids::{HoldId, ShowId};
-use crate::inventory::picture::{Changes, Counts};
 use cells::ShowCells;
+use fairgate_model::grid::picture::{Changes, Counts};
+use fairgate_model::holds::{Held, Hold, Purpose};
+use fairgate_model::ids::{HoldId, ShowId};
 
 /// Signals kept for a slow reader; a socket that missed one reads its hold again.
 const SIGNALS_MAX: usize = 4_096;

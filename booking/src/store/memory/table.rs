@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use fairgate_pass::Holder;
 
-use crate::holds::{Held, Hold, Purpose, Stage};
-use crate::ids::HoldId;
 use crate::store::{Baskets, CallId, HoldSignal, Refused, Secured};
+use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::ids::HoldId;
 
 /// How long before its deadline the owner of a hold is told that it runs short.
 const SHORT_MS: i64 = 60_000;

@@ -8,9 +8,9 @@ use fairgate_redis::{Error, RedisReply, ScriptCall, ScriptInvocation};
 use super::followed::{FollowedShow, FollowedState, ShowClosed};
 use super::scripts::{FollowScript, ShowCaller};
 use super::{InventoryShared, keys, known, packing};
-use crate::holds::Purpose;
-use crate::ids::ShowId;
 use crate::store::Refused;
+use fairgate_model::holds::Purpose;
+use fairgate_model::ids::ShowId;
 
 impl InventoryShared {
     /// Calls a show's script in a life.

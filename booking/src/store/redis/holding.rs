@@ -13,9 +13,9 @@ use super::scripts::{
     SecureScript, ShowCaller, TakeScript, UnsecureScript, WantedHold,
 };
 use super::{RedisStore, keys, packing};
-use crate::holds::{Held, Hold, Purpose};
-use crate::ids::HoldId;
 use crate::store::{CallId, Claimable, PROLONGED_BY_MS_MIN, Refused};
+use fairgate_model::holds::{Held, Hold, Purpose};
+use fairgate_model::ids::HoldId;
 
 /// How long a hold that was given back is remembered: nobody tries again for longer.
 const RELEASED_MS: i64 = 600_000;

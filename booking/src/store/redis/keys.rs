@@ -17,7 +17,7 @@
 //! Scripts are given the first and name the others from it: all of a show lies on one slot, by its
 //! hash tag.
 
-use crate::ids::{HoldId, ShowId};
+use fairgate_model::ids::{HoldId, ShowId};
 
 /// Whose ledger the data set belongs to.
 pub(super) const LEDGER: &str = "fairgate:ledger";

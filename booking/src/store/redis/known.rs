@@ -8,11 +8,11 @@ use fairgate_redis::{Error, RedisReply};
 
 use super::keys::{self, Tail};
 use super::packing::{self, HoldInShort};
-use crate::holds::Hold;
-use crate::ids::ShowId;
-use crate::inventory::picture::Picture;
-use crate::inventory::{CellState, Grid};
 use crate::store::{Baskets, HoldSignal, Secured, View};
+use fairgate_model::grid::picture::Picture;
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::holds::Hold;
+use fairgate_model::ids::ShowId;
 
 /// How long before its deadline the owner of a hold is told that it runs short; as in
 /// `scripts/lib/keep.lua`.

@@ -29,8 +29,8 @@ use fairgate_redis::{CLOCK_OFF_MS_MAX, Error, Redis, RedisCommand};
 use tokio::sync::broadcast;
 
 use super::HoldSignal;
-use crate::clock::Clock;
-use crate::ids::ShowId;
+use fairgate_base::clock::Clock;
+use fairgate_model::ids::ShowId;
 use followed::FollowedShow;
 use known::KnownShow;
 

@@ -15,8 +15,8 @@ use super::scripts::{
     BeginLifeScript, BuryScript, FillBoughtScript, FillHoldScript, FillViewScript, FilledBuyer,
     GoLiveScript, ShowCaller,
 };
-use crate::holds::cells_of;
 use crate::store::{Opening, Refused};
+use fairgate_model::holds::cells_of;
 
 /// Bytes of a view written by one call.
 const VIEW_BYTES: usize = 32_768;
@@ -157,7 +157,7 @@ impl InventoryShared {
 }
 
 /// Takes away what an old life left; what this does not reach goes by its time to live.
-async fn bury(store: Arc<InventoryShared>, show: crate::ids::ShowId, old: u64) {
+async fn bury(store: Arc<InventoryShared>, show: fairgate_model::ids::ShowId, old: u64) {
     let meta = keys::meta(&show);
     let bury = BuryScript { holds_max: BURIED }.prepare();
     loop {

@@ -4,12 +4,12 @@
 use fairgate_pass::Holder;
 use fairgate_redis::{Error, RedisReply};
 
-use crate::catalogue::terms::UNNUMBERED;
-use crate::holds::{Held, Hold, Purpose, Stage};
-use crate::ids::{HoldId, ShowId};
-use crate::inventory::CellState;
 use crate::store::redis::keys::{self, Tail};
 use crate::store::redis::scripts::FilledHold;
+use fairgate_model::grid::CellState;
+use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::ids::{HoldId, ShowId};
+use fairgate_model::shows::terms::UNNUMBERED;
 
 /// Bytes of one item: seat, first leg, leg behind the last, all little-endian, and eight bytes of
 /// nothing, where holds once had a price.

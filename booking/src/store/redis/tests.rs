@@ -10,10 +10,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::scripts::BeginLifeScript;
 use super::*;
-use crate::holds::{Held, Hold, Purpose, Stage};
-use crate::ids::HoldId;
-use crate::inventory::{CellState, Grid};
 use crate::store::{InventoryStore, Opening, Refused, contract};
+use fairgate_model::grid::{CellState, Grid};
+use fairgate_model::holds::{Held, Hold, Purpose, Stage};
+use fairgate_model::ids::HoldId;
 
 const ANA: Holder = Holder([1; 32]);
 const BEN: Holder = Holder([2; 32]);

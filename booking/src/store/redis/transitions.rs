@@ -15,13 +15,13 @@ use super::scripts::{
     AbandonScript, DeliverScript, DeliveredRow, LetGoScript, SweepScript, WaitScript,
 };
 use super::{RedisStore, keys, packing};
-use crate::holds::{Held, Hold, Purpose};
-use crate::ids::{HoldId, ShowId};
-use crate::inventory::picture::{Changes, Counts};
 use crate::store::{
     Baskets, CallId, Claimable, HoldSignal, InventoryStore, Opening, Refused, SeatRow, SeatRowKind,
     Secured, Swept, View,
 };
+use fairgate_model::grid::picture::{Changes, Counts};
+use fairgate_model::holds::{Held, Hold, Purpose};
+use fairgate_model::ids::{HoldId, ShowId};
 
 #[async_trait]
 impl InventoryStore for RedisStore {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use booking::payments::kind::ProviderKind;
+use fairgate_model::payments::kind::ProviderKind;
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! What an exchange costs: pure.
 
-use crate::catalogue::show::{Cheaper, ExchangeRule};
 use crate::orders::refund::rules::{in_force, until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
+use crate::shows::rules::{Cheaper, ExchangeRule};
 
 /// What is paid or goes back for an exchange, in minor units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

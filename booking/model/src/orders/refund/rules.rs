@@ -1,9 +1,9 @@
 //! The rule by which tickets go back: pure.
 
 use super::RefundReason;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::RefundRule;
 use crate::orders::terms::OrderTerms;
+use crate::shows::fate::Fate;
+use crate::shows::rules::RefundRule;
 
 const HOUR_MS: i64 = 3_600_000;
 

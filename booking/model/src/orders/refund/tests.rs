@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::rules::InForce;
 use super::*;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::terms::SaleTerms;
 use crate::holds::Held;
 use crate::ids::{HoldId, PaymentId};
 use crate::money::Currency;
 use crate::orders::Buyer;
+use crate::shows::fate::Fate;
+use crate::shows::terms::SaleTerms;
 
 const START_MS: i64 = 1_811_894_400_000; // 2027-06-02T00:00:00Z
 const HOUR_MS: i64 = 3_600_000;

@@ -11,14 +11,14 @@ use SeatRowKind::{Free, Sell};
 
 use super::refunding::{capture_of, confirmed, kind, named, owed, ticketed};
 use super::*;
-use crate::catalogue::fate::Fate;
-use crate::ids::TicketId;
 use crate::ledger::{ExchangeRefused, RefundRefused, Scan};
-use crate::orders::exchange::deal::Deal;
-use crate::orders::exchange::{Exchange, Part, parts, price};
-use crate::orders::refund::{RefundState, Which};
-use crate::orders::transition::{EffectKind, Happening};
 use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::exchange::deal::Deal;
+use fairgate_model::orders::exchange::{Exchange, Part, parts, price};
+use fairgate_model::orders::refund::{RefundState, Which};
+use fairgate_model::orders::transition::{EffectKind, Happening};
+use fairgate_model::shows::fate::Fate;
 
 /// Seats over some legs, each at a price.
 type Wish<'a> = &'a [(u32, Range<u16>, i64)];

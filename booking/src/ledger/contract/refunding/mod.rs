@@ -8,13 +8,13 @@ pub(super) mod tickets;
 use SeatRowKind::{Free, Sell};
 
 use super::*;
-use crate::catalogue::fate::Fate;
-use crate::catalogue::show::{Cheaper, ExchangeRule};
-use crate::ids::TicketId;
 use crate::ledger::{RefundRefused, Scan};
-use crate::orders::refund::{OwedRefund, RefundReason, RefundState, Which};
-use crate::orders::transition::EffectKind;
 use OrderState::{CaptureFailed, PartlyRefunded, Refunded, Ticketed};
+use fairgate_model::ids::TicketId;
+use fairgate_model::orders::refund::{OwedRefund, RefundReason, RefundState, Which};
+use fairgate_model::orders::transition::EffectKind;
+use fairgate_model::shows::fate::Fate;
+use fairgate_model::shows::rules::{Cheaper, ExchangeRule};
 
 pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     stocked(ledger).await;

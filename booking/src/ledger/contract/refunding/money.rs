@@ -156,7 +156,7 @@ async fn money_that_came_back_though_nothing_was_sold_for_it_is_owed_again(ledge
 async fn the_sandbox_gives_no_more_back_than_it_took(ledger: Books) {
     kind(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1, 2]).await;
-    let id = |nth| crate::ids::RefundId::of_order(&order.id, nth);
+    let id = |nth| fairgate_model::ids::RefundId::of_order(&order.id, nth);
     let give = async |nth, amount| {
         let id = id(nth);
         let given = ledger.sandbox_refund(&order.payment, &id, amount, 3_000);

@@ -1,9 +1,9 @@
 //! Rows of the seat outbox, carried out on the cells of a show.
 
 use super::ShowCells;
-use crate::holds::cells_of;
-use crate::inventory::CellState;
 use crate::store::{SeatRow, SeatRowKind};
+use fairgate_model::grid::CellState;
+use fairgate_model::holds::cells_of;
 
 impl ShowCells {
     /// Carries out what is new, up to a gap; gives the number of the newest row carried out.

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalogue::terms::SaleTerms;
 use crate::holds::Held;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId};
 use crate::money::Currency;
 use crate::orders::{Buyer, OrderState};
+use crate::shows::terms::SaleTerms;
 
 const HOUR_MS: i64 = 3_600_000;
 

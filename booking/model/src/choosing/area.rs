@@ -1,0 +1,57 @@
+//! General admission: units of an area are all alike, so any free ones will do. Which ones is left
+//! to the dice, or a crowd would all reach for the area's first free unit.
+
+use rand::{Rng, RngExt};
+
+use super::{Choice, Manner, NotFound};
+use crate::choosing::view::{Class, View};
+use crate::choosing::wish::Wish;
+use crate::plans::seatmap::{Area, SeatMap};
+
+/// Takes `quantity` free units of the area, beginning at a random one.
+///
+/// # Errors
+/// [`NotFound::Capacity`] where fewer are free.
+pub fn pick_area(
+    map: &SeatMap,
+    free: &dyn Fn(u32) -> bool,
+    area: &Area,
+    quantity: u32,
+    rng: &mut impl Rng,
+) -> Result<Vec<u32>, NotFound> {
+    let cells = area.first..area.cells().end.min(map.cell_count());
+    if quantity == 0 || quantity > area.capacity || cells.is_empty() {
+        return Err(NotFound::Capacity);
+    }
+    let start = rng.random_range(cells.clone());
+    let mut taken: Vec<u32> = (start..cells.end)
+        .chain(cells.start..start)
+        .filter(|cell| free(*cell))
+        .take(quantity as usize)
+        .collect();
+    if taken.len() < quantity as usize {
+        return Err(NotFound::Capacity);
+    }
+    taken.sort_unstable();
+    Ok(taken)
+}
+
+/// The nearest area that holds the whole party, where the wish leads to standing places at all.
+pub fn nearest(view: &View<'_>, wish: &Wish, rng: &mut impl Rng) -> Option<Choice> {
+    let open = |cell: u32| view.class(cell) == Class::Seat;
+    let mut areas: Vec<(f32, &Area)> = view
+        .map
+        .areas
+        .iter()
+        .filter_map(|area| Some((view.distance(area.cells().find(|cell| open(*cell))?), area)))
+        .collect();
+    areas.sort_by(|a, b| a.0.total_cmp(&b.0));
+    areas.into_iter().find_map(|(_, area)| {
+        let cells = pick_area(view.map, &open, area, wish.quantity, rng).ok()?;
+        Some(Choice {
+            cells,
+            next_to_each_other: true,
+            manner: Manner::Standing,
+        })
+    })
+}

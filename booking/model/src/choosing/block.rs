@@ -1,0 +1,118 @@
+//! Preferences 1 and 2: everybody side by side. Every window of the party's size on every bench is
+//! looked at once, with running sums, so the search is linear in the seats.
+
+use rand::Rng;
+
+use super::{Choice, Manner, orphans_of};
+use crate::choosing::pick::{Candidate, pick};
+use crate::choosing::view::{Class, View};
+use crate::choosing::wish::Wish;
+use crate::plans::seatmap::Bench;
+
+struct Window {
+    bench: u32,
+    start: u32,
+    len: u32,
+    orphans: u32,
+    score: f32,
+}
+
+impl Candidate for Window {
+    fn rank(&self) -> u32 {
+        self.orphans
+    }
+    fn score(&self) -> f32 {
+        self.score
+    }
+    fn overlaps(&self, other: &Self) -> bool {
+        self.bench == other.bench && self.start.abs_diff(other.start) < self.len
+    }
+}
+
+/// The best block, if the party can sit in one row at all.
+pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> Option<Choice> {
+    let mut windows = Vec::new();
+    for (number, bench) in (0..).zip(view.map.benches()) {
+        on_bench(view, wish, number, bench, &mut windows);
+    }
+    let len = wish.quantity as usize;
+    let chosen = pick(windows, spread, len.saturating_mul(2), rng)?;
+    let bench = &view.map.benches()[chosen.bench as usize];
+    let mut cells = view.map.on_bench(bench)[chosen.start as usize..][..len].to_vec();
+    let single = !orphans_of(view.map, &|cell| view.is_free(cell), &cells).is_empty();
+    cells.sort_unstable();
+    let manner = if single {
+        Manner::BlockLeavingSingle
+    } else {
+        Manner::Block
+    };
+    Some(Choice {
+        cells,
+        next_to_each_other: true,
+        manner,
+    })
+}
+
+/// Whether some block leaves no single seat.
+pub fn has_clean(view: &View<'_>, wish: &Wish) -> bool {
+    let mut windows = Vec::new();
+    (0..).zip(view.map.benches()).any(|(number, bench)| {
+        windows.clear();
+        on_bench(view, wish, number, bench, &mut windows);
+        windows.iter().any(|window| window.orphans == 0)
+    })
+}
+
+fn on_bench(view: &View<'_>, wish: &Wish, number: u32, bench: &Bench, windows: &mut Vec<Window>) {
+    let cells = view.map.on_bench(bench);
+    let len = wish.quantity as usize;
+    if cells.len() < len {
+        return;
+    }
+    let (mut barred, mut accessible, mut sum) = (0_usize, 0_u32, 0.0_f64);
+    for (end, cell) in cells.iter().enumerate() {
+        let class = view.class(*cell);
+        barred += usize::from(!class.eligible());
+        accessible += u32::from(class == Class::Accessible);
+        sum += f64::from(view.distance(*cell));
+        if end + 1 < len {
+            continue;
+        }
+        let start = end + 1 - len;
+        if barred == 0 && accessible == wish.accessible {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a mean of f32 distances fits where they fit"
+            )]
+            let score = (sum / f64::from(wish.quantity)) as f32;
+            let orphans = if wish.avoid_orphans {
+                single_sides(view, cells, start, end + 1)
+            } else {
+                0
+            };
+            let start = u32::try_from(start).expect("a bench is no longer than the map");
+            windows.push(Window {
+                bench: number,
+                start,
+                len: wish.quantity,
+                orphans,
+                score,
+            });
+        }
+        let class = view.class(cells[start]);
+        barred -= usize::from(!class.eligible());
+        accessible -= u32::from(class == Class::Accessible);
+        sum -= f64::from(view.distance(cells[start]));
+    }
+}
+
+/// On how many sides taking `start..end` leaves exactly one free seat before the next wall.
+pub fn single_sides(view: &View<'_>, cells: &[u32], start: usize, end: usize) -> u32 {
+    let free = |at: Option<usize>| {
+        at.and_then(|at| cells.get(at))
+            .is_some_and(|cell| view.is_free(*cell))
+    };
+    let left = free(start.checked_sub(1)) && !free(start.checked_sub(2));
+    let right = free(Some(end)) && !free(Some(end + 1));
+    u32::from(left) + u32::from(right)
+}

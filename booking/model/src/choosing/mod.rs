@@ -1,0 +1,141 @@
+//! "Best available": which seats a party gets, decided on a picture of what is free. Pure: the
+//! picture, the wish and the dice are arguments, and the caller carries the choice out; where
+//! somebody else was quicker it chooses again, with more `spread`.
+//!
+//! Order of preference:
+//! 1. one row, side by side, no single empty seat left, nearest the focal point;
+//! 2. the same, leaving as few single seats as possible;
+//! 3. across rows of one section, as few people alone as possible, near the focal point and each
+//!    other;
+//! 4. the same across sections;
+//! 5. one standing area, if the wish names categories or sections: nobody is sent to stand who did
+//!    not ask.
+//!
+//! What the words mean here:
+//! - *Nearest*: the mean of the party's distances to the focal point, the zone's where the wish
+//!   names a zone. A map with zones only uses each seat's own; one without any focal point, the
+//!   middle of its upper edge.
+//! - *Side by side*: neighbours on a bench, so never across an aisle.
+//! - *Single empty seat*: a free seat whose neighbours on the bench are both taken, missing or
+//!   across an aisle. Free counts as free whoever may buy it: seats kept for wheelchairs or sold
+//!   through another channel are not walls.
+//! - *Accessible* seats go only to those who ask, exactly as many as they ask for; companion seats
+//!   only to parties with an accessible wish. Booths are never chosen.
+//!
+//! Equals (within rounding) are chosen among at random. Nothing depends on the order of the plan.
+
+mod area;
+mod block;
+mod orphan;
+mod pick;
+pub mod rail;
+mod scatter;
+mod stretch;
+mod suggest;
+mod view;
+mod wish;
+
+use rand::Rng;
+use serde::Serialize;
+
+pub use area::pick_area;
+pub use orphan::{orphans_of, would_orphan};
+pub use suggest::suggest;
+pub use wish::{Ask, BadWish, CellSet, Wish};
+
+use crate::plans::seatmap::SeatMap;
+use view::View;
+
+/// The seats for a party.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Seat indices, ascending, as many as were wished.
+    pub cells: Vec<u32>,
+    /// Whether all of them sit side by side in one row (or stand in one area).
+    pub next_to_each_other: bool,
+    /// Which preference it satisfies.
+    pub manner: Manner,
+}
+
+/// The preferences, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Manner {
+    /// Side by side, leaving no single seat.
+    Block,
+    /// Side by side, leaving a single seat that could not be helped.
+    BlockLeavingSingle,
+    /// In several rows of one section.
+    AcrossRows,
+    /// In several sections.
+    AcrossSections,
+    /// In one general-admission area.
+    Standing,
+}
+
+/// Why no seats were chosen; the contract's `reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum NotFound {
+    /// Fewer free places fit the wish than it asks for.
+    #[error(
+        "fewer places are free than you asked for; nothing was held; ask for fewer or widen the wish"
+    )]
+    Capacity,
+    /// Enough are free, but only partly as seats and partly as standing places.
+    #[error(
+        "enough places are free, but not together; nothing was held; ask for fewer or widen the wish"
+    )]
+    NoBlock,
+}
+
+/// How many of the places that `has` names the wish may have, wherever they are.
+#[must_use]
+pub fn fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &Wish) -> usize {
+    let count = View::of(map, has, wish).count();
+    count.seats as usize + count.accessible as usize + count.standing as usize
+}
+
+/// Chooses seats for the wish among those that `free` says are free.
+///
+/// `spread` 0 or 1 gives the best there is, and dice only between equals. With a larger one the
+/// dice fall among that many best blocks of the same preference that share no seat: raise it after
+/// each refusal, so that a crowd of choosers who all saw the same picture stop wanting the same
+/// seats.
+///
+/// # Errors
+/// [`NotFound`] where nothing fits.
+///
+/// # Panics
+/// Never for a wish of this map; a wish resolved on another map may name categories this one lacks,
+/// which then simply match nothing.
+pub fn choose(
+    map: &SeatMap,
+    free: &dyn Fn(u32) -> bool,
+    wish: &Wish,
+    spread: usize,
+    rng: &mut impl Rng,
+) -> Result<Choice, NotFound> {
+    if wish.quantity == 0 || wish.accessible > wish.quantity {
+        return Err(NotFound::Capacity);
+    }
+    let view = View::of(map, free, wish);
+    let count = view.count();
+    if count.accessible >= wish.accessible && count.seats >= wish.quantity - wish.accessible {
+        if let Some(choice) = block::best(&view, wish, spread, rng) {
+            return Ok(choice);
+        }
+        if let Some(choice) = scatter::best(&view, wish, spread, rng) {
+            return Ok(choice);
+        }
+    }
+    if let Some(choice) = area::nearest(&view, wish, rng) {
+        return Ok(choice);
+    }
+    let enough =
+        wish.accessible == 0 && count.seats.saturating_add(count.standing) >= wish.quantity;
+    Err(if enough {
+        NotFound::NoBlock
+    } else {
+        NotFound::Capacity
+    })
+}

@@ -1,0 +1,78 @@
+//! Single empty seats: which ones a hold of named seats would leave, and whether that is the
+//! visitor's fault. Somebody who takes a whole gap leaves none; somebody who could sit no better
+//! may leave one.
+
+use std::collections::HashSet;
+
+use super::block;
+use crate::choosing::view::View;
+use crate::choosing::wish::Wish;
+use crate::plans::seatmap::SeatMap;
+
+/// The free seats that would have no free neighbour any more once the free `cells` are taken,
+/// though they have one now. Ascending.
+#[must_use]
+pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Vec<u32> {
+    let taken: HashSet<u32> = cells.iter().copied().collect();
+    let stays_free = |cell: u32| free(cell) && !taken.contains(&cell);
+    let mut orphans = Vec::new();
+    for cell in cells {
+        let Some((bench, at)) = map.bench_of(*cell) else {
+            continue;
+        };
+        let row = map.on_bench(bench);
+        let near = |at: Option<usize>| at.and_then(|at| row.get(at)).copied();
+        for beside in [at.checked_sub(1), Some(at + 1)] {
+            let Some(single) = near(beside).filter(|cell| stays_free(*cell)) else {
+                continue;
+            };
+            let at = beside.expect("a seat was found there");
+            let company = [near(at.checked_sub(1)), near(Some(at + 1))]
+                .into_iter()
+                .flatten()
+                .any(stays_free);
+            if !company {
+                orphans.push(single);
+            }
+        }
+    }
+    orphans.sort_unstable();
+    orphans.dedup();
+    orphans
+}
+
+/// For plain `seats` holds of shows that refuse orphans: the single seats that taking `cells` would
+/// newly leave; `None` if there are none, or if a party of this size (in these categories, with as
+/// many accessible seats) has no block anywhere that leaves none: then it has no better choice, and
+/// may.
+#[must_use]
+pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Option<Vec<u32>> {
+    let orphans = orphans_of(map, free, cells);
+    if orphans.is_empty() {
+        return None;
+    }
+    let wish = like(map, cells)?;
+    let view = View::of(map, free, &wish);
+    block::has_clean(&view, &wish).then_some(orphans)
+}
+
+/// A wish for as many seats of the same categories, accessible where these are. `None` for no
+/// seats.
+pub fn like(map: &SeatMap, cells: &[u32]) -> Option<Wish> {
+    let mut wish = Wish::party(0);
+    let mut categories = Vec::new();
+    for cell in cells {
+        let seat = map
+            .seats
+            .get(*cell as usize)
+            .filter(|seat| seat.row.is_some());
+        let Some(seat) = seat else { continue };
+        wish.quantity += 1;
+        wish.accessible += u32::from(seat.accessible);
+        if !categories.contains(&seat.category) {
+            categories.push(seat.category);
+        }
+    }
+    wish.categories = Some(categories);
+    (wish.quantity > 0).then_some(wish)
+}

@@ -1,0 +1,242 @@
+//! Preferences 3 and 4: parties that cannot sit side by side. Groups are grown around a few anchors
+//! in each section (the stretches nearest to where the wish looks, and the longest), and the best
+//! group wins; only if no section holds the party, around anchors of the whole house.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rand::Rng;
+
+use super::{Choice, Manner};
+use crate::choosing::pick::{Candidate, pick};
+use crate::choosing::stretch::{Stretch, deal, place, stretches, without};
+use crate::choosing::view::{Class, View, apart};
+use crate::choosing::wish::Wish;
+use crate::plans::seatmap::Point;
+
+/// Anchors tried in each scope: the nearest, and the longest stretches.
+const NEAREST: usize = 8;
+const LONGEST: usize = 4;
+
+struct Group {
+    /// Ascending.
+    cells: Vec<u32>,
+    /// How many sit without a neighbour of their party.
+    alone: u32,
+    /// Mean distance from the focal point and from the group's own middle.
+    score: f32,
+}
+
+impl Candidate for Group {
+    fn rank(&self) -> u32 {
+        self.alone
+    }
+    fn score(&self) -> f32 {
+        self.score
+    }
+    fn overlaps(&self, other: &Self) -> bool {
+        self.cells
+            .iter()
+            .any(|cell| other.cells.binary_search(cell).is_ok())
+    }
+}
+
+/// What may be combined: the seats of one section, or of the house.
+#[derive(Default)]
+struct Scope {
+    stretches: Vec<Stretch>,
+    /// Accessible seats, where the wish asks for some.
+    accessible: Vec<u32>,
+}
+
+/// The best group, if there are seats enough.
+pub fn best(view: &View<'_>, wish: &Wish, spread: usize, rng: &mut impl Rng) -> Option<Choice> {
+    let mut sections: BTreeMap<Option<u32>, Scope> = BTreeMap::new();
+    for stretch in stretches(view) {
+        sections
+            .entry(stretch.section)
+            .or_default()
+            .stretches
+            .push(stretch);
+    }
+    for (cell, seat) in (0..).zip(&view.map.seats) {
+        if seat.row.is_some() && view.class(cell) == Class::Accessible {
+            let section = seat.row.and_then(|row| view.map.rows[row as usize].section);
+            sections.entry(section).or_default().accessible.push(cell);
+        }
+    }
+    let groups: Vec<Group> = sections
+        .values()
+        .flat_map(|scope| around_anchors(view, scope, wish))
+        .collect();
+    if let Some(group) = pick(groups, spread, usize::MAX, rng) {
+        return Some(Choice {
+            cells: group.cells,
+            next_to_each_other: false,
+            manner: Manner::AcrossRows,
+        });
+    }
+    let mut house = Scope::default();
+    for scope in sections.into_values() {
+        house.stretches.extend(scope.stretches);
+        house.accessible.extend(scope.accessible);
+    }
+    let group = pick(around_anchors(view, &house, wish), spread, usize::MAX, rng)?;
+    Some(Choice {
+        cells: group.cells,
+        next_to_each_other: false,
+        manner: Manner::AcrossSections,
+    })
+}
+
+/// One group for each anchor, where the scope has seats enough.
+fn around_anchors(view: &View<'_>, scope: &Scope, wish: &Wish) -> Vec<Group> {
+    let ordinary = (wish.quantity - wish.accessible) as usize;
+    let seats: usize = scope.stretches.iter().map(|stretch| stretch.len).sum();
+    if seats < ordinary || scope.accessible.len() < wish.accessible as usize {
+        return Vec::new();
+    }
+    let groups: Vec<Vec<u32>> = if wish.accessible == 0 {
+        anchors(view, &scope.stretches)
+            .into_iter()
+            .filter_map(|point| {
+                deal(view, &scope.stretches, ordinary, point, false)
+                    .or_else(|| deal(view, &scope.stretches, ordinary, point, true))
+            })
+            .collect()
+    } else {
+        nearest_to_focus(view, scope.accessible.clone())
+            .into_iter()
+            .filter_map(|anchor| with_accessible(view, scope, wish, place(view, anchor)))
+            .collect()
+    };
+    groups
+        .into_iter()
+        .map(|cells| Group::of(view, cells))
+        .collect()
+}
+
+fn nearest_to_focus(view: &View<'_>, mut cells: Vec<u32>) -> Vec<u32> {
+    cells.sort_by(|a, b| view.distance(*a).total_cmp(&view.distance(*b)));
+    cells.truncate(NEAREST);
+    cells
+}
+
+/// The points to grow from: the seat nearest the focal point of each anchor stretch.
+fn anchors(view: &View<'_>, stretches: &[Stretch]) -> Vec<Point> {
+    let mut near: Vec<(f32, u32, usize)> = stretches
+        .iter()
+        .filter_map(|stretch| {
+            let cells = stretch.cells(view).iter().copied();
+            let cell = cells.min_by(|a, b| view.distance(*a).total_cmp(&view.distance(*b)))?;
+            Some((view.distance(cell), cell, stretch.len))
+        })
+        .collect();
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut chosen: Vec<u32> = near.iter().take(NEAREST).map(|anchor| anchor.1).collect();
+    near.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.total_cmp(&b.0)));
+    chosen.extend(near.iter().take(LONGEST).map(|anchor| anchor.1));
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.into_iter().map(|cell| place(view, cell)).collect()
+}
+
+/// The accessible seats nearest to the anchor, companions and others beside them, and the rest in
+/// pieces nearby.
+fn with_accessible(view: &View<'_>, scope: &Scope, wish: &Wish, point: Point) -> Option<Vec<u32>> {
+    let mut accessible = scope.accessible.clone();
+    accessible
+        .sort_by(|a, b| apart(place(view, *a), point).total_cmp(&apart(place(view, *b), point)));
+    accessible.truncate(wish.accessible as usize);
+    let ordinary = (wish.quantity - wish.accessible) as usize;
+    let beside = beside(view, &accessible, ordinary, point);
+    // One who was seated beside may go with the others where else one of them would be alone.
+    let fewer = beside.len().saturating_sub(1);
+    [(beside.len(), false), (fewer, false), (beside.len(), true)]
+        .into_iter()
+        .find_map(|(kept, alone)| {
+            let mut cells = accessible.clone();
+            cells.extend(&beside[..kept]);
+            let used: HashSet<u32> = cells.iter().copied().collect();
+            let open = without(view, &scope.stretches, &used);
+            cells.extend(deal(view, &open, ordinary - kept, point, alone)?);
+            Some(cells)
+        })
+}
+
+/// Up to `most` ordinary seats grown from the taken ones along their benches, companion seats
+/// first.
+fn beside(view: &View<'_>, from: &[u32], most: usize, point: Point) -> Vec<u32> {
+    let mut taken: HashSet<u32> = from.iter().copied().collect();
+    let mut grown = Vec::new();
+    while grown.len() < most {
+        let next = taken
+            .iter()
+            .flat_map(|cell| neighbours(view, *cell))
+            .filter(|cell| view.class(*cell) == Class::Seat && !taken.contains(cell))
+            .min_by(|a, b| {
+                let order = |cell: u32| {
+                    (
+                        !view.map.seats[cell as usize].companion,
+                        apart(place(view, cell), point),
+                    )
+                };
+                let (a, b) = ((order(*a), *a), (order(*b), *b));
+                a.0.0
+                    .cmp(&b.0.0)
+                    .then(a.0.1.total_cmp(&b.0.1))
+                    .then(a.1.cmp(&b.1))
+            });
+        let Some(next) = next else { break };
+        taken.insert(next);
+        grown.push(next);
+    }
+    grown
+}
+
+fn neighbours(view: &View<'_>, cell: u32) -> impl Iterator<Item = u32> {
+    let found = view.map.bench_of(cell).map(|(bench, at)| {
+        let row = view.map.on_bench(bench);
+        [
+            at.checked_sub(1).map(|at| row[at]),
+            row.get(at + 1).copied(),
+        ]
+    });
+    found.into_iter().flatten().flatten()
+}
+
+impl Group {
+    fn of(view: &View<'_>, mut cells: Vec<u32>) -> Self {
+        cells.sort_unstable();
+        let alone = cells
+            .iter()
+            .filter(|cell| {
+                !neighbours(view, **cell).any(|beside| cells.binary_search(&beside).is_ok())
+            })
+            .count();
+        let mean = |values: &dyn Fn(u32) -> f32| {
+            let sum: f64 = cells.iter().map(|cell| f64::from(values(*cell))).sum();
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a mean of f32 values fits where they fit"
+            )]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a party is far smaller than 2^52"
+            )]
+            let mean = (sum / cells.len() as f64) as f32;
+            mean
+        };
+        let middle = Point {
+            x: mean(&|cell| place(view, cell).x),
+            y: mean(&|cell| place(view, cell).y),
+        };
+        let score =
+            mean(&|cell| view.distance(cell)) + mean(&|cell| apart(place(view, cell), middle));
+        let alone = u32::try_from(alone).expect("no more than the party");
+        Self {
+            cells,
+            alone,
+            score,
+        }
+    }
+}

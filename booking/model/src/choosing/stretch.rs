@@ -1,0 +1,215 @@
+//! Parties that no row holds are cut into pieces. This file deals out the pieces: from the
+//! stretches of seats nearest to a point, so that nobody sits alone where that can be had at all.
+//!
+//! A piece is 2 or more neighbouring seats. From stretches with `t` seats in all, each 2 or longer,
+//! every number from 2 to `t` can be dealt if one of them is 3 or longer, and else every even
+//! number: that is the whole rule, and it lets the dealing be greedy (the nearest stretch gives as
+//! much as it can) without ever running into a dead end.
+
+use std::collections::HashSet;
+
+use crate::choosing::block::single_sides;
+use crate::choosing::view::{Class, View, apart};
+use crate::plans::seatmap::Point;
+
+/// Neighbouring ordinary seats that the wish may have, as long as they go.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch {
+    /// Index into the map's benches.
+    pub bench: u32,
+    /// Position of the first on the bench.
+    pub start: usize,
+    /// How many.
+    pub len: usize,
+    /// Of the section that the bench stands in.
+    pub section: Option<u32>,
+    ends: (Point, Point),
+}
+
+/// Every stretch of the house.
+pub fn stretches(view: &View<'_>) -> Vec<Stretch> {
+    let mut found = Vec::new();
+    for (number, bench) in (0..).zip(view.map.benches()) {
+        let cells = view.map.on_bench(bench);
+        let section = view.map.rows[bench.row as usize].section;
+        let whole = Stretch {
+            bench: number,
+            start: 0,
+            len: cells.len(),
+            section,
+            ends: ends(view, cells),
+        };
+        whole.cut(view, &|cell| view.class(cell) == Class::Seat, &mut found);
+    }
+    found
+}
+
+/// The same stretches without the seats in `used`.
+pub fn without(view: &View<'_>, stretches: &[Stretch], used: &HashSet<u32>) -> Vec<Stretch> {
+    let mut found = Vec::with_capacity(stretches.len() + used.len());
+    for stretch in stretches {
+        stretch.cut(view, &|cell| !used.contains(&cell), &mut found);
+    }
+    found
+}
+
+fn ends(view: &View<'_>, cells: &[u32]) -> (Point, Point) {
+    (place(view, cells[0]), place(view, cells[cells.len() - 1]))
+}
+
+/// Where a cell is.
+pub fn place(view: &View<'_>, cell: u32) -> Point {
+    let seat = &view.map.seats[cell as usize];
+    Point {
+        x: seat.x,
+        y: seat.y,
+    }
+}
+
+impl Stretch {
+    /// The cells.
+    pub fn cells<'a>(&self, view: &View<'a>) -> &'a [u32] {
+        &view.map.on_bench(&view.map.benches()[self.bench as usize])
+            [self.start..self.start + self.len]
+    }
+
+    /// The parts of it that are open.
+    fn cut(&self, view: &View<'_>, open: &dyn Fn(u32) -> bool, found: &mut Vec<Self>) {
+        let mut start = self.start;
+        for run in self.cells(view).chunk_by(|a, b| open(*a) == open(*b)) {
+            if open(run[0]) {
+                found.push(Self {
+                    start,
+                    len: run.len(),
+                    ends: ends(view, run),
+                    ..*self
+                });
+            }
+            start += run.len();
+        }
+    }
+
+    /// From a point to the nearest seat, as if the row were straight.
+    pub fn distance(&self, point: Point) -> f32 {
+        let (a, b) = self.ends;
+        let (x, y) = (b.x - a.x, b.y - a.y);
+        let square = x * x + y * y;
+        if square <= 0.0 {
+            return apart(a, point);
+        }
+        let along = (((point.x - a.x) * x + (point.y - a.y) * y) / square).clamp(0.0, 1.0);
+        apart(
+            Point {
+                x: a.x + along * x,
+                y: a.y + along * y,
+            },
+            point,
+        )
+    }
+
+    /// The piece of `len` seats that leaves the fewest single seats, and of those the one nearest
+    /// to the point.
+    fn piece<'a>(&self, view: &View<'a>, len: usize, point: Point) -> &'a [u32] {
+        let bench = view.map.on_bench(&view.map.benches()[self.bench as usize]);
+        let far = |start: usize| -> f32 {
+            bench[start..start + len]
+                .iter()
+                .map(|cell| apart(place(view, *cell), point))
+                .sum()
+        };
+        let start = (self.start..=self.start + self.len - len)
+            .map(|start| {
+                (
+                    single_sides(view, bench, start, start + len),
+                    far(start),
+                    start,
+                )
+            })
+            .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))
+            .map_or(self.start, |best| best.2);
+        &bench[start..start + len]
+    }
+}
+
+/// Whether `wanted` can be dealt in pieces of 2 or more.
+fn can_deal(wanted: usize, total: usize, any_long: bool) -> bool {
+    wanted == 0 || (2..=total).contains(&wanted) && (any_long || wanted.is_multiple_of(2))
+}
+
+/// Deals `wanted` seats near `point`; where `alone` is allowed, with as few single seats as there
+/// must be.
+pub fn deal(
+    view: &View<'_>,
+    stretches: &[Stretch],
+    wanted: usize,
+    point: Point,
+    alone: bool,
+) -> Option<Vec<u32>> {
+    let mut near: Vec<(f32, Stretch)> = stretches
+        .iter()
+        .map(|stretch| (stretch.distance(point), *stretch))
+        .collect();
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (long, short): (Vec<Stretch>, Vec<Stretch>) = near
+        .into_iter()
+        .map(|(_, stretch)| stretch)
+        .partition(|stretch| stretch.len >= 2);
+
+    let total: usize = long.iter().map(|stretch| stretch.len).sum();
+    let any_long = long.iter().any(|stretch| stretch.len >= 3);
+    let together = if can_deal(wanted, total, any_long) {
+        wanted
+    } else if alone {
+        // Either all pieces together do not suffice, or a lone odd one is left over.
+        let most = total.min(wanted);
+        if can_deal(most, total, any_long) {
+            most
+        } else {
+            most - 1
+        }
+    } else {
+        return None;
+    };
+
+    let mut dealt = pieces(view, &long, together, point);
+    let missing = wanted - together;
+    let singles = short
+        .iter()
+        .chain(&long)
+        .flat_map(|stretch| stretch.cells(view).iter().copied());
+    let taken: HashSet<u32> = dealt.iter().copied().collect();
+    let rest: Vec<u32> = singles
+        .filter(|cell| !taken.contains(cell))
+        .take(missing)
+        .collect();
+    (rest.len() == missing).then(|| {
+        dealt.extend(rest);
+        dealt
+    })
+}
+
+/// Deals `wanted`, which [`can_deal`] allowed, from stretches in order.
+fn pieces(view: &View<'_>, long: &[Stretch], wanted: usize, point: Point) -> Vec<u32> {
+    // What the stretches after each one could still give.
+    let mut after = vec![(0, false); long.len()];
+    for at in (1..long.len()).rev() {
+        let (total, any_long) = after[at];
+        after[at - 1] = (total + long[at].len, any_long || long[at].len >= 3);
+    }
+    let mut dealt = Vec::with_capacity(wanted);
+    let mut left = wanted;
+    for (stretch, (total, any_long)) in long.iter().zip(after) {
+        if left == 0 {
+            break;
+        }
+        let most = stretch.len.min(left);
+        if let Some(len) = (2..=most)
+            .rev()
+            .find(|len| can_deal(left - len, total, any_long))
+        {
+            dealt.extend_from_slice(stretch.piece(view, len, point));
+            left -= len;
+        }
+    }
+    dealt
+}

@@ -1,0 +1,90 @@
+//! What to offer instead of seats that were refused: as many, in the same price categories, near
+//! them.
+
+use rand::Rng;
+
+use super::{Choice, Manner, choose, orphans_of, pick_area};
+use crate::choosing::orphan::like;
+use crate::plans::seatmap::{Point, SeatMap};
+
+/// As many free places as `refused` has: seats near the refused ones (the same section before
+/// others), in their categories and with as many accessible among them; and units of the same areas
+/// for those that stand. Free ones among the refused may be part of it, unless `clean` asks for a
+/// block that leaves no single seat and they would.
+///
+/// `None` where there is nothing like it, or a booth was refused: no other booth is the same.
+#[must_use]
+pub fn suggest(
+    map: &SeatMap,
+    free: &dyn Fn(u32) -> bool,
+    refused: &[u32],
+    clean: bool,
+    rng: &mut impl Rng,
+) -> Option<Choice> {
+    let mut cells = Vec::with_capacity(refused.len());
+    for area in &map.areas {
+        let units = refused
+            .iter()
+            .filter(|cell| area.cells().contains(cell))
+            .count();
+        if units > 0 {
+            cells.extend(pick_area(map, free, area, u32::try_from(units).ok()?, rng).ok()?);
+        }
+    }
+    let seats: Vec<u32> = refused
+        .iter()
+        .copied()
+        .filter(|cell| map.bench_of(*cell).is_some())
+        .collect();
+    if seats.len() + cells.len() != refused.len() {
+        return None;
+    }
+    let Some(mut wish) = like(map, &seats) else {
+        let found = Choice {
+            cells,
+            next_to_each_other: true,
+            manner: Manner::Standing,
+        };
+        return (!found.cells.is_empty()).then_some(found);
+    };
+    wish.near = Some(middle(map, &seats));
+    let mut sections: Vec<u32> = seats
+        .iter()
+        .filter_map(|cell| map.seats[*cell as usize].section)
+        .collect();
+    sections.dedup();
+    let mut near = wish.clone();
+    near.sections = (!sections.is_empty()).then_some(sections);
+    let good = |choice: &Choice| {
+        choice.manner != Manner::Standing
+            && (!clean || orphans_of(map, free, &choice.cells).is_empty())
+    };
+    let found = [near, wish]
+        .iter()
+        .find_map(|wish| choose(map, free, wish, 0, rng).ok().filter(good))?;
+    cells.extend(&found.cells);
+    cells.sort_unstable();
+    Some(Choice {
+        next_to_each_other: found.next_to_each_other,
+        manner: found.manner,
+        cells,
+    })
+}
+
+fn middle(map: &SeatMap, cells: &[u32]) -> Point {
+    let mut sum = (0.0_f64, 0.0_f64);
+    for cell in cells {
+        let seat = &map.seats[*cell as usize];
+        sum = (sum.0 + f64::from(seat.x), sum.1 + f64::from(seat.y));
+    }
+    let count =
+        f64::from(u32::try_from(cells.len().max(1)).expect("no more than the map has seats"));
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a mean of f32 values fits where they fit"
+    )]
+    Point {
+        x: (sum.0 / count) as f32,
+        y: (sum.1 / count) as f32,
+    }
+}

@@ -1,0 +1,262 @@
+//! What a party wants: as asked (`best` of the contract, in names) and as resolved on one map (in
+//! indices). A name the map does not know is refused here, with the field it stood in, and not met
+//! by "nothing found".
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plans::seatmap::{Point, SeatMap};
+
+/// Characters of an unknown name that are told back: a long one is rubbish.
+const NAME_SHOWN_MAX: usize = 80;
+
+/// A set of cells, one bit each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CellSet(Vec<u64>);
+
+impl CellSet {
+    /// Adds a cell.
+    pub fn insert(&mut self, cell: u32) {
+        let word = cell as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (cell % 64);
+    }
+
+    /// Whether the cell is in the set.
+    #[must_use]
+    pub fn contains(&self, cell: u32) -> bool {
+        self.0
+            .get(cell as usize / 64)
+            .is_some_and(|word| word & (1 << (cell % 64)) != 0)
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (word, added) in self.0.iter_mut().zip(&other.0) {
+            *word |= added;
+        }
+    }
+}
+
+impl FromIterator<u32> for CellSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cells: I) -> Self {
+        let mut set = Self::default();
+        cells.into_iter().for_each(|cell| set.insert(cell));
+        set
+    }
+}
+
+/// `best` of `POST /v1/shows/{show}/holds`, as a client sends it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// How many seats.
+    pub quantity: u32,
+    /// Rail: the class, a category's key or label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Category keys or labels, any of them; all categories when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Vec<String>>,
+    /// Section labels, any of them; all sections when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sections: Option<Vec<String>>,
+    /// A zone's key or label; its focal point then counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Only seats of these channels; when absent, only seats of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<Vec<String>>,
+    /// Seats of every channel and of none.
+    #[serde(default)]
+    pub ignore_channels: bool,
+    /// How many of the seats are for wheelchairs.
+    #[serde(default)]
+    pub accessible: u32,
+    /// Leave no single empty seat where another block can be had.
+    #[serde(default = "yes")]
+    pub avoid_orphans: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A wish that makes no sense on this map; the message names the field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadWish {
+    /// A name that the map does not have.
+    #[error(
+        "`best.{field}` names {name:?}, which this show does not have; nothing was held; choose one that it has"
+    )]
+    Unknown {
+        /// `categories`, `sections`, `zone` or `channels`.
+        field: &'static str,
+        /// As it was sent, shortened.
+        name: String,
+    },
+    /// A value out of its range.
+    #[error("`best.{field}` {problem}; nothing was held")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What is wrong and what would be right.
+        problem: &'static str,
+    },
+}
+
+impl BadWish {
+    /// The field at fault, without `best.`.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Unknown { field, .. } | Self::Invalid { field, .. } => field,
+        }
+    }
+}
+
+/// A wish on one map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wish {
+    /// How many seats, 1 or more.
+    pub quantity: u32,
+    /// Category indices; all when `None`.
+    pub categories: Option<Vec<u16>>,
+    /// Section indices; all when `None`.
+    pub sections: Option<Vec<u32>>,
+    /// Zone index.
+    pub zone: Option<u16>,
+    /// Only these cells: the asked-for channels.
+    pub only: Option<CellSet>,
+    /// Never these cells: channels that were not asked for.
+    pub blocked: Option<CellSet>,
+    /// How many of the seats are accessible ones, at most `quantity`.
+    pub accessible: u32,
+    /// Prefer blocks that leave no single seat.
+    pub avoid_orphans: bool,
+    /// Measured from here instead of from the focal point.
+    pub near: Option<Point>,
+}
+
+impl Wish {
+    /// `quantity` seats anywhere.
+    #[must_use]
+    pub fn party(quantity: u32) -> Self {
+        Self {
+            quantity,
+            categories: None,
+            sections: None,
+            zone: None,
+            only: None,
+            blocked: None,
+            accessible: 0,
+            avoid_orphans: true,
+            near: None,
+        }
+    }
+}
+
+impl Ask {
+    /// Looks every name up. `channels` are the show's; a show without any gives an empty map, and
+    /// naming one is then refused as unknown.
+    ///
+    /// # Errors
+    /// [`BadWish`] for the first field that the map or the contract does not allow.
+    pub fn resolve(
+        &self,
+        map: &SeatMap,
+        channels: &BTreeMap<String, CellSet>,
+    ) -> Result<Wish, BadWish> {
+        let invalid = |field, problem| Err(BadWish::Invalid { field, problem });
+        if self.quantity == 0 {
+            return invalid("quantity", "must be 1 or more");
+        }
+        if self.accessible > self.quantity {
+            return invalid("accessible", "must not be more than `best.quantity`");
+        }
+        if self.ignore_channels && self.channels.is_some() {
+            return invalid(
+                "ignore_channels",
+                "cannot stand together with `best.channels`; send one of them",
+            );
+        }
+        let (only, blocked) = self.by_channel(channels)?;
+        Ok(Wish {
+            quantity: self.quantity,
+            categories: each("categories", self.categories.as_deref(), |name| {
+                map.category_index(name)
+            })?,
+            sections: each("sections", self.sections.as_deref(), |name| {
+                map.section_index(name)
+            })?,
+            zone: match &self.zone {
+                None => None,
+                Some(name) => Some(map.zone_index(name).ok_or_else(|| unknown("zone", name))?),
+            },
+            only,
+            blocked,
+            accessible: self.accessible,
+            avoid_orphans: self.avoid_orphans,
+            near: None,
+        })
+    }
+
+    fn by_channel(
+        &self,
+        channels: &BTreeMap<String, CellSet>,
+    ) -> Result<(Option<CellSet>, Option<CellSet>), BadWish> {
+        let mut cells = CellSet::default();
+        if let Some(names) = &self.channels {
+            if names.is_empty() {
+                return Err(BadWish::Invalid {
+                    field: "channels",
+                    problem: "must name at least one, or be left out",
+                });
+            }
+            for name in names {
+                cells.add_all(
+                    channels
+                        .get(name)
+                        .ok_or_else(|| unknown("channels", name))?,
+                );
+            }
+            return Ok((Some(cells), None));
+        }
+        if self.ignore_channels || channels.is_empty() {
+            return Ok((None, None));
+        }
+        channels.values().for_each(|channel| cells.add_all(channel));
+        Ok((None, Some(cells)))
+    }
+}
+
+fn unknown(field: &'static str, name: &str) -> BadWish {
+    BadWish::Unknown {
+        field,
+        name: name.chars().take(NAME_SHOWN_MAX).collect(),
+    }
+}
+
+fn each<T>(
+    field: &'static str,
+    names: Option<&[String]>,
+    index: impl Fn(&str) -> Option<T>,
+) -> Result<Option<Vec<T>>, BadWish> {
+    let Some(names) = names else { return Ok(None) };
+    if names.is_empty() {
+        return Err(BadWish::Invalid {
+            field,
+            problem: "must name at least one, or be left out",
+        });
+    }
+    names
+        .iter()
+        .map(|name| index(name).ok_or_else(|| unknown(field, name)))
+        .collect::<Result<_, _>>()
+        .map(Some)
+}

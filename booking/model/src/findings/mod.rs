@@ -1,0 +1,376 @@
+//! What does not agree: pure, over one snapshot of provider, ledger and store. Each kind of drift
+//! is one finding, and each finding has one repair.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::grid::CellState;
+use crate::holds::Secured;
+use crate::ids::{OrderId, PaymentId, ShowId};
+use crate::orders::OrderState;
+use crate::orders::transition::{EffectKind, Owed};
+use crate::payments::{Payment, PaymentState, ReadBack};
+
+/// What is younger than this is on its way, and no drift.
+pub const ON_ITS_WAY_MS: i64 = 5_000;
+
+/// An order follows the lock that was made for it within this, or its try is given up.
+pub const ORDER_COMES_WITHIN_MS: i64 = 2_000;
+
+/// Cells named in one finding.
+const CELLS_TOLD_MAX: usize = 8;
+
+/// The kinds of drift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An order stands beyond its deadline.
+    OrderOverdue,
+    /// An order is confirmed, and nobody owes its capture.
+    CaptureNotOwed,
+    /// An order has ended, its payment has the buyer's money, and nobody owes it back.
+    MoneyNotReturned,
+    /// An order is ticketed without its tickets.
+    TicketsMissing,
+    /// The provider has news that never reached the ledger: a lost event.
+    NewsMissed,
+    /// Cells are sold in the ledger and not in the store.
+    SoldOnlyInLedger,
+    /// Cells are sold in the store and not in the ledger.
+    SoldOnlyInStore,
+    /// Cells of an order are free in the store.
+    ClaimNotHeld,
+    /// Cells are locked for an order that was not made.
+    HoldWithoutOrder,
+    /// The provider could not bring money back.
+    RefundFailed,
+}
+
+impl Kind {
+    /// All, so that every count exists from the start.
+    pub const ALL: [Self; 10] = [
+        Self::OrderOverdue,
+        Self::CaptureNotOwed,
+        Self::MoneyNotReturned,
+        Self::TicketsMissing,
+        Self::NewsMissed,
+        Self::SoldOnlyInLedger,
+        Self::SoldOnlyInStore,
+        Self::ClaimNotHeld,
+        Self::HoldWithoutOrder,
+        Self::RefundFailed,
+    ];
+
+    /// The word in metrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OrderOverdue => "order_overdue",
+            Self::CaptureNotOwed => "capture_not_owed",
+            Self::MoneyNotReturned => "money_not_returned",
+            Self::TicketsMissing => "tickets_missing",
+            Self::NewsMissed => "news_missed",
+            Self::SoldOnlyInLedger => "sold_only_in_ledger",
+            Self::SoldOnlyInStore => "sold_only_in_store",
+            Self::ClaimNotHeld => "claim_not_held",
+            Self::HoldWithoutOrder => "hold_without_order",
+            Self::RefundFailed => "refund_failed",
+        }
+    }
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// An order in the ledger.
+    Order(OrderId),
+    /// A payment, and how the provider has it.
+    Payment(Box<Payment>, ReadBack),
+    /// A show's cells.
+    Show(ShowId),
+    /// A hold in the store.
+    Hold(Secured),
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order(order) => order.fmt(f),
+            Self::Payment(payment, _) => payment.id.fmt(f),
+            Self::Show(show) => show.fmt(f),
+            Self::Hold(secured) => secured.hold.fmt(f),
+        }
+    }
+}
+
+/// One thing that does not agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Of which kind.
+    pub kind: Kind,
+    /// About what.
+    pub about: About,
+    /// Since when, as far as can be told.
+    pub since_ms: i64,
+    /// In words.
+    pub told: String,
+}
+
+/// An order as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderFacts {
+    /// The order.
+    pub order: OrderId,
+    /// Where it stands.
+    pub state: OrderState,
+    /// When it came there.
+    pub changed_ms: i64,
+    /// Until when it may stand there, for states with a deadline.
+    pub claim_until_ms: i64,
+    /// How many seats it is for.
+    pub seats: u32,
+    /// How many tickets it has.
+    pub tickets: u32,
+    /// Its payment.
+    pub payment: PaymentId,
+    /// Where that stands.
+    pub money: PaymentState,
+    /// What is owed for it and not done.
+    pub owed: Vec<EffectKind>,
+    /// Whether the worker of late money still has it.
+    pub late: bool,
+    /// Whether its money was to go back and the provider could not do it so far.
+    pub refund_failed: bool,
+}
+
+/// A show's cells, in the ledger and in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShowFacts {
+    /// The show.
+    pub show: ShowId,
+    /// Claimed cells, and whether they are sold.
+    pub claims: Vec<(u32, bool)>,
+    /// The store's picture.
+    pub states: Vec<CellState>,
+    /// When they were read.
+    pub read_ms: i64,
+}
+
+/// A hold that is locked for an order which the ledger does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldFacts {
+    /// The hold.
+    pub secured: Secured,
+    /// Since when the ledger has answered so.
+    pub since_ms: i64,
+}
+
+/// All that is compared at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Orders that are not plainly in order.
+    pub orders: Vec<OrderFacts>,
+    /// Payments that were read back.
+    pub payments: Vec<(Payment, i64, ReadBack)>,
+    /// Shows that the store has open.
+    pub shows: Vec<ShowFacts>,
+    /// Holds without the orders that they are locked for.
+    pub holds: Vec<HoldFacts>,
+}
+
+/// What an order's state asks for and is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Its tickets, or some of them.
+    Tickets,
+    /// Somebody who owes this.
+    Owed(Owed),
+}
+
+/// What may be missing for an order in a state: whether something is `owed` for it, whether late
+/// money is `searched` for its seats, and whether the provider has its `money`.
+#[must_use]
+pub fn missing(state: OrderState, owed: bool, searched: bool, money: bool) -> Option<Missing> {
+    match state {
+        OrderState::Ticketed => Some(Missing::Tickets),
+        OrderState::Confirmed if !owed => Some(Missing::Owed(Owed::Capture)),
+        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed
+            if money && !owed && !searched =>
+        {
+            Some(Missing::Owed(Owed::MoneyBack))
+        }
+        _ => None,
+    }
+}
+
+/// Everything in the snapshot that does not agree.
+#[must_use]
+pub fn findings(snapshot: &Snapshot, now_ms: i64) -> Vec<Finding> {
+    let mut found: Vec<Finding> = snapshot
+        .orders
+        .iter()
+        .filter_map(|facts| of_order(facts, now_ms))
+        .collect();
+    for (payment, changed_ms, read) in &snapshot.payments {
+        found.extend(of_payment(payment, *changed_ms, read));
+    }
+    for facts in &snapshot.shows {
+        of_show(facts, &mut found);
+    }
+    found.extend(
+        snapshot
+            .holds
+            .iter()
+            .filter_map(|facts| of_hold(facts, now_ms)),
+    );
+    found
+}
+
+/// A moment in words. What no calendar has is told as the beginning of 1970.
+fn moment(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<Finding> {
+    (facts.since_ms + ORDER_COMES_WITHIN_MS <= now_ms).then(|| Finding {
+        kind: Kind::HoldWithoutOrder,
+        about: About::Hold(facts.secured.clone()),
+        since_ms: facts.since_ms,
+        told: format!(
+            "locked until {} for an order that was not made",
+            moment(facts.secured.lock_until_ms)
+        ),
+    })
+}
+
+fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<Finding> {
+    let settled = facts.changed_ms + ON_ITS_WAY_MS < now_ms;
+    let (kind, since_ms, told) = match facts.state {
+        _ if facts.refund_failed => {
+            let told = format!(
+                "the provider could not bring back the money of {}",
+                facts.payment
+            );
+            (Kind::RefundFailed, facts.changed_ms, told)
+        }
+        OrderState::Pending | OrderState::AwaitingConsent => {
+            let overdue = facts.claim_until_ms + ON_ITS_WAY_MS < now_ms;
+            let told = format!(
+                "{} beyond its deadline of {}",
+                facts.state.word(),
+                moment(facts.claim_until_ms)
+            );
+            overdue.then_some((Kind::OrderOverdue, facts.claim_until_ms, told))?
+        }
+        OrderState::Confirmed => {
+            let owed = facts.owed.contains(&EffectKind::Capture);
+            let told = "confirmed, and its capture is owed by nobody".to_owned();
+            (settled && !owed).then_some((Kind::CaptureNotOwed, facts.changed_ms, told))?
+        }
+        OrderState::Expired | OrderState::Cancelled | OrderState::CaptureFailed => {
+            let on_its_way = facts.late || !facts.owed.is_empty();
+            let told = format!(
+                "{}, and the money of {} ({}) goes back by nobody's doing",
+                facts.state.word(),
+                facts.payment,
+                facts.money.word()
+            );
+            (settled && facts.money.has_money() && !on_its_way).then_some((
+                Kind::MoneyNotReturned,
+                facts.changed_ms,
+                told,
+            ))?
+        }
+        // What is owed for tickets that were given back stands in rows of its own, written with
+        // them.
+        OrderState::PartlyRefunded | OrderState::Refunded | OrderState::Exchanged => return None,
+        OrderState::Ticketed => {
+            let told = format!("ticketed with {} of {} tickets", facts.tickets, facts.seats);
+            (facts.tickets < facts.seats).then_some((
+                Kind::TicketsMissing,
+                facts.changed_ms,
+                told,
+            ))?
+        }
+    };
+    Some(Finding {
+        kind,
+        about: About::Order(facts.order.clone()),
+        since_ms,
+        told,
+    })
+}
+
+fn of_payment(payment: &Payment, changed_ms: i64, read: &ReadBack) -> Option<Finding> {
+    let last = read.events(payment).pop()?;
+    let news = payment.state.may_become(read.state)
+        || (read.state == PaymentState::Refunded
+            && payment.state.may_become(PaymentState::Captured))
+        || (payment.state == PaymentState::Captured && read.refunded != payment.refunded);
+    news.then(|| Finding {
+        kind: Kind::NewsMissed,
+        since_ms: changed_ms,
+        told: format!(
+            "{} here and {} at the provider, over {}",
+            payment.state.word(),
+            read.state.word(),
+            last.amount.amount
+        ),
+        about: About::Payment(Box::new(payment.clone()), read.clone()),
+    })
+}
+
+fn of_show(facts: &ShowFacts, found: &mut Vec<Finding>) {
+    let state = |cell: u32| facts.states.get(cell as usize).copied();
+    let mut claimed = vec![false; facts.states.len()];
+    let (mut unsold, mut unheld, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, sold) in &facts.claims {
+        if let Some(slot) = claimed.get_mut(*cell as usize) {
+            *slot = true;
+        }
+        match (sold, state(*cell)) {
+            (true, Some(CellState::Sold)) => {}
+            (true, _) => unsold.push(*cell),
+            (false, Some(CellState::Free)) => unheld.push(*cell),
+            (false, _) => {}
+        }
+    }
+    for (cell, (seen, claimed)) in (0_u32..).zip(facts.states.iter().zip(&claimed)) {
+        if *seen == CellState::Sold && !claimed {
+            unknown.push(cell);
+        }
+    }
+    for (kind, cells, what) in [
+        (
+            Kind::SoldOnlyInLedger,
+            unsold,
+            "sold in the ledger and not in the store",
+        ),
+        (
+            Kind::SoldOnlyInStore,
+            unknown,
+            "sold in the store and not in the ledger",
+        ),
+        (
+            Kind::ClaimNotHeld,
+            unheld,
+            "an order's in the ledger and free in the store",
+        ),
+    ] {
+        if cells.is_empty() {
+            continue;
+        }
+        let shown = &cells[..cells.len().min(CELLS_TOLD_MAX)];
+        found.push(Finding {
+            kind,
+            about: About::Show(facts.show.clone()),
+            since_ms: facts.read_ms,
+            told: format!("{} cells are {what}, such as {shown:?}", cells.len()),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! A show is a grid of cells, leg-major: `cell = leg × seats + seat`. A concert has one leg, a
+//! train as many as it has stretches between stops, and one core sells both.
+
+pub mod picture;
+
+use std::ops::Range;
+
+/// The state of one cell, with the numbers of the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CellState {
+    /// Anybody with a pass may hold it.
+    Free = 0,
+    /// In somebody's basket, or waiting for a payment.
+    Held = 1,
+    /// Sold.
+    Sold = 2,
+    /// Not for sale.
+    Blocked = 3,
+}
+
+impl CellState {
+    /// The word of the contract.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Held => "held",
+            Self::Sold => "sold",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// Over all legs of a seat, what its one picture shows: sold beats held beats free.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        if (self as u8) < (other as u8) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// The shape of a show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// How many seats.
+    pub seats: u32,
+    /// How many stretches; at least one.
+    pub legs: u16,
+}
+
+impl Grid {
+    /// How many cells.
+    #[must_use]
+    pub fn cells(self) -> u32 {
+        self.seats * u32::from(self.legs)
+    }
+
+    /// The cells of one seat over some legs.
+    pub fn cells_of(self, seat: u32, legs: Range<u16>) -> impl Iterator<Item = u32> {
+        debug_assert!(seat < self.seats && legs.end <= self.legs);
+        legs.map(move |leg| u32::from(leg) * self.seats + seat)
+    }
+
+    /// The seat of a cell.
+    #[must_use]
+    pub fn seat_of(self, cell: u32) -> u32 {
+        cell % self.seats
+    }
+
+    /// The leg of a cell.
+    #[must_use]
+    pub fn leg_of(self, cell: u32) -> u16 {
+        u16::try_from(cell / self.seats).unwrap_or(u16::MAX)
+    }
+}
+
+/// A claimed cell: seat, leg, and whether it is sold.
+pub type Claimed = (u32, u16, bool);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_intervals_of_one_seat_share_no_cell() {
+        let train = Grid {
+            seats: 100,
+            legs: 4,
+        };
+        let first: Vec<_> = train.cells_of(7, 0..2).collect();
+        let second: Vec<_> = train.cells_of(7, 2..4).collect();
+        assert_eq!((first, second), (vec![7, 107], vec![207, 307]));
+        assert_eq!((train.seat_of(207), train.leg_of(207)), (7, 2));
+    }
+}

@@ -1,0 +1,113 @@
+//! What late money may still buy: pure, but for the dice between equals.
+
+use crate::choosing;
+use crate::choosing::rail::Train;
+use crate::grid::picture::View;
+use crate::holds::Held;
+use crate::orders::item::named;
+use crate::orders::transition::LateReason;
+use crate::orders::{Order, OrderItem};
+use crate::payments::PaymentState;
+use crate::shows::Show;
+
+/// What forbids the sale whatever seats are free; `None` where nothing does.
+#[must_use]
+pub fn out_of_bounds(
+    order: &Order,
+    payment: PaymentState,
+    show: Option<&Show>,
+    now_ms: i64,
+) -> Option<LateReason> {
+    if !payment.has_money() {
+        return Some(LateReason::Withdrawn);
+    }
+    let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
+        return Some(LateReason::PlanChanged);
+    };
+    let legs = order.items.first().map(|item| item.held.legs.clone());
+    let legs = legs.unwrap_or_else(|| show.legs());
+    if !show.sale_has_ended(&legs, now_ms) {
+        return None;
+    }
+    // Of a train: it has left where the journey begins.
+    let begun = show.run.is_some() || show.document.starts_at.as_millisecond() <= now_ms;
+    Some(if begun {
+        LateReason::ShowBegun
+    } else {
+        LateReason::SalesEnded
+    })
+}
+
+/// Seats like the order's own among those that are free: as many of each category over the same
+/// legs, at today's same price, near the old ones. Pure but for the dice between equals.
+#[must_use]
+pub fn seats_like(
+    show: &Show,
+    order: &Order,
+    view: &View,
+    rng: &mut impl rand::Rng,
+) -> Option<Vec<OrderItem>> {
+    let map = &show.plan.map;
+    let category = |item: &OrderItem| {
+        map.seats
+            .get(item.held.seat as usize)
+            .map(|seat| seat.category)
+    };
+    let train = Train {
+        map,
+        grid: show.grid(),
+        states: &view.states,
+    };
+    // All seats of an order go the same way.
+    let legs = order.items.first().map(|item| item.held.legs.clone())?;
+    let mut groups: Vec<(u16, Vec<&OrderItem>)> = Vec::new();
+    for item in &order.items {
+        let category = category(item)?;
+        if show.fare(item.held.seat, &item.held.legs) != Some(item.amount) {
+            return None;
+        }
+        match groups.iter_mut().find(|(known, _)| *known == category) {
+            Some((_, items)) => items.push(item),
+            None => groups.push((category, vec![item])),
+        }
+    }
+    let mut chosen = Vec::with_capacity(order.items.len());
+    for (_, items) in groups {
+        let asked: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
+        let free = |seat: u32| train.is_free(seat, &legs);
+        let choice = choosing::suggest(map, &free, &asked, false, rng)?;
+        for (seat, item) in choice.cells.iter().zip(&items) {
+            chosen.push(item_of(show, *seat, item));
+        }
+    }
+    (chosen.len() == order.items.len()).then_some(chosen)
+}
+
+/// A seat in the place of another: same legs, same price, same traveller.
+fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
+    let held = Held {
+        seat,
+        ..like.held.clone()
+    };
+    OrderItem {
+        traveller: like.traveller.clone(),
+        ..named(show, held, like.amount)
+    }
+}
+
+/// The items of a hold that keeps seats for an order, each at the price and with the traveller of
+/// one of its category; `None` where they are not of the order's categories.
+#[must_use]
+pub fn items_of(show: &Show, order: &Order, kept: &[Held]) -> Option<Vec<OrderItem>> {
+    let mut left: Vec<&OrderItem> = order.items.iter().collect();
+    let item = |held: &Held| {
+        let category = show.category(held.seat);
+        let of_class = left.iter().position(|item| item.category == category)?;
+        let like = left.remove(of_class);
+        Some(OrderItem {
+            traveller: like.traveller.clone(),
+            ..named(show, held.clone(), like.amount)
+        })
+    };
+    kept.iter().map(item).collect()
+}

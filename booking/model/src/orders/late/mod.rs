@@ -1,3 +1,0 @@
-//! Money that came after its order had expired.
-
-pub mod choice;

@@ -1,0 +1,211 @@
+//! What an event of the provider does to a payment and to its order: pure, so that every ledger
+//! carries out the same.
+
+use crate::orders::OrderState;
+use crate::orders::transition::Happening;
+use crate::payments::{Payment, PaymentState, ProviderEvent, ProviderEventKind};
+
+/// What follows from an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settling {
+    /// Where the payment stands now; none where it stays.
+    pub payment: Option<PaymentState>,
+    /// What happens to the order.
+    pub happening: Option<Happening>,
+    /// How much went back so far, where the event tells.
+    pub refunded: Option<i64>,
+    /// Whether less went back than is written: what was done for tickets that were given back is to
+    /// be asked about anew.
+    pub came_back: bool,
+    /// The event's outcome where the order does not change.
+    pub outcome: &'static str,
+}
+
+impl Settling {
+    fn nothing(outcome: &'static str) -> Self {
+        Self {
+            payment: None,
+            happening: None,
+            refunded: None,
+            came_back: false,
+            outcome,
+        }
+    }
+}
+
+/// Decides. `over_card_limit`: whether the order's seats and those bought with the same card are
+/// more than the show allows.
+#[must_use]
+pub fn settle(
+    payment: &Payment,
+    order: OrderState,
+    provider: &str,
+    says: &ProviderEvent,
+    over_card_limit: bool,
+) -> Settling {
+    if payment.provider != provider {
+        return Settling::nothing("foreign_provider");
+    }
+    if let (Some(known), Some(named)) = (&payment.reference, &says.reference)
+        && known != named
+    {
+        return Settling::nothing("foreign_reference");
+    }
+    if says.kind == ProviderEventKind::Refunded {
+        return refunded(payment, says);
+    }
+    if payment.amount != says.amount {
+        return Settling::nothing("wrong_amount");
+    }
+    let next = match says.kind {
+        ProviderEventKind::Authorised => PaymentState::Authorised,
+        ProviderEventKind::Declined => PaymentState::Declined,
+        ProviderEventKind::Voided => PaymentState::Voided,
+        ProviderEventKind::Captured | ProviderEventKind::Refunded => PaymentState::Captured,
+    };
+    if !payment.state.may_become(next) {
+        return Settling::nothing("out_of_order");
+    }
+    let happening = match next {
+        PaymentState::Authorised if over_card_limit => Some(Happening::CardFull),
+        PaymentState::Authorised => Some(Happening::Authorised),
+        PaymentState::Declined => Some(Happening::Declined),
+        // Our own capture, told by its event before its answer was heard.
+        PaymentState::Captured if order == OrderState::Confirmed => Some(Happening::Captured),
+        // Money that was taken at the provider without having been held first is money that came.
+        PaymentState::Captured if payment.state == PaymentState::Authorised => None,
+        PaymentState::Captured if over_card_limit => Some(Happening::CardFull),
+        PaymentState::Captured => Some(Happening::Authorised),
+        _ => None,
+    };
+    Settling {
+        payment: Some(next),
+        happening,
+        refunded: None,
+        came_back: false,
+        outcome: "without_effect",
+    }
+}
+
+fn refunded(payment: &Payment, says: &ProviderEvent) -> Settling {
+    let whole = payment.amount.amount;
+    if payment.amount.currency != says.amount.currency || !(0..=whole).contains(&says.amount.amount)
+    {
+        return Settling::nothing("wrong_amount");
+    }
+    // A refund of what is not known to be captured waits for the reconciler, which reads both back
+    // in order.
+    if !matches!(
+        payment.state,
+        PaymentState::Captured | PaymentState::Refunded
+    ) {
+        return Settling::nothing("out_of_order");
+    }
+    let all = says.amount.amount == whole && payment.state == PaymentState::Captured;
+    Settling {
+        payment: all.then_some(PaymentState::Refunded),
+        happening: None,
+        refunded: Some(says.amount.amount),
+        came_back: says.amount.amount < payment.refunded,
+        outcome: "refund_noted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{HoldId, OrderId, PaymentId};
+    use crate::money::Currency;
+
+    fn payment(state: PaymentState) -> Payment {
+        let show = "night-1".parse().expect("a slug");
+        let hold = HoldId::of_key(&show, fairgate_pass::Holder([1; 32]), "k");
+        let order = OrderId::of_hold(&hold);
+        Payment {
+            id: PaymentId::of_order(&order),
+            order,
+            provider: "stripe".to_owned(),
+            amount: Currency::EUR.of(2_000),
+            state,
+            reference: Some("pi_1".to_owned()),
+            client: None,
+            refunded: 0,
+        }
+    }
+
+    fn says(kind: ProviderEventKind) -> ProviderEvent {
+        let payment = payment(PaymentState::Created);
+        ProviderEvent {
+            event: "evt_1".to_owned(),
+            kind,
+            payment: payment.id,
+            amount: payment.amount,
+            reference: None,
+            card: None,
+        }
+    }
+
+    fn check(state: PaymentState, order: OrderState, says: &ProviderEvent) -> Settling {
+        settle(&payment(state), order, "stripe", says, false)
+    }
+
+    #[test]
+    fn a_capture_told_by_its_event_is_the_capture() {
+        let told = check(
+            PaymentState::Authorised,
+            OrderState::Confirmed,
+            &says(ProviderEventKind::Captured),
+        );
+        assert_eq!(told.happening, Some(Happening::Captured));
+        assert_eq!(told.payment, Some(PaymentState::Captured));
+    }
+
+    #[test]
+    fn money_taken_without_being_held_first_counts_as_money_that_came() {
+        for order in [
+            OrderState::Pending,
+            OrderState::Expired,
+            OrderState::Cancelled,
+        ] {
+            let told = check(
+                PaymentState::Created,
+                order,
+                &says(ProviderEventKind::Captured),
+            );
+            assert_eq!(told.happening, Some(Happening::Authorised), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_reference_or_amount_changes_nothing() {
+        let mut other = says(ProviderEventKind::Authorised);
+        other.reference = Some("pi_2".to_owned());
+        let told = check(PaymentState::Created, OrderState::Pending, &other);
+        assert_eq!(told, Settling::nothing("foreign_reference"));
+        other = says(ProviderEventKind::Authorised);
+        other.amount.amount -= 1;
+        let told = check(PaymentState::Created, OrderState::Pending, &other);
+        assert_eq!(told, Settling::nothing("wrong_amount"));
+    }
+
+    #[test]
+    fn a_part_that_went_back_is_noted_and_only_the_whole_ends_the_payment() {
+        let mut part = says(ProviderEventKind::Refunded);
+        part.amount.amount = 500;
+        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!((told.payment, told.refunded), (None, Some(500)));
+        part.amount.amount = 2_000;
+        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!(told.payment, Some(PaymentState::Refunded));
+        let mut known = payment(PaymentState::Refunded);
+        known.refunded = 2_000;
+        for (told, came_back) in [(1_999, true), (2_000, false)] {
+            part.amount.amount = told;
+            let told = settle(&known, OrderState::Refunded, "stripe", &part, false);
+            assert_eq!(told.came_back, came_back);
+        }
+        part.amount.amount = 2_001;
+        let told = check(PaymentState::Captured, OrderState::Ticketed, &part);
+        assert_eq!(told.outcome, "wrong_amount");
+    }
+}

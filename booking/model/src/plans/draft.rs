@@ -1,0 +1,127 @@
+//! A map under construction: names are given indices as they are met, and a label that comes twice
+//! is told where it came first.
+
+use std::collections::HashMap;
+
+use super::{Fault, Imported, PLAN_SEATS_MAX};
+use crate::plans::reader::Faults;
+use crate::plans::seatmap::{Area, Parts, Seat, SeatMap};
+
+/// Parts so far, with what is needed to refuse duplicates.
+#[derive(Default)]
+pub struct Draft {
+    /// What becomes the map.
+    pub parts: Parts,
+    sections: HashMap<String, u32>,
+    /// Where each label stood first.
+    first_at: HashMap<String, String>,
+    /// Seats met, kept or not: the limit holds for what the plan says.
+    met: usize,
+    overflowed: bool,
+}
+
+impl Draft {
+    /// The index of the section with this label, new or known.
+    pub fn section(&mut self, label: &str) -> u32 {
+        if let Some(known) = self.sections.get(label) {
+            return *known;
+        }
+        let index = u32::try_from(self.parts.sections.len())
+            .expect("at most as many sections as the text has bytes");
+        self.parts.sections.push(label.to_owned());
+        self.sections.insert(label.to_owned(), index);
+        index
+    }
+
+    /// Counts units against the limit; false (with one fault) when the plan has too many.
+    pub fn admit(
+        &mut self,
+        units: usize,
+        at: impl FnOnce() -> String,
+        faults: &mut Faults,
+    ) -> bool {
+        self.met = self.met.saturating_add(units);
+        if self.met <= PLAN_SEATS_MAX {
+            return true;
+        }
+        if !self.overflowed {
+            self.overflowed = true;
+            faults.add(
+                at(),
+                "too_many_seats",
+                format!("From here on the plan has more than {PLAN_SEATS_MAX} seats. Split it into several venues."),
+            );
+        }
+        false
+    }
+
+    /// Adds a seat and gives its index; `None`, with a fault, where its label is taken.
+    pub fn seat(
+        &mut self,
+        seat: Seat,
+        at: impl FnOnce() -> String,
+        faults: &mut Faults,
+    ) -> Option<u32> {
+        self.claim(&seat.label, at, faults)?;
+        let index =
+            u32::try_from(self.parts.seats.len()).expect("the limit on seats is far below 2^32");
+        self.parts.seats.push(seat);
+        Some(index)
+    }
+
+    /// Adds an area with its units; the units are `unit` with a label and number of their own.
+    pub fn area(&mut self, area: Area, unit: &Seat, at: &str, faults: &mut Faults) {
+        let first =
+            u32::try_from(self.parts.seats.len()).expect("the limit on seats is far below 2^32");
+        for number in 1..=area.capacity {
+            let number = number.to_string();
+            let label = format!("{}-{number}", area.label);
+            // The rest would repeat the same fault: one is enough to find the other area or row by.
+            if self.claim(&label, || at.to_owned(), faults).is_none() {
+                return;
+            }
+            self.parts.seats.push(Seat {
+                label,
+                number,
+                ..unit.clone()
+            });
+        }
+        self.parts.areas.push(Area { first, ..area });
+    }
+
+    /// Takes a label, or tells who has it.
+    pub fn claim(
+        &mut self,
+        label: &str,
+        at: impl FnOnce() -> String,
+        faults: &mut Faults,
+    ) -> Option<()> {
+        let at = at();
+        if let Some(first) = self.first_at.get(label) {
+            let message = format!(
+                "The label {label:?} is already that of {first}. Every seat needs its own."
+            );
+            faults.add(at, "duplicate_label", message);
+            return None;
+        }
+        self.first_at.insert(label.to_owned(), at);
+        Some(())
+    }
+
+    /// The map, or the faults.
+    pub fn finish(self, mut faults: Faults) -> Imported {
+        if faults.is_empty() && self.parts.seats.is_empty() {
+            faults.add("", "no_seats", "The plan has no seats, tables, booths or general-admission areas: there is nothing to sell.");
+        }
+        if !faults.is_empty() {
+            return Err(faults.into_vec());
+        }
+        SeatMap::new(self.parts).map_err(|unsound| {
+            vec![Fault {
+                at: String::new(),
+                code: "unsound",
+                message: unsound.to_string(),
+            }]
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! The plan `grid:ROWSxSEATS`: a plain hall made from two numbers, for demos, trials and load
+//! tests.
+//!
+//! Rows are lettered `A` … `Z`, `AA` … from the front, seats numbered from the left: `A-1`. More
+//! than 40 seats a row are cut by aisles into blocks of nearly equal width, which are the sections
+//! (`Block 1` … from the left), so that nobody climbs over four hundred knees; labels do not name
+//! the block, since row and number already tell seats apart. Prices fall with the distance from the
+//! stage: the front half of the rows is `cat1`, the rest `cat2`, as in the on-sale file's example.
+//! The focal point is in the middle, in front of row A.
+
+use super::{Fault, Imported};
+use crate::plans::draft::Draft;
+use crate::plans::reader::Faults;
+use crate::plans::seatmap::{Category, Kind, Point, Row, Seat};
+
+/// The most seats of a grid.
+const SEATS_MAX: u32 = 200_000;
+/// The most rows, and the most seats a row.
+const SIDE_MAX: u32 = 2_000;
+/// The widest block without an aisle.
+const BLOCK_MAX: u32 = 40;
+/// Units from chair to chair.
+const CHAIR: f32 = 20.0;
+/// Units from row to row.
+const ROW: f32 = 24.0;
+/// Units that an aisle adds between two chairs.
+const AISLE: f32 = 40.0;
+/// From the focal point to the first row.
+const STAGE: f32 = 72.0;
+/// Okabe–Ito colours, told apart by nearly everybody.
+const COLORS: [&str; 2] = ["#0072b2", "#e69f00"];
+/// The bands of rows with a category of their own.
+const BANDS: u32 = 2;
+
+/// Makes the plan of `ROWSxSEATS`, such as `50x400`.
+///
+/// # Errors
+/// Faults where the text is not two whole numbers with an `x` between, or the hall is empty or too
+/// large.
+pub fn parse_grid(text: &str) -> Imported {
+    let (rows, columns) = sides(text)?;
+    let blocks = columns.div_ceil(BLOCK_MAX);
+    let mut draft = Draft::default();
+    let mut faults = Faults::default();
+    draft.parts.name = format!("Grid {rows} × {columns}");
+    draft.parts.categories = (1..=BANDS)
+        .zip(COLORS)
+        .map(|(band, color)| Category {
+            key: format!("cat{band}"),
+            label: format!("Category {band}"),
+            color: color.to_owned(),
+        })
+        .collect();
+    for row in 0..rows {
+        let letters = letters(row);
+        let category = u16::try_from(row * BANDS / rows).expect("there are two bands");
+        for block in 0..blocks {
+            let section = (blocks > 1).then(|| draft.section(&format!("Block {}", block + 1)));
+            let index = u32::try_from(draft.parts.rows.len())
+                .expect("there are at most 200,000 rows of blocks");
+            let mut cells = Vec::new();
+            for column in block * columns / blocks..(block + 1) * columns / blocks {
+                let number = (column + 1).to_string();
+                let seat = Seat {
+                    label: format!("{letters}-{number}"),
+                    x: across(column, block),
+                    y: scaled(row, ROW),
+                    category,
+                    section,
+                    zone: None,
+                    row: Some(index),
+                    number,
+                    accessible: false,
+                    companion: false,
+                    restricted_view: false,
+                    kind: Kind::Seat,
+                };
+                cells.extend(draft.seat(seat, String::new, &mut faults));
+            }
+            draft.parts.rows.push(Row {
+                section,
+                label: letters.clone(),
+                cells,
+            });
+        }
+    }
+    draft.parts.focal = Some(Point {
+        x: across(columns - 1, blocks - 1) / 2.0,
+        y: -STAGE,
+    });
+    draft.finish(faults)
+}
+
+fn sides(text: &str) -> Result<(u32, u32), Vec<Fault>> {
+    let refuse = |code, message: String| {
+        vec![Fault {
+            at: format!("grid:{}", text.escape_debug()),
+            code,
+            message,
+        }]
+    };
+    let number = |part: &str| {
+        part.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| part.parse::<u32>().ok())
+            .flatten()
+    };
+    let Some((Some(rows), Some(columns))) = text
+        .split_once('x')
+        .map(|(rows, columns)| (number(rows), number(columns)))
+    else {
+        return Err(refuse(
+            "bad_grid",
+            "Expected two whole numbers with an x between, rows first: 50x400.".to_owned(),
+        ));
+    };
+    if rows == 0 || columns == 0 {
+        return Err(refuse(
+            "no_seats",
+            "A hall needs at least one row of at least one seat.".to_owned(),
+        ));
+    }
+    if rows > SIDE_MAX || columns > SIDE_MAX || rows * columns > SEATS_MAX {
+        let message = format!(
+            "A grid has at most {SIDE_MAX} rows, {SIDE_MAX} seats a row and {SEATS_MAX} seats in all."
+        );
+        return Err(refuse("too_many_seats", message));
+    }
+    Ok((rows, columns))
+}
+
+/// Whole numbers up to some thousands, as lengths; exact in an `f32`.
+fn scaled(count: u32, unit: f32) -> f32 {
+    f32::from(u16::try_from(count).expect("a side has at most 2,000 seats")) * unit
+}
+
+fn across(column: u32, aisles: u32) -> f32 {
+    scaled(column, CHAIR) + scaled(aisles, AISLE)
+}
+
+/// `A` … `Z`, `AA`, `AB` … as spreadsheets count.
+fn letters(row: u32) -> String {
+    let mut rest = row + 1;
+    let mut reversed = Vec::new();
+    while rest > 0 {
+        let digit = u8::try_from((rest - 1) % 26).expect("a remainder of 26");
+        reversed.push(char::from(b'A' + digit));
+        rest = (rest - 1) / 26;
+    }
+    reversed.iter().rev().collect()
+}

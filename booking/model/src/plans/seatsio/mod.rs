@@ -1,0 +1,194 @@
+//! Plans drawn with seats.io: the chart JSON, with rows, sections, zones, tables, booths and
+//! general admission.
+//!
+//! - A seat's label is `Row-Seat`, in a section `Section-Row-Seat`, at a table `Table-Seat`.
+//! - What has no category of its own has its section's (a chair its table's). A section's objects
+//!   stand relative to its `topLeft`.
+//! - Objects with `published: false` are left out: the promoter has not put them on sale. So are
+//!   seats `disabledBySocialDistancingRules`: they would be empty chairs, and the gap they leave
+//!   keeps their neighbours apart, as the rule wants.
+//! - What is sold as a whole or by varying occupancy (`bookAsAWhole`, `variableOccupancy`) is
+//!   refused: to sell it seat by seat would be wrong, and to leave it out silently too.
+//! - Texts, shapes, images, icons and colours of the drawing are not read.
+
+mod inherit;
+mod objects;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{Fault, Imported, PLAN_BYTES_MAX};
+use crate::plans::draft::Draft;
+use crate::plans::reader::{Faults, Spot, placed, shown};
+use crate::plans::seatmap::{Category, Zone};
+use inherit::{Inherited, Scope, key_text};
+
+type Object = Map<String, Value>;
+
+/// Reads a chart.
+///
+/// # Errors
+/// Every fault of the chart; a text that is no JSON, or no chart, is a single one.
+pub fn parse_seatsio(text: &str) -> Imported {
+    let refuse = |at: String, code, message: String| Err(vec![Fault { at, code, message }]);
+    if text.len() > PLAN_BYTES_MAX {
+        let message = format!(
+            "The plan is {} bytes long; at most {PLAN_BYTES_MAX} are read.",
+            text.len()
+        );
+        return refuse(String::new(), "too_large", message);
+    }
+    let chart: Value = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        Ok(chart) => chart,
+        Err(error) => {
+            let at = format!("line {} column {}", error.line(), error.column());
+            return refuse(at, "malformed_json", format!("This is not JSON: {error}."));
+        }
+    };
+    let Some((chart, drawing)) = chart
+        .as_object()
+        .and_then(|chart| Some((chart, chart.get("subChart")?.as_object()?)))
+    else {
+        let message = "This JSON is not a seats.io chart: it has no object `subChart`. Export the chart itself, not a report or an event.";
+        return refuse(String::new(), "not_a_chart", message.to_owned());
+    };
+
+    let mut reading = Reading::default();
+    if let Some(name) = chart.get("name").and_then(Value::as_str) {
+        name.clone_into(&mut reading.draft.parts.name);
+    }
+    reading.categories(chart);
+    reading.zones(chart);
+    let whole = Spot::new(None, "subChart", 0, drawing);
+    let focal = whole.point("focalPoint", &mut reading.faults);
+    reading.draft.parts.focal =
+        focal.and_then(|at| placed(|| "focalPoint".to_owned(), at, &mut reading.faults));
+    reading.objects(drawing, None, &Scope::default());
+    for (index, section) in whole.list("sections", &mut reading.faults) {
+        reading.section(&Spot::new(None, "sections", index, section));
+    }
+    reading.draft.finish(reading.faults)
+}
+
+#[derive(Default)]
+struct Reading {
+    draft: Draft,
+    faults: Faults,
+    category_keys: HashMap<String, u16>,
+    zone_keys: HashMap<String, u16>,
+}
+
+impl Reading {
+    fn categories(&mut self, chart: &Object) {
+        let Some(list) = chart.get("categories").and_then(Value::as_object) else {
+            return;
+        };
+        let spot = Spot::new(None, "categories", 0, list);
+        for (index, category) in spot.list("list", &mut self.faults) {
+            let spot = Spot::new(None, "categories", index, category);
+            let Some(key) = spot.get("key").and_then(key_text) else {
+                self.faults.add(
+                    spot.path(),
+                    "bad_category",
+                    "The category has no key. Give it a number or a text.",
+                );
+                continue;
+            };
+            let label = spot.label(&mut self.faults);
+            let Ok(number) = u16::try_from(self.draft.parts.categories.len()) else {
+                self.faults.add(
+                    spot.path(),
+                    "too_many_categories",
+                    "A plan has at most 65,536 categories.",
+                );
+                return;
+            };
+            if self.category_keys.insert(key.clone(), number).is_some() {
+                let message =
+                    format!("The category key {key:?} stands twice. Every category needs its own.");
+                self.faults.add(spot.path(), "duplicate_category", message);
+            }
+            let color = match spot.get("color") {
+                None => "#888888",
+                Some(Value::String(color)) if is_color(color) => color,
+                Some(other) => {
+                    let message = format!(
+                        "The colour is {}; expected one like \"#87A9CD\".",
+                        shown(other)
+                    );
+                    self.faults.add(spot.path(), "bad_color", message);
+                    continue;
+                }
+            };
+            self.draft.parts.categories.push(Category {
+                label: label.unwrap_or(&key).to_owned(),
+                color: color.to_owned(),
+                key,
+            });
+        }
+    }
+
+    fn zones(&mut self, chart: &Object) {
+        let Some(list) = chart.get("zones").and_then(Value::as_object) else {
+            return;
+        };
+        let spot = Spot::new(None, "zones", 0, list);
+        for (index, zone) in spot.list("list", &mut self.faults) {
+            let spot = Spot::new(None, "zones", index, zone);
+            let Some(key) = spot.get("key").and_then(key_text) else {
+                self.faults
+                    .add(spot.path(), "bad_zone", "The zone has no key. Give it one.");
+                continue;
+            };
+            let label = spot.label(&mut self.faults).unwrap_or(&key).to_owned();
+            let focal = spot.point("focalPoint", &mut self.faults);
+            let focal = focal.and_then(|at| placed(|| spot.path(), at, &mut self.faults));
+            let Ok(number) = u16::try_from(self.draft.parts.zones.len()) else {
+                self.faults.add(
+                    spot.path(),
+                    "too_many_zones",
+                    "A plan has at most 65,536 zones.",
+                );
+                return;
+            };
+            if self.zone_keys.insert(key.clone(), number).is_some() {
+                let message =
+                    format!("The zone key {key:?} stands twice. Every zone needs its own.");
+                self.faults.add(spot.path(), "duplicate_zone", message);
+            }
+            self.draft.parts.zones.push(Zone { key, label, focal });
+        }
+    }
+
+    fn section(&mut self, spot: &Spot<'_>) {
+        if !spot.flag("published", true, &mut self.faults) {
+            return;
+        }
+        let label = spot.label(&mut self.faults);
+        let scope = Scope {
+            prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
+            section: label.map(|label| self.draft.section(label)),
+            zone: self.zone(spot, None),
+            category: self.inherited(spot, Inherited::None),
+            offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
+        };
+        match spot.get("subChart") {
+            Some(Value::Object(drawing)) => self.objects(drawing, Some(spot), &scope),
+            Some(other) => {
+                let message = format!(
+                    "`subChart` is {} where an object is expected.",
+                    shown(other)
+                );
+                self.faults.add(spot.path(), "bad_object", message);
+            }
+            None => {}
+        }
+    }
+}
+
+/// What may stand as a colour in a style sheet, and nothing that could end the declaration.
+fn is_color(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "#(),.% ".contains(c);
+    !text.is_empty() && text.len() <= 40 && text.chars().all(plain)
+}

@@ -1,3 +1,0 @@
-//! What the reconciler compares.
-
-pub mod finding;

@@ -1,0 +1,244 @@
+//! A show's document: what a promoter writes, checked whole, all faults at once.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::VenueId;
+use crate::money::{AMOUNT_MAX, Currency};
+use crate::payments::kind::ProviderRules;
+use crate::plans::seatmap::SeatMap;
+use crate::shows::rules::{ExchangeRule, RefundRule, rule_faults};
+
+/// The document of `PUT /v1/promoter/shows/{show}` and of `[[show]]` in an on-sale file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowDocument {
+    /// The venue whose newest plan the show pins.
+    #[schema(value_type = String)]
+    pub venue: VenueId,
+    /// The title, 1 to 200 characters.
+    pub title: String,
+    /// RFC 3339 with an offset.
+    #[schema(value_type = String)]
+    pub starts_at: Timestamp,
+    /// Until when seats may be held, RFC 3339 with an offset; until the show begins where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub sells_until: Option<Timestamp>,
+    /// ISO 4217.
+    #[serde(default = "defaults::currency")]
+    #[schema(value_type = String)]
+    pub currency: Currency,
+    /// Minor units by category key or label; a category without a price is not for sale.
+    pub prices: BTreeMap<String, i64>,
+    /// Seconds a hold lasts, as shown to the buyer.
+    #[serde(default = "defaults::hold_s")]
+    pub hold_s: u32,
+    /// Seconds the lock outlives what is shown.
+    #[serde(default = "defaults::grace_s")]
+    pub grace_s: u32,
+    /// Seconds the order's claim outlives the time to pay.
+    #[serde(default = "defaults::claim_grace_s")]
+    pub claim_grace_s: u32,
+    /// Seconds an order has to pay, at least.
+    #[serde(default = "defaults::pay_s")]
+    pub pay_s: u32,
+    /// How often a hold may be extended by `hold_s`.
+    #[serde(default)]
+    pub extensions: u32,
+    /// Seats one visitor may hold and buy of this show.
+    #[serde(default = "defaults::seats_per_visitor")]
+    pub seats_per_visitor: u32,
+    /// Seats one verified account may buy; accounts are not built yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats_per_account: Option<u32>,
+    /// Seats one payment card may buy; needs a provider that names cards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats_per_card: Option<u32>,
+    /// Whether a plain hold may leave a single empty seat.
+    #[serde(default)]
+    pub orphans: Orphans,
+    /// By which rules tickets may be given back; none by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundRule>,
+    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeRule>,
+}
+
+/// What a plain hold that leaves a single empty seat meets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Orphans {
+    /// 422 `would_orphan`, with a suggestion.
+    #[default]
+    Refuse,
+    /// Nothing.
+    Allow,
+}
+
+mod defaults {
+    pub(super) const fn currency() -> super::Currency {
+        super::Currency::EUR
+    }
+    pub(super) const fn hold_s() -> u32 {
+        300
+    }
+    pub(super) const fn grace_s() -> u32 {
+        5
+    }
+    pub(super) const fn claim_grace_s() -> u32 {
+        30
+    }
+    pub(super) const fn pay_s() -> u32 {
+        120
+    }
+    pub(super) const fn seats_per_visitor() -> u32 {
+        4
+    }
+}
+
+/// One thing wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct FieldFault {
+    /// The field's path.
+    pub field: String,
+    /// `invalid_field` or `not_available`.
+    pub code: &'static str,
+    /// What is wrong and what would be right.
+    pub detail: String,
+}
+
+/// Prices by category index; `None` is not for sale.
+pub type Prices = Vec<Option<i64>>;
+
+/// Checks a document against the plan it would pin, and against what the payment provider can do.
+///
+/// # Errors
+/// Every fault of the document.
+pub fn check(
+    document: &ShowDocument,
+    map: &SeatMap,
+    provider: ProviderRules,
+) -> Result<Prices, Vec<FieldFault>> {
+    let mut faults = Vec::new();
+    let mut wrong = |field: &str, code, detail: String| {
+        faults.push(FieldFault {
+            field: field.to_owned(),
+            code,
+            detail,
+        });
+    };
+    let title_chars = document.title.chars().count();
+    if !(1..=200).contains(&title_chars) || document.title.chars().any(char::is_control) {
+        wrong(
+            "title",
+            "invalid_field",
+            "a title has 1 to 200 printable characters".into(),
+        );
+    }
+    for (field, value, least, most) in [
+        ("hold_s", document.hold_s, 1, 86_400),
+        ("grace_s", document.grace_s, 0, 600),
+        ("claim_grace_s", document.claim_grace_s, 0, 3_600),
+        ("pay_s", document.pay_s, 1, 86_400),
+        ("extensions", document.extensions, 0, 100),
+        ("seats_per_visitor", document.seats_per_visitor, 1, 1_000),
+        (
+            "seats_per_card",
+            document.seats_per_card.unwrap_or(1),
+            1,
+            1_000,
+        ),
+    ] {
+        if !(least..=most).contains(&value) {
+            wrong(
+                field,
+                "invalid_field",
+                format!("{value} is not between {least} and {most}"),
+            );
+        }
+    }
+    let unbuilt = "this version cannot honour it yet; leave it out";
+    let cardless = "the payment provider of this installation does not tell one card from another; leave it out";
+    for (field, set, why) in [
+        (
+            "seats_per_account",
+            document.seats_per_account.is_some(),
+            unbuilt,
+        ),
+        (
+            "seats_per_card",
+            document.seats_per_card.is_some() && !provider.names_cards,
+            cardless,
+        ),
+    ] {
+        if set {
+            wrong(field, "not_available", why.into());
+        }
+    }
+    for (field, detail) in rule_faults(&document.refunds, document.exchange.as_ref()) {
+        wrong(&field, "invalid_field", detail);
+    }
+    let mut prices: Prices = vec![None; map.categories.len()];
+    for (name, amount) in &document.prices {
+        let field = format!("prices.{name}");
+        match map.category_index(name) {
+            None => wrong(
+                &field,
+                "invalid_field",
+                format!("the plan has no category \"{name}\"; it has {}", named(map)),
+            ),
+            Some(_) if !(0..=AMOUNT_MAX).contains(amount) => {
+                wrong(
+                    &field,
+                    "invalid_field",
+                    format!("{amount} is not between 0 and {AMOUNT_MAX} minor units"),
+                );
+            }
+            Some(_) if let Err(refused) = provider.limits.check_price(*amount) => {
+                wrong(
+                    &field,
+                    "invalid_field",
+                    provider
+                        .limits
+                        .why_not(document.currency.of(*amount), refused),
+                );
+            }
+            Some(index) => match prices.get_mut(usize::from(index)) {
+                Some(slot @ None) => *slot = Some(*amount),
+                _ => wrong(
+                    &field,
+                    "invalid_field",
+                    "the category is priced twice, by key and by label".into(),
+                ),
+            },
+        }
+    }
+    if prices.iter().all(Option::is_none) {
+        wrong(
+            "prices",
+            "invalid_field",
+            format!(
+                "nothing would be for sale: give at least one price, by {}",
+                named(map)
+            ),
+        );
+    }
+    if faults.is_empty() {
+        Ok(prices)
+    } else {
+        Err(faults)
+    }
+}
+
+fn named(map: &SeatMap) -> String {
+    let names: Vec<_> = map
+        .categories
+        .iter()
+        .map(|c| format!("\"{}\" ({})", c.key, c.label))
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,192 @@
+//! Shows: their documents, the terms and the rules they are sold by, which room covers which show,
+//! and what becomes of a show.
+
+pub mod coverage;
+pub mod document;
+pub mod fate;
+pub mod rules;
+pub mod sale;
+pub mod terms;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::grid::{CellState, Claimed, Grid};
+use crate::ids::ShowId;
+use crate::plans::pinned::Plan;
+use crate::plans::seatmap::SeatMap;
+use crate::runs::Run;
+use document::{Prices, ShowDocument};
+use fate::Fate;
+use terms::{CategoryNames, SaleTerms};
+
+/// What the classes of a plan cost over a whole run: what the fares say, or the dearest stretch
+/// that they name. A class without any fare is not for sale.
+#[must_use]
+pub fn prices_of_run(run: &Run, map: &SeatMap) -> Prices {
+    let legs = run.legs();
+    let dearest = |class: &str| {
+        let stretches = (0..legs).flat_map(|from| (from + 1..=legs).map(move |to| from..to));
+        stretches
+            .filter_map(|stretch| run.fare(class, &stretch))
+            .max()
+    };
+    let price = |class: &str| run.fare(class, &(0..legs)).or_else(|| dearest(class));
+    map.categories
+        .iter()
+        .map(|category| price(&category.key))
+        .collect()
+}
+
+/// A show as it is sold now: its document, the plan it pins, and its prices.
+#[derive(Debug, Clone)]
+pub struct Show {
+    /// The slug.
+    pub id: ShowId,
+    /// What the promoter wrote; of a departure, what follows from the timetable.
+    pub document: ShowDocument,
+    /// The pinned plan.
+    pub plan: Arc<Plan>,
+    /// By category index; of a run, see [`prices_of_run`].
+    pub prices: Prices,
+    /// A train's run on one date: its legs, and what they cost. None for whatever stays where it
+    /// is.
+    pub run: Option<Arc<Run>>,
+    /// A departure that nobody has held anything of: it has no row in the ledger and no keys in the
+    /// store.
+    pub untouched: bool,
+    /// What became of it, where it does not simply take place.
+    pub fate: Option<Fate>,
+    /// The number of the terms that its document states; [`super::terms::UNNUMBERED`] while it has
+    /// no row in the ledger.
+    pub terms: u32,
+}
+
+impl Show {
+    /// The shape: one leg for anything that is not rail.
+    #[must_use]
+    pub fn grid(&self) -> Grid {
+        Grid {
+            seats: self.plan.map.cell_count(),
+            legs: self.run.as_ref().map_or(1, |run| run.legs().max(1)),
+        }
+    }
+
+    /// All its legs.
+    #[must_use]
+    pub fn legs(&self) -> Range<u16> {
+        0..self.grid().legs
+    }
+
+    /// What of the catalogue the picture of its seats is made of: other plan, other prices, other
+    /// edition. A run's stops never change once something of it was held.
+    #[must_use]
+    pub fn edition(&self) -> u64 {
+        let mut hasher = Sha256::new();
+        hasher.update(self.plan.version.to_be_bytes());
+        for price in &self.prices {
+            hasher.update(price.unwrap_or(i64::MIN).to_be_bytes());
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        // One bit less, so that it is a number wherever it is kept.
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
+    }
+
+    /// What the seat costs from end to end, if it is for sale at all.
+    #[must_use]
+    pub fn price(&self, seat: u32) -> Option<i64> {
+        let category = self.plan.map.seats.get(seat as usize)?.category;
+        self.prices.get(usize::from(category)).copied().flatten()
+    }
+
+    /// What the seat costs over some legs, if it is for sale there.
+    #[must_use]
+    pub fn fare(&self, seat: u32, legs: &Range<u16>) -> Option<i64> {
+        let Some(run) = &self.run else {
+            return self.price(seat);
+        };
+        let map = &self.plan.map;
+        let category = map.seats.get(seat as usize)?.category;
+        let category = map.categories.get(usize::from(category))?;
+        run.fare(&category.key, legs)
+    }
+
+    /// What the seat costs over some legs under some terms of the show, if it was for sale there.
+    #[must_use]
+    pub fn price_under(&self, terms: &SaleTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
+        terms.price(self.category_names(seat)?, legs, self.run.as_deref())
+    }
+
+    /// Both names of a seat's category.
+    #[must_use]
+    pub fn category_names(&self, seat: u32) -> Option<CategoryNames<'_>> {
+        let map = &self.plan.map;
+        let category = map.seats.get(seat as usize)?.category;
+        let category = map.categories.get(usize::from(category))?;
+        Some(CategoryNames {
+            key: &category.key,
+            label: &category.label,
+        })
+    }
+
+    /// The cells that are not for sale: their category has no price.
+    #[must_use]
+    pub fn blocked(&self) -> Vec<u32> {
+        let grid = self.grid();
+        let seats = (0..grid.seats).filter(|seat| self.price(*seat).is_none());
+        let mut cells: Vec<u32> = seats
+            .flat_map(|seat| grid.cells_of(seat, self.legs()))
+            .collect();
+        cells.sort_unstable();
+        cells
+    }
+
+    /// Its cells while nobody has anything of it.
+    #[must_use]
+    pub fn unsold(&self) -> Vec<CellState> {
+        let mut states = vec![CellState::Free; self.grid().cells() as usize];
+        for cell in self.blocked() {
+            if let Some(state) = states.get_mut(cell as usize) {
+                *state = CellState::Blocked;
+            }
+        }
+        states
+    }
+
+    /// Its cells where only what the ledger has claimed is taken: baskets are in the store alone.
+    #[must_use]
+    pub fn claimed_only(&self, claimed: &[Claimed]) -> Vec<CellState> {
+        let mut states = self.unsold();
+        let seats = self.grid().seats;
+        for (seat, leg, sold) in claimed {
+            let cell = u32::from(*leg) * seats + seat;
+            if let Some(state) = states.get_mut(cell as usize) {
+                *state = if *sold {
+                    CellState::Sold
+                } else {
+                    CellState::Held
+                };
+            }
+        }
+        states
+    }
+
+    /// A seat's label; seats beyond the plan have none.
+    #[must_use]
+    pub fn label(&self, seat: u32) -> &str {
+        self.plan
+            .map
+            .seats
+            .get(seat as usize)
+            .map_or("", |seat| seat.label.as_str())
+    }
+
+    /// The label of a seat's category.
+    #[must_use]
+    pub fn category(&self, seat: u32) -> &str {
+        self.category_names(seat).map_or("", |names| names.label)
+    }
+}

@@ -1,0 +1,87 @@
+//! The rules by which tickets of a show are given back and exchanged.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::AMOUNT_MAX;
+
+/// Rules of one show, and hours before it that a rule may end: ten years.
+const RULES_MAX: usize = 20;
+const UNTIL_H_MAX: u32 = 87_600;
+
+/// Money back until `until_h` hours before the show, less `fee_pct` per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefundRule {
+    /// Hours before the show.
+    pub until_h: u32,
+    /// Per cent kept.
+    pub fee_pct: u32,
+}
+
+/// A paid order's seats may be given for others until `until_h` hours before the show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeRule {
+    /// Hours before the show.
+    #[serde(default)]
+    pub until_h: u32,
+    /// What an exchange costs beside the difference, in minor units; once, however many seats it is
+    /// for.
+    #[serde(default)]
+    pub fee: i64,
+    /// What becomes of the difference where the new seats are cheaper.
+    #[serde(default)]
+    pub cheaper: Cheaper,
+}
+
+/// What becomes of the difference where the new seats of an exchange are cheaper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cheaper {
+    /// As much of it goes back as the refund rule in force would give back; without one, nothing.
+    #[default]
+    RefundRule,
+    /// It is kept.
+    Keep,
+    /// It goes back whole.
+    Refund,
+}
+
+/// What is wrong with the rules by which tickets are given back and exchanged: fields, and why.
+#[must_use]
+pub fn rule_faults(
+    refunds: &[RefundRule],
+    exchange: Option<&ExchangeRule>,
+) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    let mut within = |field: String, value: i64, most: i64| {
+        if !(0..=most).contains(&value) {
+            faults.push((field, format!("{value} is not between 0 and {most}")));
+        }
+    };
+    for (index, rule) in refunds.iter().enumerate() {
+        let field = |member| format!("refunds.{index}.{member}");
+        within(field("until_h"), rule.until_h.into(), UNTIL_H_MAX.into());
+        within(field("fee_pct"), rule.fee_pct.into(), 100);
+    }
+    if let Some(rule) = exchange {
+        let until_h = "exchange.until_h".to_owned();
+        within(until_h, rule.until_h.into(), UNTIL_H_MAX.into());
+        within("exchange.fee".to_owned(), rule.fee, AMOUNT_MAX);
+    }
+    if refunds.len() > RULES_MAX {
+        let detail = format!("a show has at most {RULES_MAX} rules");
+        faults.push(("refunds".to_owned(), detail));
+    }
+    for (index, rule) in refunds.iter().enumerate() {
+        let before = refunds.iter().take(index);
+        if before.clone().any(|other| other.until_h == rule.until_h) {
+            let hours = rule.until_h;
+            faults.push((
+                format!("refunds.{index}.until_h"),
+                format!("another rule ends {hours} hours before the show, too"),
+            ));
+        }
+    }
+    faults
+}

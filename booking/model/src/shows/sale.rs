@@ -1,0 +1,140 @@
+//! Until when seats are sold: a show until its `sells_until`, or else until it begins; a train at
+//! each stop until it leaves there. What was held in time may still be ordered and paid.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use crate::shows::Show;
+use crate::shows::fate::Fate;
+
+impl Show {
+    /// Until when seats are sold over some legs; all legs of a show without stops.
+    #[must_use]
+    pub fn sells_until(&self, legs: &Range<u16>) -> Timestamp {
+        let ends = self.leaves(legs).or(self.document.sells_until);
+        ends.unwrap_or(self.document.starts_at)
+    }
+
+    /// When the train leaves where some legs begin. One that was put off leaves every station later
+    /// by as much.
+    fn leaves(&self, legs: &Range<u16>) -> Option<Timestamp> {
+        let run = self.run.as_ref()?;
+        let put_off = self.document.starts_at.duration_since(run.leaves(&(0..1))?);
+        run.leaves(legs)?.checked_add(put_off).ok()
+    }
+
+    /// Whether nothing of it is sold any more over some legs.
+    #[must_use]
+    pub fn sale_has_ended(&self, legs: &Range<u16>, now_ms: i64) -> bool {
+        self.sells_until(legs).as_millisecond() <= now_ms
+    }
+
+    /// Whether the show does not take place.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.fate == Some(Fate::Cancelled)
+    }
+
+    /// Whether nothing of it can be held any more, wherever one gets on: it is cancelled, or its
+    /// sale has ended.
+    #[must_use]
+    pub fn is_over(&self, now_ms: i64) -> bool {
+        self.is_cancelled() || self.first_leg_on_sale(now_ms).is_none()
+    }
+
+    /// The first leg that is still sold: where the train calls next, or the only leg of a show
+    /// without stops.
+    #[must_use]
+    pub fn first_leg_on_sale(&self, now_ms: i64) -> Option<u16> {
+        let mut legs = self.legs();
+        legs.find(|leg| !self.sale_has_ended(&(*leg..leg + 1), now_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::plans::parse_grid;
+    use crate::plans::pinned::{Geometry, Plan};
+    use crate::runs::{Call, Fares, Run};
+    use crate::shows::terms::UNNUMBERED;
+
+    const MINUTE_MS: i64 = 60_000;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_millisecond(minute * MINUTE_MS).expect("a moment")
+    }
+
+    fn show(sells_until: Option<Timestamp>, run: Option<Run>) -> Show {
+        let document = serde_json::json!({
+            "venue": "hall", "title": "A show", "starts_at": at(10), "sells_until": sells_until, "prices": {},
+        });
+        let plan = Plan {
+            version: 1,
+            map: parse_grid("1x4").expect("a grid"),
+            geometry: Geometry {
+                json: Default::default(),
+                packed: Default::default(),
+                digest: String::new(),
+            },
+        };
+        Show {
+            id: "show".parse().expect("a slug"),
+            document: serde_json::from_value(document).expect("a document"),
+            plan: Arc::new(plan),
+            prices: vec![Some(100)],
+            run: run.map(Arc::new),
+            untouched: false,
+            fate: None,
+            terms: UNNUMBERED,
+        }
+    }
+
+    #[test]
+    fn a_show_is_sold_until_it_begins_or_until_its_document_says() {
+        let hall = |until: Option<i64>| show(until.map(at), None);
+        for (until, ends) in [(None, 10), (Some(5), 5), (Some(20), 20)] {
+            let show = hall(until);
+            assert_eq!(show.sells_until(&(0..1)), at(ends));
+            assert!(!show.is_over(ends * MINUTE_MS - 1));
+            assert!(show.is_over(ends * MINUTE_MS));
+        }
+        let cancelled = Show {
+            fate: Some(Fate::Cancelled),
+            ..hall(None)
+        };
+        assert!(cancelled.is_over(0));
+    }
+
+    #[test]
+    fn a_train_is_sold_at_each_stop_until_it_leaves_there() {
+        let call = |station: &str, departs: Option<i64>| Call {
+            station: station.to_owned(),
+            name: station.to_owned(),
+            arrives: None,
+            departs: departs.map(at),
+            at_m: 0,
+        };
+        let run = Run {
+            train: "G1".to_owned(),
+            date: jiff::civil::date(2027, 1, 1),
+            time_zone: None,
+            calls: vec![call("A", Some(10)), call("B", Some(20)), call("C", None)],
+            fares: Arc::new(Fares::ByDistance(Default::default())),
+        };
+        let train = show(None, Some(run));
+        assert_eq!(train.sells_until(&(0..2)), at(10));
+        assert_eq!(train.sells_until(&(1..2)), at(20));
+        for (minute, first) in [(9, Some(0)), (10, Some(1)), (19, Some(1)), (20, None)] {
+            let now_ms = minute * MINUTE_MS;
+            assert_eq!(train.first_leg_on_sale(now_ms), first, "minute {minute}");
+            assert_eq!(train.is_over(now_ms), first.is_none());
+        }
+        let mut put_off = train;
+        put_off.document.starts_at = at(70);
+        assert_eq!(put_off.sells_until(&(1..2)), at(80));
+    }
+}

@@ -1,0 +1,126 @@
+//! A trip on a date as whoever sells it needs it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::{Tariff, Timetable, Trip, seconds_on};
+use crate::ids::{ShowId, VenueId};
+use crate::money::Currency;
+use crate::runs::{Call, Fares, Run};
+use crate::timetables::settings::Terms;
+
+/// A train's departure on a date: its run, the plan of its carriages, and the terms of sale.
+#[derive(Debug, Clone)]
+pub struct Departure {
+    /// Its show.
+    pub show: ShowId,
+    /// Its calls and fares.
+    pub run: Run,
+    /// The venue whose plan its carriages are.
+    pub stock: VenueId,
+    /// Which plan of that venue.
+    pub plan_version: u32,
+    /// The train, and where it goes.
+    pub title: String,
+    /// When it leaves its first station.
+    pub starts_at: Timestamp,
+    /// Of all fares.
+    pub currency: Currency,
+    /// How long holds last, how many seats one may have, and so on.
+    pub terms: Terms,
+}
+
+impl Timetable {
+    /// A trip's run on a date.
+    #[must_use]
+    pub fn run(&self, trip: u32, date: Date) -> Option<Run> {
+        let of = self.trips.get(trip as usize)?;
+        let start = self.day_start(date);
+        let at = |seconds: Option<u32>| Some(seconds_on(start, seconds? + of.shift_s));
+        let calls = self.stops(of).iter().map(|stop| {
+            let station = &self.stations[stop.station as usize];
+            Call {
+                station: station.code.clone(),
+                name: station.name.clone(),
+                arrives: at(stop.arrives),
+                departs: at(stop.departs),
+                at_m: u64::from(stop.at_m),
+            }
+        });
+        Some(Run {
+            train: of.train.clone(),
+            date,
+            time_zone: Some(self.timezone.clone()),
+            calls: calls.collect(),
+            fares: Arc::new(self.fares(of)),
+        })
+    }
+
+    /// The fares of all stretches of a trip.
+    fn fares(&self, trip: &Trip) -> Fares {
+        let of_train = self.stocks[usize::from(trip.stock)].clone();
+        let classes = (0_u16..).zip(&self.classes);
+        let classes = classes.filter(|(_, class)| of_train.capacity(&class.key) > 0);
+        if self.tariffs[trip.tariff as usize] == Tariff::Distance {
+            let rates = classes.map(|(_, class)| (class.key.clone(), class.rate));
+            return Fares::ByDistance(rates.collect());
+        }
+        let stops = self.stops(trip);
+        let mut table = BTreeMap::new();
+        for (at, class) in classes {
+            for (from, start) in (0_u16..).zip(stops) {
+                for (to, end) in (0_u16..).zip(stops).skip(usize::from(from) + 1) {
+                    if let Some(amount) = self.fare(trip, at, from, to) {
+                        let code = |station: u32| self.stations[station as usize].code.clone();
+                        let key = (class.key.clone(), code(start.station), code(end.station));
+                        table.insert(key, amount);
+                    }
+                }
+            }
+        }
+        Fares::Table(table)
+    }
+
+    /// What a departure is called.
+    #[must_use]
+    pub fn title(&self, trip: &Trip) -> String {
+        let stops = self.stops(trip);
+        let name = |stop: Option<&super::Stop>| {
+            stop.map_or("", |stop| &self.stations[stop.station as usize].name)
+        };
+        let (from, to) = (name(stops.first()), name(stops.last()));
+        let title = format!("{} {from} – {to}", trip.train);
+        title
+            .chars()
+            .filter(|char| !char.is_control())
+            .take(200)
+            .collect()
+    }
+
+    /// The departure that a show's id means. `plan` says which venue and plan version the carriages
+    /// of a kind of train are.
+    #[must_use]
+    pub fn departure(
+        &self,
+        id: &ShowId,
+        plan: impl Fn(usize) -> Option<(VenueId, u32)>,
+    ) -> Option<Departure> {
+        let (trip, date) = self.named(id)?;
+        let of = &self.trips[trip as usize];
+        let (stock, plan_version) = plan(usize::from(of.stock))?;
+        let run = self.run(trip, date)?;
+        Some(Departure {
+            show: id.clone(),
+            starts_at: run.calls.first()?.departs?,
+            run,
+            stock,
+            plan_version,
+            title: self.title(of),
+            currency: self.currency,
+            terms: self.terms.clone(),
+        })
+    }
+}

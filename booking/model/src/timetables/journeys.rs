@@ -1,0 +1,180 @@
+//! From one station to another with one change of trains.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::{DAY_S, Ride, Timetable, days_on, seconds_on};
+use crate::timetables::rides::Days;
+
+/// Who changes trains has at least so many seconds for it, and does not wait longer than the other.
+const CHANGE_S_MIN: i64 = 15 * 60;
+const CHANGE_S_MAX: i64 = 4 * 3_600;
+
+/// The most journeys that are answered.
+const JOURNEYS_MAX: usize = 20;
+
+/// Two rides, and where one changes between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journey {
+    /// The first train.
+    pub first: Ride,
+    /// The second train.
+    pub second: Ride,
+    /// Index of the station between.
+    pub change: u32,
+}
+
+impl Journey {
+    /// Seconds from leaving to arriving.
+    #[must_use]
+    pub fn duration_s(&self) -> i64 {
+        self.second.arrives.as_second() - self.first.departs.as_second()
+    }
+
+    /// Seconds between the trains.
+    #[must_use]
+    pub fn change_s(&self) -> i64 {
+        self.second.departs.as_second() - self.first.arrives.as_second()
+    }
+}
+
+impl Timetable {
+    /// Journeys with one change that leave `from` on a date, fastest first: of those of which none
+    /// both leaves later and arrives earlier, the twenty best. Between the trains lie 15 minutes at
+    /// least and four hours at most.
+    #[must_use]
+    pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<Journey> {
+        let mut days = Days::new(self);
+        let onward = self.onward(to, date, &mut days);
+        let mut best: HashMap<(u32, Timestamp), Journey> = HashMap::new();
+        let trips = self.calling.get(from as usize).into_iter().flatten();
+        for first in trips.flat_map(|trip| self.outward(*trip, from, to, date, &mut days)) {
+            let change = self.stops(&self.trips[first.trip as usize])[usize::from(first.legs.end)];
+            let Some(rides) = onward.get(&change.station) else {
+                continue;
+            };
+            let arrives = first.arrives.as_second();
+            let from_here = rides.partition_point(|ride| {
+                ride.departs.as_second() < arrives.saturating_add(CHANGE_S_MIN)
+            });
+            let in_time = rides[from_here..].iter().take_while(|ride| {
+                ride.departs.as_second() <= arrives.saturating_add(CHANGE_S_MAX)
+            });
+            let second = in_time
+                .filter(|ride| (ride.trip, ride.date) != (first.trip, first.date))
+                .min_by_key(|ride| (ride.arrives, ride.trip));
+            let Some(second) = second else { continue };
+            let journey = Journey {
+                second: second.clone(),
+                change: change.station,
+                first,
+            };
+            let key = (journey.first.trip, journey.first.departs);
+            // Of two places to change between the same trains the one with more time is better.
+            let worth = |of: &Journey| (-of.second.arrives.as_second(), of.change_s());
+            match best.get(&key) {
+                Some(known) if worth(known) >= worth(&journey) => {}
+                _ => _ = best.insert(key, journey),
+            }
+        }
+        fastest(best.into_values().collect())
+    }
+
+    /// The stretches of a trip that begin at `from` on a date and end before `to`.
+    fn outward(&self, trip: u32, from: u32, to: u32, date: Date, days: &mut Days<'_>) -> Vec<Ride> {
+        let of = &self.trips[trip as usize];
+        let stops = self.stops(of);
+        let mut rides = Vec::new();
+        let mut boards: Option<(u16, Date, u32)> = None;
+        for (stop, at) in stops.iter().zip(0_u16..) {
+            if stop.station == from {
+                let Some(departs) = stop.departs else { break };
+                let departs = departs + of.shift_s;
+                let began = days_on(date, -i64::from(departs / DAY_S));
+                let runs = self.services[of.service as usize].runs(began);
+                boards = runs.then_some((at, began, departs));
+                continue;
+            }
+            let (Some((start, began, departs)), Some(arrives)) = (boards, stop.arrives) else {
+                continue;
+            };
+            if stop.station == to {
+                break;
+            }
+            let day = days.start(began);
+            rides.push(Ride {
+                trip,
+                date: began,
+                legs: start..at,
+                departs: seconds_on(day, departs),
+                arrives: seconds_on(day, arrives + of.shift_s),
+            });
+        }
+        rides
+    }
+
+    /// The stretches that end at `to`, by where they begin, earliest first: those that leave on a
+    /// date or the day after.
+    fn onward(&self, to: u32, date: Date, days: &mut Days<'_>) -> HashMap<u32, Vec<Ride>> {
+        let mut onward: HashMap<u32, Vec<Ride>> = HashMap::new();
+        let trips = self.calling.get(to as usize).into_iter().flatten();
+        for trip in trips {
+            let of = &self.trips[*trip as usize];
+            let stops = self.stops(of);
+            let mut ends: Option<(u16, u32)> = None;
+            for at in (0..stops.len()).rev() {
+                let stop = &stops[at];
+                let at = u16::try_from(at).unwrap_or(u16::MAX);
+                if stop.station == to {
+                    ends = stop.arrives.map(|arrives| (at, arrives + of.shift_s));
+                    continue;
+                }
+                let (Some((end, arrives)), Some(departs)) = (ends, stop.departs) else {
+                    continue;
+                };
+                let departs = departs + of.shift_s;
+                for leaves in [date, days_on(date, 1)] {
+                    let began = days_on(leaves, -i64::from(departs / DAY_S));
+                    if !self.services[of.service as usize].runs(began) {
+                        continue;
+                    }
+                    let day = days.start(began);
+                    onward.entry(stop.station).or_default().push(Ride {
+                        trip: *trip,
+                        date: began,
+                        legs: at..end,
+                        departs: seconds_on(day, departs),
+                        arrives: seconds_on(day, arrives),
+                    });
+                }
+            }
+        }
+        for rides in onward.values_mut() {
+            rides.sort_by_key(|ride| (ride.departs, ride.arrives, ride.trip));
+        }
+        onward
+    }
+}
+
+/// Without those of which another leaves no earlier and arrives no later.
+fn fastest(mut all: Vec<Journey>) -> Vec<Journey> {
+    let order = |of: &Journey| {
+        let leaves = std::cmp::Reverse(of.first.departs);
+        (leaves, of.second.arrives, of.first.trip, of.second.trip)
+    };
+    all.sort_by_key(order);
+    let mut earliest = None;
+    all.retain(|journey| {
+        let arrives = journey.second.arrives;
+        let better = earliest.is_none_or(|earliest| arrives < earliest);
+        if better {
+            earliest = Some(arrives);
+        }
+        better
+    });
+    all.sort_by_key(|journey| (journey.duration_s(), journey.first.departs));
+    all.truncate(JOURNEYS_MAX);
+    all
+}

@@ -1,0 +1,392 @@
+//! A timetable as everything else reads it: stations, trips over shared lists of calls, services,
+//! fares and carriages, with the indexes that answer a pair of stations on a date at once.
+//!
+//! A timetable is immutable. It is built whole from [`Parts`] (by an importer, or from the JSON
+//! that the ledger keeps), checked once, and from then on only read.
+
+mod calendar;
+mod departure;
+pub mod geo;
+mod journeys;
+mod names;
+mod on_sale;
+mod rides;
+pub mod settings;
+mod stations;
+pub mod stock;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+pub use calendar::{EVERY_DAY, Service};
+pub use departure::Departure;
+pub use journeys::Journey;
+pub use names::slug;
+pub use on_sale::OnSale;
+pub use rides::Ride;
+pub use stations::Near;
+
+use crate::money::Currency;
+use crate::timetables::settings::Terms;
+use crate::timetables::stock::{Class, Stock};
+
+/// Seconds of a service day; times may lie beyond.
+pub const DAY_S: u32 = 86_400;
+
+/// Days that a train is on its way, at most, where the next one that leaves is looked for.
+const NIGHTS_MAX: i64 = 4;
+
+/// Where trains call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Station {
+    /// As calls name it.
+    pub code: String,
+    /// As people read it.
+    pub name: String,
+    /// In Latin letters, where the name is not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pinyin: String,
+    /// Short forms that people type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<String>,
+    /// Codes of its platforms, which stand for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub platforms: Vec<String>,
+    /// Degrees, east of Greenwich and north of the equator.
+    pub lon: f64,
+    /// See `lon`.
+    pub lat: f64,
+}
+
+/// One call of a trip; times are seconds from the beginning of the service day, by GTFS: twelve
+/// hours before its noon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StopRow", into = "StopRow")]
+pub struct Stop {
+    /// Index into [`Parts::stations`].
+    pub station: u32,
+    /// As the source numbers it: rises along the trip, with gaps.
+    pub sequence: u32,
+    /// None at the first call.
+    pub arrives: Option<u32>,
+    /// None at the last call.
+    pub departs: Option<u32>,
+    /// Metres from the first call.
+    pub at_m: u32,
+}
+
+type StopRow = (u32, u32, Option<u32>, Option<u32>, u32);
+
+impl From<StopRow> for Stop {
+    fn from((station, sequence, arrives, departs, at_m): StopRow) -> Self {
+        Self {
+            station,
+            sequence,
+            arrives,
+            departs,
+            at_m,
+        }
+    }
+}
+
+impl From<Stop> for StopRow {
+    fn from(stop: Stop) -> Self {
+        let Stop {
+            station,
+            sequence,
+            arrives,
+            departs,
+            at_m,
+        } = stop;
+        (station, sequence, arrives, departs, at_m)
+    }
+}
+
+/// A train that runs on the dates of its service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trip {
+    /// Unique.
+    pub id: String,
+    /// The train's code, as people say it; several trips may have one.
+    pub train: String,
+    /// Index into [`Parts::services`].
+    pub service: u32,
+    /// Index into [`Parts::stocks`].
+    pub stock: u16,
+    /// Index into [`Parts::tariffs`].
+    pub tariff: u32,
+    /// Index into [`Parts::patterns`].
+    pub pattern: u32,
+    /// Seconds that it runs behind the pattern's times: one pattern serves all departures of a
+    /// headway.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shift_s: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// How stretches are priced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tariff {
+    /// By the classes' rates.
+    Distance,
+    /// (class, from, to, minor units), indices, ascending.
+    Table(Vec<(u16, u32, u32, i64)>),
+}
+
+/// What a timetable is made of and stored as.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parts {
+    /// An IANA name.
+    pub timezone: String,
+    /// Of all fares.
+    pub currency: Currency,
+    /// The terms of sale.
+    pub terms: Terms,
+    /// Classes of travel.
+    pub classes: Vec<Class>,
+    /// Kinds of train.
+    pub stocks: Vec<Stock>,
+    /// Where trains call.
+    pub stations: Vec<Station>,
+    /// When trains run.
+    pub services: Vec<Service>,
+    /// What they cost.
+    pub tariffs: Vec<Tariff>,
+    /// Lists of calls.
+    pub patterns: Vec<Vec<Stop>>,
+    /// The trains.
+    pub trips: Vec<Trip>,
+}
+
+/// Why parts do not make a timetable. Importers find these faults earlier and say where they stand;
+/// this is the last check.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsound {
+    /// There is no such time zone.
+    #[error("there is no time zone {0:?}; an IANA name is meant, such as Asia/Shanghai")]
+    Zone(String),
+    /// An index points nowhere, or a list of calls is too short.
+    #[error("{what} number {at} of the timetable points at something that does not exist")]
+    Dangling {
+        /// The list it stands in.
+        what: &'static str,
+        /// Its position there.
+        at: usize,
+    },
+    /// Two stations share a code.
+    #[error("the station code {0:?} stands twice")]
+    DuplicateStation(String),
+    /// Two trips would be one show.
+    #[error("the trips {0:?} and {1:?} would be the same show")]
+    SameShow(String, String),
+}
+
+/// A checked timetable with its indexes. Reads like its [`Parts`]; there is no way to change it.
+#[derive(Debug)]
+pub struct Timetable {
+    parts: Parts,
+    zone: TimeZone,
+    /// Stations by code and by their platforms' codes.
+    by_code: HashMap<Box<str>, u32>,
+    /// Stations by name; those whose name is another's are not in it.
+    by_name: HashMap<Box<str>, u32>,
+    /// The trips that call at a station, ascending, each once.
+    calling: Vec<Box<[u32]>>,
+    /// The trips of a train, by the slug of its code.
+    by_train: HashMap<String, Vec<u32>>,
+    /// What stations are found by.
+    found_by: Vec<stations::Terms>,
+}
+
+impl Deref for Timetable {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+impl Timetable {
+    /// Checks the parts and indexes them.
+    ///
+    /// # Errors
+    /// [`Unsound`].
+    pub fn new(parts: Parts) -> Result<Self, Unsound> {
+        let zone =
+            TimeZone::get(&parts.timezone).map_err(|_| Unsound::Zone(parts.timezone.clone()))?;
+        check(&parts)?;
+        let mut by_code: HashMap<Box<str>, u32> = HashMap::with_capacity(parts.stations.len());
+        for (station, at) in parts.stations.iter().zip(0..) {
+            for code in std::iter::once(&station.code).chain(&station.platforms) {
+                if by_code.insert(code.as_str().into(), at).is_some() {
+                    return Err(Unsound::DuplicateStation(code.clone()));
+                }
+            }
+        }
+        let mut calling = vec![Vec::new(); parts.stations.len()];
+        for (trip, at) in parts.trips.iter().zip(0_u32..) {
+            for stop in &parts.patterns[trip.pattern as usize] {
+                let here = &mut calling[stop.station as usize];
+                if here.last() != Some(&at) {
+                    here.push(at);
+                }
+            }
+        }
+        let counts: Vec<usize> = calling.iter().map(Vec::len).collect();
+        Ok(Self {
+            zone,
+            by_code,
+            by_name: stations::by_name(&parts.stations),
+            calling: calling.into_iter().map(Vec::into_boxed_slice).collect(),
+            by_train: names::by_train(&parts.trips)?,
+            found_by: stations::terms(&parts.stations, &counts),
+            parts,
+        })
+    }
+
+    /// Reads what the ledger keeps.
+    ///
+    /// # Errors
+    /// Where it is not a timetable.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let parts: Parts = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Self::new(parts).map_err(|error| error.to_string())
+    }
+
+    /// The date at a moment, by the timetable's time zone.
+    #[must_use]
+    pub fn today(&self, now_ms: i64) -> Date {
+        let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
+        now.to_zoned(self.zone.clone()).date()
+    }
+
+    /// The first and the last date on sale at a moment.
+    #[must_use]
+    pub fn window(&self, now_ms: i64) -> (Date, Date) {
+        let first = self.today(now_ms);
+        (
+            first,
+            days_on(first, i64::from(self.parts.terms.window_days) - 1),
+        )
+    }
+
+    /// The first date on sale on which a train has yet to leave a station, by the clocks there;
+    /// none where none has.
+    #[must_use]
+    pub fn next_day(&self, now_ms: i64) -> Option<Date> {
+        let (mut date, last) = self.window(now_ms);
+        while date <= last {
+            if self.leaves(date, now_ms) {
+                return Some(date);
+            }
+            date = days_on(date, 1);
+        }
+        None
+    }
+
+    /// Whether a train leaves any station on a date, after a moment.
+    fn leaves(&self, date: Date, now_ms: i64) -> bool {
+        // Who leaves on a date may have begun some days before: by how many, when that day began,
+        // and which services ran.
+        let began: Vec<(i64, Vec<bool>)> = (0..NIGHTS_MAX)
+            .map(|nights| days_on(date, -nights))
+            .map(|date| {
+                let ran = self.parts.services.iter().map(|service| service.runs(date));
+                (self.day_start(date).as_millisecond(), ran.collect())
+            })
+            .collect();
+        let leaves = |trip: &Trip, seconds: u32| {
+            let seconds = seconds + trip.shift_s;
+            began
+                .get((seconds / DAY_S) as usize)
+                .is_some_and(|(start_ms, ran)| {
+                    ran[trip.service as usize] && start_ms + i64::from(seconds) * 1_000 > now_ms
+                })
+        };
+        self.parts.trips.iter().any(|trip| {
+            let mut departs = self.stops(trip).iter().filter_map(|stop| stop.departs);
+            departs.any(|seconds| leaves(trip, seconds))
+        })
+    }
+
+    /// The calls of a trip.
+    #[must_use]
+    pub fn stops(&self, trip: &Trip) -> &[Stop] {
+        &self.parts.patterns[trip.pattern as usize]
+    }
+
+    /// When a service day begins.
+    fn day_start(&self, date: Date) -> Timestamp {
+        let noon = date.at(12, 0, 0, 0).to_zoned(self.zone.clone());
+        let noon = noon.map_or(Timestamp::UNIX_EPOCH, |noon| noon.timestamp());
+        noon.checked_sub(SignedDuration::from_hours(12))
+            .unwrap_or(noon)
+    }
+
+    /// What a seat of a class costs on a trip over some legs, in minor units.
+    #[must_use]
+    pub fn fare(&self, trip: &Trip, class: u16, from: u16, to: u16) -> Option<i64> {
+        let stops = self.stops(trip);
+        let (from, to) = (stops.get(usize::from(from))?, stops.get(usize::from(to))?);
+        match &self.parts.tariffs[trip.tariff as usize] {
+            Tariff::Distance => {
+                let class = self.parts.classes.get(usize::from(class))?;
+                Some(class.rate.of(u64::from(to.at_m.saturating_sub(from.at_m))))
+            }
+            Tariff::Table(table) => {
+                let key = (class, from.station, to.station);
+                let found = table.binary_search_by_key(&key, |row| (row.0, row.1, row.2));
+                found.ok().map(|at| table[at].3)
+            }
+        }
+    }
+}
+
+/// Every index stands for something, and every trip has calls to go between.
+fn check(parts: &Parts) -> Result<(), Unsound> {
+    let dangling = |what, at| Err(Unsound::Dangling { what, at });
+    for (at, pattern) in parts.patterns.iter().enumerate() {
+        let known = |stop: &Stop| (stop.station as usize) < parts.stations.len();
+        // Legs are counted in 16 bits.
+        if !(2..usize::from(u16::MAX)).contains(&pattern.len()) || !pattern.iter().all(known) {
+            return dangling("list of calls", at);
+        }
+    }
+    for (at, trip) in parts.trips.iter().enumerate() {
+        let sound = (trip.service as usize) < parts.services.len()
+            && usize::from(trip.stock) < parts.stocks.len()
+            && (trip.tariff as usize) < parts.tariffs.len()
+            && (trip.pattern as usize) < parts.patterns.len();
+        if !sound {
+            return dangling("trip", at);
+        }
+    }
+    Ok(())
+}
+
+/// A date some days later, or earlier; the last one there is beyond that.
+fn days_on(date: Date, days: i64) -> Date {
+    date.saturating_add(jiff::Span::new().days(days))
+}
+
+/// A moment some seconds behind another.
+fn seconds_on(moment: Timestamp, seconds: u32) -> Timestamp {
+    moment
+        .checked_add(SignedDuration::from_secs(i64::from(seconds)))
+        .unwrap_or(moment)
+}

@@ -1,0 +1,124 @@
+//! The departures that are on sale at a moment, for whoever counts their seats.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::{NIGHTS_MAX, Stop, Timetable, Trip, days_on, seconds_on};
+use crate::ids::ShowId;
+use crate::shows::coverage::matches;
+
+/// A departure on sale, as long as nobody has taken a seat of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnSale {
+    /// Its show.
+    pub show: ShowId,
+    /// Its seats over which a stretch is offered that the train has not left yet.
+    pub free: u32,
+    /// Those over which none is any more.
+    pub gone: u32,
+}
+
+impl Timetable {
+    /// Tells the departures that some patterns name, from today to the last date on sale, and those
+    /// that began their run before and are still on their way.
+    pub fn on_sale(&self, patterns: &[String], now_ms: i64, each: &mut dyn FnMut(OnSale)) {
+        let (today, last) = self.window(now_ms);
+        let mut days: Vec<(Date, Timestamp)> = Vec::new();
+        let mut date = days_on(today, 1 - NIGHTS_MAX);
+        while date <= last {
+            days.push((date, self.day_start(date)));
+            date = days_on(date, 1);
+        }
+        for (train, trips) in &self.by_train {
+            if !patterns.iter().any(|pattern| may_name(pattern, train)) {
+                continue;
+            }
+            let whole: Vec<u32> = trips
+                .iter()
+                .map(|trip| self.seats_from(&self.trips[*trip as usize], 0))
+                .collect();
+            for (date, start) in &days {
+                let runs = |trip: u32| {
+                    let service = self.trips[trip as usize].service;
+                    self.services[service as usize].runs(*date)
+                };
+                for (trip, whole) in trips.iter().zip(&whole).filter(|(trip, _)| runs(**trip)) {
+                    let Some(show) = self.show_id(*trip, *date) else {
+                        continue;
+                    };
+                    let named = |pattern: &String| matches(pattern, show.as_str());
+                    if !patterns.iter().any(named) {
+                        continue;
+                    }
+                    let of = &self.trips[*trip as usize];
+                    let free = match self.next_call(of, *start, now_ms) {
+                        Some(0) => *whole,
+                        Some(call) => self.seats_from(of, call),
+                        None => 0,
+                    };
+                    if free > 0 || *date >= today {
+                        let gone = whole - free;
+                        each(OnSale { show, free, gone });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first call that the train has not left at a moment.
+    fn next_call(&self, trip: &Trip, start: Timestamp, now_ms: i64) -> Option<usize> {
+        let leaves_later = |stop: &Stop| {
+            stop.departs.is_some_and(|seconds| {
+                seconds_on(start, seconds + trip.shift_s).as_millisecond() > now_ms
+            })
+        };
+        self.stops(trip).iter().position(leaves_later)
+    }
+
+    /// The seats over which a stretch is offered that begins at a call or behind it.
+    fn seats_from(&self, trip: &Trip, call: usize) -> u32 {
+        let stock = &self.stocks[usize::from(trip.stock)];
+        let calls = u16::try_from(self.stops(trip).len()).unwrap_or(u16::MAX);
+        let first = u16::try_from(call).unwrap_or(u16::MAX);
+        let is_offered = |class: u16| {
+            let mut stretches =
+                (first..calls).flat_map(|from| (from + 1..calls).map(move |to| (from, to)));
+            stretches.any(|(from, to)| self.fare(trip, class, from, to).is_some())
+        };
+        let classes = (0_u16..).zip(&self.classes);
+        let offered = classes.filter(|(at, _)| is_offered(*at));
+        offered.map(|(_, class)| stock.capacity(&class.key)).sum()
+    }
+}
+
+/// Whether a pattern may name departures of a train, by what stands before its first star.
+fn may_name(pattern: &str, train: &str) -> bool {
+    let fixed = pattern.split('*').next().unwrap_or_default();
+    match fixed.strip_prefix(train) {
+        Some(rest) => rest.is_empty() || rest.starts_with('-'),
+        None => fixed.len() < pattern.len() && train.starts_with(fixed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_the_trains_that_it_could() {
+        for (pattern, train, may) in [
+            ("*", "g1", true),
+            ("g*", "g1", true),
+            ("g1-*", "g1", true),
+            ("g1-2027-01-*", "g1", true),
+            ("g1-2027-01-10", "g1", true),
+            ("g1*", "g1", true),
+            ("g1-*", "g12", false),
+            ("g12-*", "g1", false),
+            ("k*", "g1", false),
+            ("g", "g1", false),
+        ] {
+            assert_eq!(may_name(pattern, train), may, "{pattern} {train}");
+        }
+    }
+}

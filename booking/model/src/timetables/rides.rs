@@ -1,0 +1,97 @@
+//! All trains from one station to another on a date.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::{DAY_S, Timetable, days_on, seconds_on};
+use crate::runs::stretch;
+
+/// A train taken from one station to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ride {
+    /// Index of the trip.
+    pub trip: u32,
+    /// Its service date, on which it leaves its first station.
+    pub date: Date,
+    /// The stretches.
+    pub legs: Range<u16>,
+    /// From the one.
+    pub departs: Timestamp,
+    /// At the other.
+    pub arrives: Timestamp,
+}
+
+impl Timetable {
+    /// The trains that leave `from` on a date, by the clocks there, and go to `to`: earliest first.
+    /// A train that began its run the day before is among them.
+    #[must_use]
+    pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<Ride> {
+        let mut days = Days::new(self);
+        let mut rides: Vec<Ride> = self
+            .calling_at_both(from, to)
+            .filter_map(|trip| self.ride(trip, from, to, date, &mut days))
+            .collect();
+        rides.sort_by_key(|ride| (ride.departs, ride.arrives, ride.trip));
+        rides
+    }
+
+    /// The trips that call at both, in any order.
+    fn calling_at_both(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
+        let empty: &[u32] = &[];
+        let of = |station: u32| self.calling.get(station as usize).map_or(empty, |all| all);
+        let (few, many) = if of(from).len() <= of(to).len() {
+            (of(from), of(to))
+        } else {
+            (of(to), of(from))
+        };
+        few.iter()
+            .copied()
+            .filter(move |trip| many.binary_search(trip).is_ok())
+    }
+
+    fn ride(&self, trip: u32, from: u32, to: u32, date: Date, days: &mut Days<'_>) -> Option<Ride> {
+        let of = self.trips.get(trip as usize)?;
+        let stops = self.stops(of);
+        let legs = stretch(stops.iter().map(|stop| stop.station), from, to)?;
+        let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
+        let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
+        let began = days_on(date, -i64::from(departs / DAY_S));
+        if !self.services[of.service as usize].runs(began) {
+            return None;
+        }
+        let start = days.start(began);
+        Some(Ride {
+            trip,
+            date: began,
+            legs,
+            departs: seconds_on(start, departs),
+            arrives: seconds_on(start, arrives),
+        })
+    }
+}
+
+/// When the few service days of one search begin, each asked for once.
+pub(super) struct Days<'a> {
+    timetable: &'a Timetable,
+    known: Vec<(Date, Timestamp)>,
+}
+
+impl<'a> Days<'a> {
+    pub(super) fn new(timetable: &'a Timetable) -> Self {
+        Self {
+            timetable,
+            known: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&mut self, date: Date) -> Timestamp {
+        if let Some((_, start)) = self.known.iter().find(|(known, _)| *known == date) {
+            return *start;
+        }
+        let start = self.timetable.day_start(date);
+        self.known.push((date, start));
+        start
+    }
+}

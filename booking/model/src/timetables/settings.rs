@@ -1,0 +1,405 @@
+//! The file of `--rail`: what a timetable does not say: carriages, classes, fares, and the terms of
+//! sale. Everything in it has a default.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::is_slug;
+use crate::money::{AMOUNT_MAX, Currency};
+use crate::runs::Rate;
+use crate::shows::rules::{ExchangeRule, RefundRule, rule_faults};
+use crate::timetables::stock::{Carriage, Class, SEATS_MAX, Stock};
+
+/// The terms that every departure is sold on. Times are in seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terms {
+    /// ISO 4217; none: the feed's, or else CNY for the CSV form and EUR for GTFS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
+    /// Departures are on sale from today for so many days, today among them.
+    pub window_days: u32,
+    /// Seconds a hold lasts, as shown to the buyer.
+    pub hold_s: u32,
+    /// Seconds the lock outlives what is shown.
+    pub grace_s: u32,
+    /// Seconds the order's claim outlives the time to pay.
+    pub claim_grace_s: u32,
+    /// Seconds an order has to pay, at least.
+    pub pay_s: u32,
+    /// How often a hold may be extended.
+    pub extensions: u32,
+    /// Seats one visitor may hold and buy of one departure.
+    pub seats_per_visitor: u32,
+    /// By which rules tickets may be given back; none by default. Hours count from the departure at
+    /// one's own station.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundRule>,
+    /// By which rule seats may be exchanged for others; none by default, and then they may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeRule>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            currency: None,
+            window_days: 30,
+            hold_s: 300,
+            grace_s: 5,
+            claim_grace_s: 30,
+            pay_s: 120,
+            extensions: 0,
+            seats_per_visitor: 5,
+            refunds: Vec::new(),
+            exchange: None,
+        }
+    }
+}
+
+/// The file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RailFile {
+    /// The terms.
+    pub terms: Terms,
+    /// Classes, dearest first.
+    pub class: Vec<Class>,
+    /// Kinds of train; the first one that names a train's kind, or else the first one that names
+    /// none.
+    pub stock: Vec<Stock>,
+    /// Fares by table; where there are any, nothing else is sold.
+    pub fare: Vec<Fare>,
+}
+
+/// One fare of the table, both stations by their codes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fare {
+    /// A class's key.
+    pub class: String,
+    /// Where one gets on.
+    pub from: String,
+    /// Where one gets off.
+    pub to: String,
+    /// Minor units.
+    pub amount: i64,
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    terms: Terms,
+    #[serde(default)]
+    class: Vec<WrittenClass>,
+    #[serde(default)]
+    stock: Vec<Stock>,
+    #[serde(default)]
+    fare: Vec<Fare>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenClass {
+    key: String,
+    label: Option<String>,
+    color: Option<String>,
+    #[serde(default)]
+    base: i64,
+    #[serde(default)]
+    per_km: i64,
+    #[serde(default)]
+    least: i64,
+    #[serde(default = "whole")]
+    feed_pct: u32,
+}
+
+const fn whole() -> u32 {
+    100
+}
+
+/// Okabe–Ito colours, told apart by nearly everybody.
+const COLORS: [&str; 6] = [
+    "#cc79a7", "#e69f00", "#0072b2", "#009e73", "#56b4e9", "#d55e00",
+];
+
+impl Default for RailFile {
+    /// Eight carriages of three classes; a second-class seat costs 0.46 a kilometre and 5.00 at
+    /// least.
+    fn default() -> Self {
+        let class = |at: usize, key: &str, label: &str, per_km, feed_pct| Class {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            color: COLORS[at].to_owned(),
+            rate: Rate {
+                base: 0,
+                per_km,
+                least: per_km / 10,
+            },
+            feed_pct,
+        };
+        let carriage = |class: &str, rows, seats: &str, count| Carriage {
+            class: class.to_owned(),
+            rows,
+            seats: seats.to_owned(),
+            count,
+        };
+        Self {
+            terms: Terms::default(),
+            class: vec![
+                class(0, "business", "Business class", 14_500, 300),
+                class(1, "first", "First class", 7_400, 160),
+                class(2, "second", "Second class", 4_600, 100),
+            ],
+            stock: vec![Stock {
+                id: "standard".to_owned(),
+                kinds: Vec::new(),
+                carriages: vec![
+                    carriage("business", 8, "A CF", 1),
+                    carriage("first", 13, "AC DF", 1),
+                    carriage("second", 17, "ABC DF", 6),
+                ],
+            }],
+            fare: Vec::new(),
+        }
+    }
+}
+
+impl RailFile {
+    /// Reads the file. What it leaves out is as by default, classes and stock whole.
+    ///
+    /// # Errors
+    /// Every fault, each with where it stands.
+    pub fn parse(text: &str) -> Result<Self, Vec<String>> {
+        let written: Written =
+            toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
+        let default = Self::default();
+        let class = if written.class.is_empty() {
+            default.class
+        } else {
+            let classes = written.class.into_iter().zip(COLORS.iter().cycle());
+            classes.map(|(class, color)| class.read(color)).collect()
+        };
+        let stock = if written.stock.is_empty() {
+            default.stock
+        } else {
+            written.stock
+        };
+        let file = Self {
+            terms: written.terms,
+            class,
+            stock,
+            fare: written.fare,
+        };
+        let faults = file.faults();
+        if faults.is_empty() {
+            Ok(file)
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let terms = &self.terms;
+        for (field, value, least, most) in [
+            ("window_days", terms.window_days, 1, 400),
+            ("hold_s", terms.hold_s, 1, 86_400),
+            ("grace_s", terms.grace_s, 0, 600),
+            ("claim_grace_s", terms.claim_grace_s, 0, 3_600),
+            ("pay_s", terms.pay_s, 1, 86_400),
+            ("extensions", terms.extensions, 0, 100),
+            ("seats_per_visitor", terms.seats_per_visitor, 1, 1_000),
+        ] {
+            if !(least..=most).contains(&value) {
+                faults.push(format!(
+                    "terms.{field}: {value} is not between {least} and {most}"
+                ));
+            }
+        }
+        for (field, detail) in rule_faults(&terms.refunds, terms.exchange.as_ref()) {
+            faults.push(format!("terms.{field}: {detail}"));
+        }
+        self.class_faults(&mut faults);
+        self.stock_faults(&mut faults);
+        for (at, fare) in self.fare.iter().enumerate() {
+            if !self.class.iter().any(|class| class.key == fare.class) {
+                faults.push(format!(
+                    "fare[{at}].class: there is no class {:?}",
+                    fare.class
+                ));
+            }
+            if !(0..=AMOUNT_MAX).contains(&fare.amount) {
+                faults.push(format!(
+                    "fare[{at}].amount: {} is not between 0 and {AMOUNT_MAX} minor units",
+                    fare.amount
+                ));
+            }
+        }
+        faults
+    }
+
+    fn class_faults(&self, faults: &mut Vec<String>) {
+        if self.class.len() > 20 {
+            faults.push("class: a train has at most 20 classes".to_owned());
+        }
+        for (at, class) in self.class.iter().enumerate() {
+            if !is_slug(&class.key) {
+                faults.push(format!(
+                    "class[{at}].key: {:?} is not 1 to 64 of a-z, 0-9 and \"-\"",
+                    class.key
+                ));
+            }
+            if self.class[..at].iter().any(|other| other.key == class.key) {
+                faults.push(format!("class[{at}].key: {:?} stands twice", class.key));
+            }
+            let rate = class.rate;
+            for (field, amount) in [
+                ("base", rate.base),
+                ("per_km", rate.per_km),
+                ("least", rate.least),
+            ] {
+                if !(0..=AMOUNT_MAX).contains(&amount) {
+                    faults.push(format!(
+                        "class[{at}].{field}: {amount} is not between 0 and {AMOUNT_MAX}"
+                    ));
+                }
+            }
+            if class.feed_pct > 10_000 {
+                faults.push(format!("class[{at}].feed_pct: more than 10000 per cent"));
+            }
+        }
+    }
+
+    fn stock_faults(&self, faults: &mut Vec<String>) {
+        if !self.stock.iter().any(|stock| stock.kinds.is_empty()) {
+            faults.push(
+                "stock: one must have no kinds: it is that of every train which no other names"
+                    .to_owned(),
+            );
+        }
+        for (at, stock) in self.stock.iter().enumerate() {
+            if !is_slug(&stock.id) || stock.id.len() > 50 {
+                faults.push(format!(
+                    "stock[{at}].id: {:?} is not 1 to 50 of a-z, 0-9 and \"-\"",
+                    stock.id
+                ));
+            }
+            if self.stock[..at].iter().any(|other| other.id == stock.id) {
+                faults.push(format!("stock[{at}].id: {:?} stands twice", stock.id));
+            }
+            for (nth, carriage) in stock.carriages.iter().enumerate() {
+                if !self.class.iter().any(|class| class.key == carriage.class) {
+                    faults.push(format!(
+                        "stock[{at}].carriages[{nth}].class: there is no class {:?}",
+                        carriage.class
+                    ));
+                }
+                let letters = carriage.seats.chars().filter(|letter| *letter != ' ');
+                let mut letters: Vec<char> = letters.collect();
+                let all = letters.len();
+                let odd = letters.iter().any(|letter| !letter.is_ascii_alphanumeric());
+                letters.sort_unstable();
+                letters.dedup();
+                if odd || letters.len() < all {
+                    faults.push(format!(
+                        "stock[{at}].carriages[{nth}].seats: {:?} is not one letter a seat, each once, with spaces for aisles",
+                        carriage.seats
+                    ));
+                }
+            }
+            if !(1..=SEATS_MAX).contains(&stock.seats()) {
+                faults.push(format!(
+                    "stock[{at}]: {} seats; a train has 1 to {SEATS_MAX}",
+                    stock.seats()
+                ));
+            }
+        }
+    }
+}
+
+impl WrittenClass {
+    fn read(self, color: &str) -> Class {
+        Class {
+            label: self.label.unwrap_or_else(|| self.key.clone()),
+            key: self.key,
+            color: self.color.unwrap_or_else(|| color.to_owned()),
+            rate: Rate {
+                base: self.base,
+                per_km: self.per_km,
+                least: self.least,
+            },
+            feed_pct: self.feed_pct,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert_eq!(RailFile::parse(""), Ok(RailFile::default()));
+    }
+
+    #[test]
+    fn what_stands_in_the_file_is_taken() {
+        let text = r#"
+            fare = [{ class = "one", from = "A", to = "B", amount = 975 }]
+            [terms]
+            currency = "USD"
+            window_days = 7
+            refunds = [{ until_h = 24, fee_pct = 5 }]
+            [[class]]
+            key = "one"
+            per_km = 100
+            [[stock]]
+            id = "bus"
+            carriages = [{ class = "one", rows = 10, seats = "AB CD" }]
+        "#;
+        let file = RailFile::parse(text).expect("valid");
+        assert_eq!(file.terms.window_days, 7);
+        assert_eq!(
+            (file.terms.refunds[0].until_h, file.terms.refunds[0].fee_pct),
+            (24, 5)
+        );
+        assert_eq!(file.terms.currency, Currency::parse("USD"));
+        assert_eq!(file.stock[0].seats(), 40);
+        assert_eq!(file.stock[0].capacity("one"), 40);
+        assert_eq!(file.fare[0].amount, 975);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_where_it_stands() {
+        let text = r#"
+            fare = [{ class = "gold", from = "A", to = "B", amount = -1 }]
+            [terms]
+            window_days = 0
+            refunds = [{ until_h = 2, fee_pct = 101 }, { until_h = 2, fee_pct = 5 }]
+            [[class]]
+            key = "One"
+            [[stock]]
+            id = "bus"
+            kinds = ["3"]
+            carriages = [{ class = "gold", rows = 1000, seats = "AAB C", count = 10 }]
+        "#;
+        let told = RailFile::parse(text).expect_err("faulty").join("\n");
+        for part in [
+            "fare[0].class",
+            "fare[0].amount",
+            "terms.window_days",
+            "terms.refunds.0.fee_pct",
+            "terms.refunds.1.until_h",
+            "class[0].key",
+            "stock: one must have no kinds",
+            "stock[0].carriages[0].class",
+            "stock[0].carriages[0].seats",
+            "stock[0]: 40000 seats",
+        ] {
+            assert!(told.contains(part), "{part} is missing in:\n{told}");
+        }
+        let told = RailFile::parse("colour = 1").expect_err("unknown");
+        assert!(told[0].contains("colour"), "{told:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Rolling stock: classes, carriages, and the seating plan that they make. Carriages are the plan's
+//! sections and classes its categories, so whatever knows halls knows trains.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plans::seatmap::{Category, Kind, Parts, Row, Seat, SeatMap, Unsound};
+use crate::runs::Rate;
+
+/// The most seats of one train.
+pub const SEATS_MAX: u32 = 5_000;
+
+/// Units from chair to chair, from row to row, and from carriage to carriage.
+const CHAIR: f32 = 20.0;
+const ROW: f32 = 24.0;
+const COUPLING: f32 = 60.0;
+
+/// A class of travel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// As holds name it: `second`.
+    pub key: String,
+    /// As people read it.
+    pub label: String,
+    /// A CSS colour.
+    pub color: String,
+    /// What it costs by distance, where no table says.
+    pub rate: Rate,
+    /// Per cent of the fares of a feed, which know no classes.
+    pub feed_pct: u32,
+}
+
+/// A kind of train: its carriages, and which trains are made of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stock {
+    /// The venue's slug is `rail-` and this.
+    pub id: String,
+    /// Trains of these kinds run with it; all others where it is empty.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// From the front.
+    pub carriages: Vec<Carriage>,
+}
+
+/// Carriages of one shape, one behind another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Carriage {
+    /// A class's key.
+    pub class: String,
+    /// Rows of seats.
+    pub rows: u32,
+    /// The letters of a row's seats from window to window, with spaces for aisles: `ABC DF`.
+    pub seats: String,
+    /// How many carriages of this shape follow each other.
+    #[serde(default = "one")]
+    pub count: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl Carriage {
+    /// How many seats a row has.
+    #[must_use]
+    pub fn across(&self) -> u32 {
+        let letters = self.seats.chars().filter(|letter| *letter != ' ').count();
+        u32::try_from(letters).unwrap_or(u32::MAX)
+    }
+
+    /// Seats of all carriages of this shape.
+    #[must_use]
+    pub fn capacity(&self) -> u32 {
+        let rows = self.rows.saturating_mul(self.count);
+        rows.saturating_mul(self.across())
+    }
+}
+
+impl Stock {
+    /// How many seats a class has.
+    #[must_use]
+    pub fn capacity(&self, class: &str) -> u32 {
+        let of_class = self.carriages.iter().filter(|of| of.class == class);
+        of_class.fold(0, |sum, of| sum.saturating_add(of.capacity()))
+    }
+
+    /// All seats.
+    #[must_use]
+    pub fn seats(&self) -> u32 {
+        let all = self.carriages.iter().map(Carriage::capacity);
+        all.fold(0, u32::saturating_add)
+    }
+
+    /// The seating plan: `3-12F` is seat F of row 12 in carriage 3. The train stands along x, its
+    /// front to the left.
+    ///
+    /// # Errors
+    /// [`Unsound`] where two seats of a row have one letter.
+    pub fn plan(&self, classes: &[Class]) -> Result<SeatMap, Unsound> {
+        let mut parts = Parts {
+            name: self.id.clone(),
+            categories: classes.iter().map(category).collect(),
+            ..Parts::default()
+        };
+        let mut x = 0.0;
+        for carriage in &self.carriages {
+            let class = classes.iter().position(|of| of.key == carriage.class);
+            let class = class.and_then(|at| u16::try_from(at).ok());
+            let class = class.ok_or(Unsound::Dangling {
+                what: "class of carriage",
+                at: parts.sections.len(),
+            })?;
+            for _ in 0..carriage.count {
+                x = add_carriage(&mut parts, carriage, class, x) + COUPLING;
+            }
+        }
+        SeatMap::new(parts)
+    }
+}
+
+fn category(class: &Class) -> Category {
+    Category {
+        key: class.key.clone(),
+        label: class.label.clone(),
+        color: class.color.clone(),
+    }
+}
+
+/// Adds a carriage that begins at `x`, and gives where it ends.
+fn add_carriage(parts: &mut Parts, carriage: &Carriage, class: u16, mut x: f32) -> f32 {
+    let section = u32::try_from(parts.sections.len()).unwrap_or(u32::MAX);
+    let name = (parts.sections.len() + 1).to_string();
+    for row in 1..=carriage.rows {
+        let at = u32::try_from(parts.rows.len()).unwrap_or(u32::MAX);
+        let mut cells = Vec::new();
+        let mut y = 0.0;
+        for letter in carriage.seats.chars() {
+            if letter != ' ' {
+                cells.push(u32::try_from(parts.seats.len()).unwrap_or(u32::MAX));
+                parts.seats.push(Seat {
+                    label: format!("{name}-{row}{letter}"),
+                    x,
+                    y,
+                    category: class,
+                    section: Some(section),
+                    zone: None,
+                    row: Some(at),
+                    number: format!("{row}{letter}"),
+                    accessible: false,
+                    companion: false,
+                    restricted_view: false,
+                    kind: Kind::Seat,
+                });
+            }
+            // An aisle is as wide as a chair and a half.
+            y += if letter == ' ' { CHAIR * 1.5 } else { CHAIR };
+        }
+        parts.rows.push(Row {
+            section: Some(section),
+            label: row.to_string(),
+            cells,
+        });
+        x += ROW;
+    }
+    parts.sections.push(name);
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::timetables::settings::RailFile;
+
+    #[test]
+    fn carriages_are_sections_and_classes_are_categories() {
+        let file = RailFile::default();
+        let stock = &file.stock[0];
+        let map = stock.plan(&file.class).expect("sound");
+        assert_eq!(map.sections.len(), 8);
+        assert_eq!(map.cell_count(), stock.seats());
+        let keys: Vec<_> = map.categories.iter().map(|of| of.key.as_str()).collect();
+        assert_eq!(keys, ["business", "first", "second"]);
+        for (at, class) in (0_u16..).zip(&file.class) {
+            let seats = map.seats.iter().filter(|seat| seat.category == at).count();
+            assert_eq!(u32::try_from(seats), Ok(stock.capacity(&class.key)));
+        }
+        let last = map.seats.last().expect("seats");
+        assert_eq!(last.label, "8-17F");
+        let benches = map.benches().iter().filter(|bench| {
+            let first = map.on_bench(bench)[0];
+            map.seats[first as usize].label.starts_with("8-17")
+        });
+        let sizes: Vec<_> = benches.map(|bench| map.on_bench(bench).len()).collect();
+        assert_eq!(sizes, [3, 2], "the aisle parts a row");
+    }
+}

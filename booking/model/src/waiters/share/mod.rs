@@ -1,0 +1,110 @@
+//! Who gets what came free, and who waits in vain: pure decisions over a picture of the seats and
+//! the line.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rand::Rng;
+
+use super::{Party, Waiter};
+use crate::grid::CellState;
+use crate::waiters::wish::{House, Seated, unsold};
+
+/// Offers made in one go; the next round goes on.
+const OFFERS_MAX: usize = 100;
+
+/// What one round gives.
+#[derive(Debug, Default)]
+pub struct Shares {
+    /// The parties that are offered seats, by their place in the line, with the seats.
+    pub offers: Vec<(usize, Seated)>,
+    /// Kept cells that fit none of those who are here.
+    pub left: Vec<u32>,
+}
+
+/// Those of the line who can never be served, by their place in it. An offer that a party has is
+/// its own.
+#[must_use]
+pub fn in_vain(
+    house: House<'_>,
+    states: &[CellState],
+    line: &[Waiter],
+    rng: &mut impl Rng,
+) -> Vec<usize> {
+    let unsold = unsold(states);
+    let mut known: HashMap<&Party, bool> = HashMap::new();
+    let mut vain = Vec::new();
+    for (at, waiter) in line.iter().enumerate() {
+        let party = &waiter.party;
+        let may = *known
+            .entry(party)
+            .or_insert_with(|| party.fits(house, &unsold, rng));
+        if !may && waiter.offer.is_none() {
+            vain.push(at);
+        }
+    }
+    vain
+}
+
+/// Shares out what is free or kept: in the order of the line, to parties that are here, have no
+/// offer, and sit well on what is left.
+#[must_use]
+pub fn share(
+    house: House<'_>,
+    states: &[CellState],
+    kept: &[u32],
+    line: &[Waiter],
+    now_ms: i64,
+    rng: &mut impl Rng,
+) -> Shares {
+    let grid = house.grid();
+    let mut kept: BTreeSet<u32> = kept.iter().copied().collect();
+    let mut shares = Shares::default();
+    // As those of the line see it: what is kept is free for them, until it is given.
+    let mut states = states.to_vec();
+    for cell in &kept {
+        set(&mut states, *cell, CellState::Free);
+    }
+    let mut left = states
+        .iter()
+        .filter(|state| **state == CellState::Free)
+        .count();
+    // What fits one party no more fits no other with the same wish: cells only get fewer.
+    let mut unfit: HashSet<&Party> = HashSet::new();
+    for (at, waiter) in line.iter().enumerate() {
+        let party = &waiter.party;
+        if waiter.offer.is_some() || !waiter.is_here(now_ms) || unfit.contains(party) {
+            continue;
+        }
+        if shares.offers.len() == OFFERS_MAX {
+            // What is kept may still fit those behind.
+            return shares;
+        }
+        let seated = match party.wanted(house) {
+            Some(wanted) if left >= party.quantity as usize => wanted.choose(house, &states, rng),
+            _ => None,
+        };
+        let Some(seated) = seated else {
+            unfit.insert(party);
+            continue;
+        };
+        for seat in &seated.seats {
+            for cell in grid.cells_of(*seat, seated.legs.clone()) {
+                set(&mut states, cell, CellState::Held);
+                kept.remove(&cell);
+                left -= 1;
+            }
+        }
+        shares.offers.push((at, seated));
+    }
+    shares.left = kept.into_iter().collect();
+    shares
+}
+
+fn set(states: &mut [CellState], cell: u32, state: CellState) {
+    if let Some(slot) = states.get_mut(cell as usize) {
+        *slot = state;
+    }
+}
+
+#[cfg(test)]
+mod tests;

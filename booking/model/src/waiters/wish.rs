@@ -1,0 +1,184 @@
+//! What a party's words mean on a show: which seats would do for it, and over which legs.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rand::Rng;
+
+use super::{Party, SaleEnd};
+use crate::choosing;
+use crate::choosing::rail;
+use crate::choosing::rail::Train;
+use crate::choosing::{Ask, Wish};
+use crate::grid::{CellState, Grid};
+use crate::plans::seatmap::SeatMap;
+use crate::runs::Run;
+use crate::shows::Show;
+
+/// What of a show is shared out: its seats, and its stops where it has any.
+#[derive(Debug, Clone, Copy)]
+pub struct House<'a> {
+    /// The seats.
+    pub map: &'a SeatMap,
+    /// The run of a train.
+    pub run: Option<&'a Run>,
+}
+
+/// A party's wish, resolved.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Seats of a hall.
+    Seats(Box<Wish>),
+    /// Seats of a class over some legs.
+    Stretch(rail::Party, Range<u16>),
+}
+
+/// Seats that were chosen for a party.
+#[derive(Debug)]
+pub struct Seated {
+    /// Seat indices.
+    pub seats: Vec<u32>,
+    /// The legs.
+    pub legs: Range<u16>,
+    /// Whether they lie side by side.
+    pub next_to_each_other: bool,
+}
+
+impl<'a> House<'a> {
+    /// Of a show.
+    #[must_use]
+    pub fn of(show: &'a Show) -> Self {
+        Self {
+            map: &show.plan.map,
+            run: show.run.as_deref(),
+        }
+    }
+
+    /// As [`Show::grid`].
+    #[must_use]
+    pub fn grid(self) -> Grid {
+        Grid {
+            seats: self.map.cell_count(),
+            legs: self.run.map_or(1, |run| run.legs().max(1)),
+        }
+    }
+
+    fn train(self, states: &'a [CellState]) -> Train<'a> {
+        Train {
+            map: self.map,
+            grid: self.grid(),
+            states,
+        }
+    }
+}
+
+impl Party {
+    /// The party's wish in a hall in names.
+    #[must_use]
+    pub fn ask(&self, categories: Option<Vec<String>>) -> Ask {
+        Ask {
+            quantity: self.quantity,
+            categories,
+            sections: None,
+            zone: None,
+            channels: None,
+            ignore_channels: false,
+            accessible: self.accessible,
+            avoid_orphans: true,
+            class: None,
+        }
+    }
+
+    /// The party's wish; `None` where the show lacks a category, a class or a stretch that it
+    /// names. Where a show has standing places only, whoever waits for it is ready to stand.
+    #[must_use]
+    pub fn wanted(&self, house: House<'_>) -> Option<Wanted> {
+        let map = house.map;
+        if let Some(run) = house.run {
+            let stretch = self.stretch.as_ref()?;
+            let party = rail::Party {
+                quantity: self.quantity,
+                class: map.category_index(&stretch.class)?,
+            };
+            let legs = run.between(&stretch.from, &stretch.to)?;
+            return Some(Wanted::Stretch(party, legs));
+        }
+        let categories = (!self.categories.is_empty()).then(|| self.categories.clone());
+        let ask = self.ask(categories);
+        let mut wish = ask.resolve(map, &BTreeMap::new()).ok()?;
+        if wish.categories.is_none() && map.benches().is_empty() {
+            wish.categories = Some((0..).take(map.categories.len()).collect());
+        }
+        Some(Wanted::Seats(Box::new(wish)))
+    }
+
+    /// How long seats for the party are sold: of a train, until it leaves where the party wants to
+    /// get on.
+    #[must_use]
+    pub fn sale_end(&self, show: &Show) -> SaleEnd {
+        let stretch = show.run.as_ref().zip(self.stretch.as_ref());
+        let legs = stretch.and_then(|(run, stretch)| run.between(&stretch.from, &stretch.to));
+        match legs {
+            Some(legs) => SaleEnd::Leaves(show.sells_until(&legs).as_millisecond()),
+            None => SaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond()),
+        }
+    }
+
+    /// Whether seats for the party may ever come free: of what is not sold, enough would do for it.
+    #[must_use]
+    pub fn may_be_served(
+        &self,
+        house: House<'_>,
+        states: &[CellState],
+        rng: &mut impl Rng,
+    ) -> bool {
+        self.fits(house, &unsold(states), rng)
+    }
+
+    /// Whether what is free is enough for the party.
+    pub(super) fn fits(&self, house: House<'_>, states: &[CellState], rng: &mut impl Rng) -> bool {
+        match self.wanted(house) {
+            None => false,
+            Some(Wanted::Stretch(party, legs)) => {
+                rail::has_room(&house.train(states), &legs, party)
+            }
+            Some(wanted) => wanted.choose(house, states, rng).is_some(),
+        }
+    }
+}
+
+/// The states of a show in which everything that is not sold has come free.
+pub(super) fn unsold(states: &[CellState]) -> Vec<CellState> {
+    let freed = |state: &CellState| match state {
+        CellState::Held => CellState::Free,
+        other => *other,
+    };
+    states.iter().map(freed).collect()
+}
+
+impl Wanted {
+    /// The best of what is free; `None` where it is too little.
+    pub(super) fn choose(
+        &self,
+        house: House<'_>,
+        states: &[CellState],
+        rng: &mut impl Rng,
+    ) -> Option<Seated> {
+        let (choice, legs) = match self {
+            Self::Seats(wish) => {
+                let free = |seat: u32| states.get(seat as usize) == Some(&CellState::Free);
+                (choosing::choose(house.map, &free, wish, 0, rng), 0..1)
+            }
+            Self::Stretch(party, legs) => {
+                let train = house.train(states);
+                (rail::choose(&train, legs, *party, 0, rng), legs.clone())
+            }
+        };
+        let choice = choice.ok()?;
+        Some(Seated {
+            seats: choice.cells,
+            legs,
+            next_to_each_other: choice.next_to_each_other,
+        })
+    }
+}
